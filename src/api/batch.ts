@@ -14,15 +14,14 @@ const SAME_FIELDS = 'These come in addition to the fields of a single request.';
 const tracks = z
   .record(z.string(), z.union([z.string(), z.array(z.string())]))
   .nullish()
-  .meta({
-    description:
-      'The streams of each track of `cpix`, or of a content whose provider takes `track`: `{"SD": "news_sd", "HD": ["news_720p", "news_1080p"]}`. Each gets the keys of its track, as `track` chooses them; the document is read once, or asked for once.',
-  });
+  .describe(
+    'The streams of each track of `cpix`, or of a content whose provider takes `track`: `{"SD": "news_sd", "HD": ["news_720p", "news_1080p"]}`. Each gets the keys of its track, as `track` chooses them; the document is read once, or asked for once.',
+  );
 
 /** The fields of a stream's entry in addition to those of a key-file request. */
 export const streamEntry = z
   .looseObject({
-    streamid: z.string().nullish().meta({ description: 'The stream id; slashes as they are.' }),
+    streamid: z.string().nullish().describe('The stream id; slashes as they are.'),
     tracks,
   })
   .meta({
@@ -32,11 +31,12 @@ export const streamEntry = z
 
 /** A member of a group, when it is more than its stream id. */
 export const memberEntry = z.object({
-  streamid: z.string().meta({ description: 'The stream id of the member.' }),
-  contentId: z.string().nullish().meta({ description: 'Its own content id, with `"keys": "each"`.' }),
-  quality: z.string().nullish().meta({
-    description: 'Its quality, with keys by quality: `SD`, `HD`, `UHD`, `AUDIO` or another name.',
-  }),
+  streamid: z.string().describe('The stream id of the member.'),
+  contentId: z.string().nullish().describe('Its own content id, with `"keys": "each"`.'),
+  quality: z
+    .string()
+    .nullish()
+    .describe('Its quality, with keys by quality: `SD`, `HD`, `UHD`, `AUDIO` or another name.'),
 });
 
 const limits = (what: string, standard: string) =>
@@ -65,25 +65,26 @@ export const groupEntry = z
       .refine((members) => members.length > 0, 'is empty')
       .meta({ minItems: 1 })
       .nullish()
-      .meta({ description: 'The member streams. Either these, `smil` or `tracks`.' }),
+      .describe('The member streams. Either these, `smil` or `tracks`.'),
     tracks: z
       .unknown()
       .optional()
       .meta(tracks.meta() ?? {}),
-    smil: z.string('must be a string, the text of the document').nullish().meta({
-      description:
+    smil: z
+      .string('must be a string, the text of the document')
+      .nullish()
+      .describe(
         'The text of a SMIL document, whose `video` and `audio` name the members: 1 MiB and 1000 members at most, no DOCTYPE.',
-    }),
+      ),
     keys: z
       .union(
         [z.enum(['same', 'each', 'quality']), z.record(z.string(), z.unknown().meta({ type: 'object' }))],
         'must be "same", "each", "quality", or the keys of each quality',
       )
       .nullish()
-      .meta({
-        description:
-          '`same`: all members have the same keys. `each`: each has its own content id, by default `contentId-streamid`. `quality`: the members of each quality share one, `contentId-quality` in lower case. An object: the fields of a single request for each quality, keys or a content id, next to the fields of the group. Left out: `same`.',
-      }),
+      .describe(
+        '`same`: all members have the same keys. `each`: each has its own content id, by default `contentId-streamid`. `quality`: the members of each quality share one, `contentId-quality` in lower case. An object: the fields of a single request for each quality, keys or a content id, next to the fields of the group. Left out: `same`.',
+      ),
     heights: limits('lines (the smaller side of the picture)', '`{"SD": 576, "HD": 1080, "UHD": 4320}`'),
     bitrates: limits('bits per second, for videos without a height', 'none: such a video is refused'),
     folder: z
@@ -93,7 +94,7 @@ export const groupEntry = z
         'must be the first parts of a stream id, without a slash at either end',
       )
       .nullish()
-      .meta({ description: 'Put before each member, with a slash.' }),
+      .describe('Put before each member, with a slash.'),
   })
   .meta({ description: SAME_FIELDS });
 
@@ -111,46 +112,46 @@ const { change } = lineChange.shape;
 
 /** The result of one stream. Without a stream id: of an entry that names none, or of a group that cannot be read. */
 const batchResult = z.object({
-  index: z.int().nonnegative().meta({
-    description:
+  index: z
+    .int()
+    .nonnegative()
+    .describe(
       'The entry of the request that it is a result of, counted from 0 over `streams` and then `groups`. The members of a group, and the streams of `tracks`, have the index of their entry.',
-  }),
-  streamid: z.string().nullable().meta({
-    description: 'The stream id; `null` for an entry that names none, or a group that cannot be read.',
-  }),
+    ),
+  streamid: z
+    .string()
+    .nullable()
+    .describe('The stream id; `null` for an entry that names none, or a group that cannot be read.'),
   result: z
     .enum(['created', 'changed', 'unchanged', 'failed'])
-    .meta({ description: 'What happened to the file; with a dry run, what would happen.' }),
-  etag: z.string().optional().meta({ description: 'The entity tag of the file, quotes included.' }),
+    .describe('What happened to the file; with a dry run, what would happen.'),
+  etag: z.string().optional().describe('The entity tag of the file, quotes included.'),
   lines: z
     .array(lineChange.extend({ change: change.exclude(['same']).meta(change.meta() ?? {}) }))
     .optional()
-    .meta({
-      description: 'With a dry run: the lines that would change, key material as `********`.',
-    }),
-  warnings: z
+    .describe('With a dry run: the lines that would change, key material as `********`.'),
+  warnings: z.array(problem).optional().describe('Warnings about the keys, which are written anyway.'),
+  errors: z
     .array(problem)
     .optional()
-    .meta({ description: 'Warnings about the keys, which are written anyway.' }),
-  errors: z.array(problem).optional().meta({
-    description:
+    .describe(
       'Why it failed: the errors of a single request, and `duplicate_stream`, `duplicate_content_id`, `duplicate_quality`, `stopping`.',
-  }),
+    ),
 });
 
 const batchSummary = z.object({
-  created: z.int().meta({ description: 'New files.' }),
-  changed: z.int().meta({ description: 'Files that were replaced.' }),
-  unchanged: z.int().meta({ description: 'Files that had this content already; they are not written.' }),
-  failed: z.int().meta({ description: 'Streams that failed; their files did not change.' }),
+  created: z.int().describe('New files.'),
+  changed: z.int().describe('Files that were replaced.'),
+  unchanged: z.int().describe('Files that had this content already; they are not written.'),
+  failed: z.int().describe('Streams that failed; their files did not change.'),
 });
 
 /** The answer of a batch: the streams in the order of the request, then the groups' members. */
 export const batchAnswer = z.object({
   results: z
     .array(batchResult)
-    .meta({ description: 'One for each stream, in the order of the request, groups after streams.' }),
-  summary: batchSummary.meta({ description: 'The number of streams by result.' }),
+    .describe('One for each stream, in the order of the request, groups after streams.'),
+  summary: batchSummary.describe('The number of streams by result.'),
 });
 
 export type BatchResult = z.output<typeof batchResult>;

@@ -52,17 +52,16 @@ const cmaf = z
   .union([z.boolean(), z.literal('cenc')], { error: cmafFault('true, "cenc" or false') })
   .transform((value) => value !== false)
   .nullish()
-  .meta({
-    description:
-      'Whether there are lines for CMAF next to those for MPEG-DASH: `true`, or `cenc`, which is the scheme of both; `false` for none. Left out: as the service is configured.',
-  });
+  .describe(
+    'Whether there are lines for CMAF next to those for MPEG-DASH: `true`, or `cenc`, which is the scheme of both; `false` for none. Left out: as the service is configured.',
+  );
 
 /** The same as a text, in a query or a variable. */
 export const cmafText = z
   .enum(['true', 'cenc', 'false'], { error: cmafFault('true, cenc or false') })
   .transform((value) => value !== 'false');
 
-const ignored = z.unknown().optional().meta({ description: 'Ignored, whatever it holds.' });
+const ignored = z.unknown().optional().describe('Ignored, whatever it holds.');
 /** Old clients write it in the second way. */
 const anything = { drmjson: ignored, drmJson: ignored.meta({ deprecated: true }) };
 
@@ -78,9 +77,9 @@ const cenc = {
 };
 
 const playready = {
-  laurl: checkedText(checkLicenseUrl('playready')).meta({
-    description: 'The license address: `https://…` or `http://…`.',
-  }),
+  laurl: checkedText(checkLicenseUrl('playready')).describe(
+    'The license address: `https://…` or `http://…`.',
+  ),
   checksum: checkedText(decodePlayReadyChecksum).nullish().meta({
     contentEncoding: 'base64',
     description:
@@ -106,9 +105,9 @@ const fairplay = {
     ...HEX_BLOCK,
     description: 'The initialization vector: 32 hex digits, written as given.',
   }),
-  laurl: checkedText(checkLicenseUrl('fairplay')).meta({
-    description: 'The license address: `skd://…`, `https://…` or `http://…`.',
-  }),
+  laurl: checkedText(checkLicenseUrl('fairplay')).describe(
+    'The license address: `skd://…`, `https://…` or `http://…`.',
+  ),
 };
 
 const aes = {
@@ -116,9 +115,9 @@ const aes = {
     ...HEX_BLOCK,
     description: 'The key: 32 hex digits, written as given.',
   }),
-  url: checkedText(checkLicenseUrl('aes')).meta({
-    description: 'The address where players fetch the key: `https://…` or `http://…`.',
-  }),
+  url: checkedText(checkLicenseUrl('aes')).describe(
+    'The address where players fetch the key: `https://…` or `http://…`.',
+  ),
   iv: checkedText(decodeHexBlock)
     .nullish()
     .meta({
@@ -150,14 +149,14 @@ function bytesOf(value: unknown): number {
 
 const choosing = z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `cpix`.' });
 const noDocument = {
-  cpix: z.null().optional().meta({ description: 'Not here: it would hold the keys.' }),
+  cpix: z.null().optional().describe('Not here: it would hold the keys.'),
   // Refused with a sentence that says what they need, instead of the schema's.
   ...{ kid: choosing, track: choosing, period: choosing, systems: choosing },
 };
 
-const withKeys = z.unknown().optional().meta({ description: 'Ignored where the body supplies the keys.' });
+const withKeys = z.unknown().optional().describe('Ignored where the body supplies the keys.');
 const noLines = {
-  keyfile: z.null().optional().meta({ description: 'Not here: it would hold all of the key file.' }),
+  keyfile: z.null().optional().describe('Not here: it would hold all of the key file.'),
   // Refused with a sentence that says what it needs, instead of the schema's.
   keepunknown: z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `keyfile`.' }),
 };
@@ -169,20 +168,20 @@ export const SUPPLYING = ['cenc', 'fairplay', 'aes'] as const;
 export const suppliedBody = z
   .strictObject(
     {
-      cenc: part(cenc).meta({ description: 'Common encryption. PlayReady and Widevine need it.' }),
-      playready: part(playready).meta({ description: 'PlayReady.' }),
-      widevine: part(widevine).meta({ description: 'Widevine.' }),
-      fairplay: part(fairplay).meta({ description: 'FairPlay. It needs no `cenc`.' }),
-      aes: part(aes).meta({
-        description:
-          'HLS with AES-128, which is no DRM: players fetch the key itself. It needs no `cenc`. Not with `fairplay`, which has the same lines of the key file.',
-      }),
+      cenc: part(cenc).describe('Common encryption. PlayReady and Widevine need it.'),
+      playready: part(playready).describe('PlayReady.'),
+      widevine: part(widevine).describe('Widevine.'),
+      fairplay: part(fairplay).describe('FairPlay. It needs no `cenc`.'),
+      aes: part(aes).describe(
+        'HLS with AES-128, which is no DRM: players fetch the key itself. It needs no `cenc`. Not with `fairplay`, which has the same lines of the key file.',
+      ),
       client: withKeys,
       clientApiKey: withKeys,
-      contentId: providerId.nullish().meta({
-        description:
+      contentId: providerId
+        .nullish()
+        .describe(
           'What the Widevine data and the FairPlay address are compared with, and what Widevine data is made of.',
-      }),
+        ),
       cmaf,
       ...noLines,
       ...noDocument,
@@ -216,13 +215,14 @@ const choice = {
     description:
       'The key id, as the document has it: a UUID. For a system without this key, its only key is used.',
   }),
-  track: name.nullish().meta({
-    description:
+  track: name
+    .nullish()
+    .describe(
       'The track that the keys are for: a track type (`intendedTrackType`) or a label of the usage rules, or `VIDEO` or `AUDIO` by their filters.',
-  }),
-  period: name.nullish().meta({
-    description: 'The key period, by its id or its index. Needed where periods have different keys.',
-  }),
+    ),
+  period: name
+    .nullish()
+    .describe('The key period, by its id or its index. Needed where periods have different keys.'),
 };
 
 const SYSTEMS = ['widevine', 'playready', 'fairplay'] as const satisfies readonly CpixSystemName[];
@@ -246,11 +246,11 @@ export const systemNames = text
 const SYSTEMS_SAID =
   'The DRM systems to write. Left out: those that the document has for the key. Widevine data that the document does not have is made.';
 
-const laurl = playready.laurl.meta({
-  description: "PlayReady's license address, instead of the one in the document. Needed if it has none.",
-});
+const laurl = playready.laurl.describe(
+  "PlayReady's license address, instead of the one in the document. Needed if it has none.",
+);
 
-const nothing = z.null().optional().meta({ description: 'Not here: it would supply the keys.' });
+const nothing = z.null().optional().describe('Not here: it would supply the keys.');
 // Refused with a sentence that says what it needs, instead of the schema's.
 const withoutCenc = z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `cenc`.' });
 
@@ -261,17 +261,17 @@ const withoutCenc = z.unknown().optional().meta({ type: 'null', description: 'No
 export const providerBody = z
   .strictObject(
     {
-      client: providerId.nullish().meta({
-        description:
+      client: providerId
+        .nullish()
+        .describe(
           'The client, as the configuration service knows it. Needed where the key provider is asked by JSON, or where its address has `{client}`.',
-      }),
-      clientApiKey: apiKey.nullish().meta({
-        description:
+        ),
+      clientApiKey: apiKey
+        .nullish()
+        .describe(
           "The client's key at the configuration service. Needed where the key provider is asked by JSON.",
-      }),
-      contentId: providerId.meta({
-        description: 'The content. The same content id always gives the same keys.',
-      }),
+        ),
+      contentId: providerId.describe('The content. The same content id always gives the same keys.'),
       cmaf,
       cenc: nothing,
       fairplay: nothing,
@@ -279,11 +279,12 @@ export const providerBody = z
       widevine: withoutCenc,
       cpix: noDocument.cpix,
       ...choice,
-      systems: providerSystems.nullish().meta({
-        description:
+      systems: providerSystems
+        .nullish()
+        .describe(
           'The DRM systems to ask for. Left out: all; of a CPIX document that is fetched, those that it has. With `aes`, which is for a provider that is asked by JSON, HLS has AES-128 in place of FairPlay: `["aes"]` for HLS alone, `["widevine", "playready", "aes"]` with DASH.',
-      }),
-      playready: part({ laurl }).meta({ description: 'PlayReady.' }),
+        ),
+      playready: part({ laurl }).describe('PlayReady.'),
       ...noLines,
       ...anything,
     },
@@ -299,13 +300,13 @@ export const providerBody = z
 export const importedBody = z
   .strictObject(
     {
-      keyfile: text.meta({
-        description: 'The lines `name: value`, of a key file that some program or person wrote.',
-      }),
-      keepunknown: z.boolean('must be true or false').nullish().meta({
-        description:
+      keyfile: text.describe('The lines `name: value`, of a key file that some program or person wrote.'),
+      keepunknown: z
+        .boolean('must be true or false')
+        .nullish()
+        .describe(
           'Whether lines with unknown names are kept as they are, after the others. Left out: they are refused.',
-      }),
+        ),
       ...anything,
     },
     'The body must be a JSON object.',
@@ -326,10 +327,10 @@ export const cpixBody = z
       }),
       ...choice,
       systems: systems.nullish().meta({ description: SYSTEMS_SAID }),
-      playready: part({ laurl }).meta({ description: 'PlayReady.' }),
-      contentId: providerId.nullish().meta({
-        description: "The content id for Widevine data that is made. Left out: the document's.",
-      }),
+      playready: part({ laurl }).describe('PlayReady.'),
+      contentId: providerId
+        .nullish()
+        .describe("The content id for Widevine data that is made. Left out: the document's."),
       client: withKeys,
       clientApiKey: withKeys,
       cmaf,
@@ -347,9 +348,9 @@ export const cpixBody = z
 /** The query of a request whose body is the document itself. */
 export const cpixQuery = z.strictObject({
   ...choice,
-  systems: systemNames.nullish().meta({
-    description: `${SYSTEMS_SAID} \`widevine\`, \`playready\` and \`fairplay\`, with commas between them.`,
-  }),
+  systems: systemNames
+    .nullish()
+    .describe(`${SYSTEMS_SAID} \`widevine\`, \`playready\` and \`fairplay\`, with commas between them.`),
   laurl: laurl.nullish(),
   contentid: cpixBody.shape.contentId,
   cmaf: cmafText.nullish().meta({ description: cmaf.meta()?.description ?? '' }),
@@ -357,20 +358,20 @@ export const cpixQuery = z.strictObject({
 
 /** The query of a read that exports the keys. */
 export const exportQuery = z.strictObject({
-  as: z.enum(EXPORT_NAMES, `must be one of ${EXPORT_NAMES.join(', ')}`).meta({
-    description:
+  as: z
+    .enum(EXPORT_NAMES, `must be one of ${EXPORT_NAMES.join(', ')}`)
+    .describe(
       'The keys in the form of another packager, in place of the key file: a file of flags for shaka-packager (`--flagfile`), the JSON that nginx-vod-module fetches (`vod_drm_upstream_location`), options for Bento4 (`mp4-dash.py`, one a line), a CPIX 2.3 document for Unified Streaming and others, the part `encryption` of the pipeline of shaka-streamer, the DRM file of GPAC (`MP4Box -crypt`), or for ffmpeg a file of options (`-fpre`), of AES-128 the one for `-hls_key_info_file`.',
-  }),
+    ),
   scheme: z
     .enum(
       EXPORT_SCHEMES,
       'must be cenc, the key of Widevine and PlayReady, cbcs, the key of FairPlay, or aes-128, the key of HLS without DRM',
     )
     .optional()
-    .meta({
-      description:
-        'Only with `as`: which key. `cenc` is the key of Widevine and PlayReady, `cbcs` the key of FairPlay, under a key id made from its license address; `aes-128`, for `ffmpeg` alone, is the key of HLS that players fetch. Without it, `cpix` holds all keys, each with its scheme; the others hold the key of `cenc` if there is one, else the other.',
-    }),
+    .describe(
+      'Only with `as`: which key. `cenc` is the key of Widevine and PlayReady, `cbcs` the key of FairPlay, under a key id made from its license address; `aes-128`, for `ffmpeg` alone, is the key of HLS that players fetch. Without it, `cpix` holds all keys, each with its scheme; the others hold the key of `cenc` if there is one, else the other.',
+    ),
 });
 
 /** The query of a request that exports the keys of its body. */

@@ -6,8 +6,8 @@ import { type Following, followFiles, isOpenToAll, type NamedFile, type WatchedF
 /** Paths of PEM files. */
 export interface ClientTlsFiles {
   /** Certificates of the authorities to trust. */
-  readonly authorities?: string;
-  readonly client?: { readonly certificate: string; readonly key: string };
+  readonly authorities?: string | undefined;
+  readonly client?: { readonly certificate: string; readonly key: string } | undefined;
 }
 
 /** What a client trusts and presents: PEM texts, as Node's TLS takes them. */

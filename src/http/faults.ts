@@ -10,16 +10,16 @@ export interface Problem extends ProblemOfValue {
 }
 
 export const problem = z.object({
-  code: z.string().meta({ description: 'For programs: stable, in snake_case.' }),
-  description: z.string().meta({ description: 'For a person: what is wrong and what to do.' }),
+  code: z.string().describe('For programs: stable, in snake_case.'),
+  description: z.string().describe('For a person: what is wrong and what to do.'),
 });
 
 /** The body of every answer that is not a success. */
 export const errorsAnswer = z
   .object({
-    errors: z.array(problem).min(1).meta({ description: 'Every problem of the request at once, up to 50.' }),
+    errors: z.array(problem).min(1).describe('Every problem of the request at once, up to 50.'),
   })
-  .meta({ description: 'What is wrong.' });
+  .describe('What is wrong.');
 
 /** What a catalogue of errors says of a code. */
 export interface ErrorEntry {

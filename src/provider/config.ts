@@ -1,42 +1,14 @@
 import * as z from 'zod';
 import { systemNames } from '../api/key-file-request';
-import type { CpixSystemName } from '../drm/cpix/document';
 import { checkLicenseUrl } from '../drm/key-file';
 import { type ClientTlsFiles, openClientTls } from '../http/client-tls';
 import { ConfigError, type Environment, readConfig } from '../http/config';
 import { wholeNumber } from '../http/faults';
-import type { CpixFiles } from './cpix-recipient';
 import { HEADERS_VARIABLE } from './provider-headers';
-import type { ProxyConfig } from './proxy';
-import {
-  addressFault,
-  HTTP_URL_RULE,
-  isHttpUrl,
-  PROVIDER_PROTOCOLS,
-  type ProviderProtocol,
-} from './upstream';
+import { addressFault, HTTP_URL_RULE, isHttpUrl, PROVIDER_PROTOCOLS } from './upstream';
 
 /** How keys are asked for. */
-export interface ProviderConfig {
-  /** Addresses of the two upstreams. Provisioning needs both, by another protocol than `json` the key provider's alone. */
-  readonly configServiceUrl: string | undefined;
-  readonly keyProviderUrl: string | undefined;
-  /** How the key provider is asked; undefined: `json`. */
-  readonly keyProviderProtocol?: Exclude<ProviderProtocol, 'json'>;
-  /** The path of the file of headers that the key provider wants. */
-  readonly keyProviderHeadersFile?: string;
-  /** The systems that are asked for when a request does not say; undefined: all. */
-  readonly keyProviderSystems?: readonly CpixSystemName[];
-  /** The PlayReady license address where neither a request nor an answer has one. */
-  readonly playReadyUrl?: string;
-  readonly upstreamTimeoutMs: number;
-  /** What both upstreams are trusted by, and shown; undefined: Node's authorities, and nothing. */
-  readonly upstreamTls?: ClientTlsFiles;
-  /** The proxy for https upstreams; undefined: none. */
-  readonly proxy?: ProxyConfig;
-  /** What encrypted content keys of CPIX documents are received with; undefined: they are refused. */
-  readonly cpix?: CpixFiles | undefined;
-}
+export type ProviderConfig = ReturnType<typeof providerConfig>;
 
 const httpUrl = z.string().refine((text) => isHttpUrl(text), HTTP_URL_RULE);
 
@@ -70,7 +42,7 @@ export const providerVariables = (env: Environment) => ({
   PACKAGERDRMAPI_KEYPROVIDERURL: providerUrl(env).optional(),
   [PROTOCOL]: z.enum(PROVIDER_PROTOCOLS, `must be one of ${PROVIDER_PROTOCOLS.join(', ')}`).optional(),
   [HEADERS_VARIABLE]: z.string().optional(),
-  [SYSTEMS]: systemNames.optional(),
+  [SYSTEMS]: systemNames.readonly().optional(),
   [LAURL]: playReadyUrl.optional(),
   PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: wholeNumber(1, 600_000).default(5000),
   [UPSTREAM_TLS.authorities]: z.string().optional(),
@@ -85,31 +57,38 @@ export const providerVariables = (env: Environment) => ({
 type Values = z.output<z.ZodObject<ReturnType<typeof providerVariables>>>;
 
 /** The settings of variables that `providerFaults` finds nothing wrong with. */
-export function providerConfig(values: Values): ProviderConfig {
-  const { [PROTOCOL]: protocol, [HEADERS_VARIABLE]: headersFile } = values;
-  const { [SYSTEMS]: systems, [LAURL]: laurl } = values;
-  const { PACKAGERDRMAPI_CPIXCERT: certificate, PACKAGERDRMAPI_CPIXKEY: key } = values;
+export function providerConfig(values: Values) {
+  const {
+    [PROTOCOL]: protocol,
+    PACKAGERDRMAPI_CPIXCERT: ownCertificate,
+    PACKAGERDRMAPI_CPIXKEY: ownKey,
+  } = values;
   const { [UPSTREAM_TLS.authorities]: authorities } = values;
-  const { [UPSTREAM_TLS.certificate]: shown, [UPSTREAM_TLS.key]: shownKey } = values;
+  const { [UPSTREAM_TLS.certificate]: certificate, [UPSTREAM_TLS.key]: key } = values;
+  const client = certificate !== undefined && key !== undefined ? { certificate, key } : undefined;
   const proxy = values.HTTPS_PROXY ?? values.https_proxy;
-  const isTls = authorities !== undefined || shown !== undefined;
   return {
+    /** Addresses of the two upstreams. Provisioning needs both, by another protocol than `json` the key provider's alone. */
     configServiceUrl: values.PACKAGERDRMAPI_GRANDCENTRALURL,
     keyProviderUrl: values.PACKAGERDRMAPI_KEYPROVIDERURL,
-    ...(protocol !== undefined && protocol !== 'json' && { keyProviderProtocol: protocol }),
-    ...(headersFile !== undefined && { keyProviderHeadersFile: headersFile }),
-    ...(systems && { keyProviderSystems: systems }),
-    ...(laurl !== undefined && { playReadyUrl: laurl }),
+    /** How the key provider is asked; undefined: `json`. */
+    keyProviderProtocol: protocol === 'json' ? undefined : protocol,
+    /** The path of the file of headers that the key provider wants. */
+    keyProviderHeadersFile: values[HEADERS_VARIABLE],
+    /** The systems that are asked for when a request does not say; undefined: all. */
+    keyProviderSystems: values[SYSTEMS],
+    /** The PlayReady license address where neither a request nor an answer has one. */
+    playReadyUrl: values[LAURL],
     upstreamTimeoutMs: values.PACKAGERDRMAPI_UPSTREAMTIMEOUTMS,
-    ...(isTls && {
-      upstreamTls: {
-        ...(authorities !== undefined && { authorities }),
-        ...(shown !== undefined &&
-          shownKey !== undefined && { client: { certificate: shown, key: shownKey } }),
-      },
-    }),
-    ...(proxy !== undefined && { proxy: { url: proxy, except: values.NO_PROXY ?? values.no_proxy ?? '' } }),
-    cpix: certificate === undefined || key === undefined ? undefined : { certificate, key },
+    /** What both upstreams are trusted by, and shown; undefined: Node's authorities, and nothing. */
+    upstreamTls: authorities !== undefined || client ? { authorities, client } : undefined,
+    /** The proxy for https upstreams; undefined: none. */
+    proxy: proxy === undefined ? undefined : { url: proxy, except: values.NO_PROXY ?? values.no_proxy ?? '' },
+    /** What encrypted content keys of CPIX documents are received with; undefined: they are refused. */
+    cpix:
+      ownCertificate !== undefined && ownKey !== undefined
+        ? { certificate: ownCertificate, key: ownKey }
+        : undefined,
   };
 }
 

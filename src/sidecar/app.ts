@@ -177,7 +177,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
       .post(batch.handlers)
       .all(onlyMethods('GET', 'HEAD', 'POST'));
     checkRoutes(routes, rules);
-    const { pullPattern: pattern, provisionOnRead = false } = config;
+    const { pullPattern: pattern, provisionOnRead } = config;
     pulls = pullRoutes(routes, {
       ...{ store, changes, provision, rules, refusals, pattern, provisionOnRead, misses, random },
       hasFleet: fleet !== undefined,

@@ -54,7 +54,7 @@ async function readInput(request: Request, response: Response): Promise<unknown>
 }
 
 export const checkQuery = z.strictObject({
-  reveal: querySwitch.meta({ description: '`true`: the answer shows key material.' }),
+  reveal: querySwitch.describe('`true`: the answer shows key material.'),
 });
 
 /** `POST /api/export`: the keys of a CPIX document or a key file as another packager takes them. Nothing is kept or written. */

@@ -55,21 +55,22 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
     keyFileMode: values.PACKAGERDRMAPI_KEYFILEMODE,
     host: values.PACKAGERDRMAPI_HOST,
     port: values.PACKAGERDRMAPI_PORT,
-    ...(values.PACKAGERDRMAPI_PROVIDERCACHE !== undefined && {
-      /** Where answers of the key provider are kept for an outage. */
-      providerCache: {
-        folder: values.PACKAGERDRMAPI_PROVIDERCACHE,
-        maxAgeMs: values.PACKAGERDRMAPI_PROVIDERCACHEMAXAGE * HOUR_MS,
-      },
-    }),
+    /** Where answers of the key provider are kept for an outage; undefined: nowhere. */
+    providerCache:
+      values.PACKAGERDRMAPI_PROVIDERCACHE === undefined
+        ? undefined
+        : {
+            folder: values.PACKAGERDRMAPI_PROVIDERCACHE,
+            maxAgeMs: values.PACKAGERDRMAPI_PROVIDERCACHEMAXAGE * HOUR_MS,
+          },
     /** Whether values that contradict each other are refused or let through with a `Warning`. */
     checks: values.PACKAGERDRMAPI_CHECKS,
     /** Whether CMAF lines are written when a request says nothing of them. */
     cmaf: values.PACKAGERDRMAPI_CMAF,
     /** Makes the stream id of a pull from `{client}` and `{contentId}`; undefined: it is the content id. */
     pullPattern: values.PACKAGERDRMAPI_PULLPATTERN,
-    // Whether a pull of a stream without a key file provisions it.
-    ...(values.PACKAGERDRMAPI_PROVISIONONREAD && { provisionOnRead: true }),
+    /** Whether a pull of a stream without a key file provisions it. */
+    provisionOnRead: values.PACKAGERDRMAPI_PROVISIONONREAD,
     /** Where the audit goes: `off`, `stdout` or the path of a file. */
     audit: values.PACKAGERDRMAPI_AUDIT,
     metrics: values.PACKAGERDRMAPI_METRICS === 'on',
@@ -80,8 +81,8 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
       total: values.PACKAGERDRMAPI_MAXCONNECTIONS,
       perAddress: values.PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS,
     },
-    // Whether API keys that the documentation shows are served on any address, not on loopback alone.
-    ...(values.PACKAGERDRMAPI_DEMO && { demo: true }),
+    /** Whether API keys that the documentation shows are served on any address, not on loopback alone. */
+    demo: values.PACKAGERDRMAPI_DEMO,
     logLevel: values.PACKAGERDRMAPI_LOGLEVEL,
     /** Those with our prefix: most likely misspelled. */
     unknownVariables: unknownVariables(PREFIX, Object.keys(variables.shape), env),
@@ -202,6 +203,6 @@ const variables = z.object({
   ...fleetVariables,
   PACKAGERDRMAPI_MAXCONNECTIONS: connectionCount.default(DEFAULT_LIMITS.total),
   PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS: connectionCount.default(DEFAULT_LIMITS.perAddress),
-  PACKAGERDRMAPI_DEMO: demo.optional(),
+  PACKAGERDRMAPI_DEMO: demo.default(false),
   PACKAGERDRMAPI_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });

@@ -48,7 +48,7 @@ async function main(): Promise<void> {
 }
 
 function openAccess(config: SidecarConfig, log: Log, joinFleet: typeof JoinFleet | undefined) {
-  const { apiKey, apiKeysFile, tls, cpix, host, demo = false, providerCache, keyFilesPath } = config;
+  const { apiKey, apiKeysFile, tls, cpix, host, demo, providerCache, keyFilesPath } = config;
   const { keyProviderHeadersFile: headersFile, upstreamTls } = config;
   refuseUnreadable({
     PACKAGERDRMAPI_APIKEYS_FILE: apiKeysFile,

@@ -7,7 +7,7 @@ import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
 import { createKeyRing } from '../../src/sidecar/api-key';
 import { type Ambient, createSidecar } from '../../src/sidecar/app';
-import type { SidecarConfig } from '../../src/sidecar/config';
+import { readSidecarConfig, type SidecarConfig } from '../../src/sidecar/config';
 import { openAudit } from '../../src/sidecar/observe/audit';
 import { afterTest, temporaryFolder } from './after-test';
 import { publicFolder } from './public-folder';
@@ -35,25 +35,12 @@ export async function startSidecar(
   });
   const log = createLog('debug', sink, () => new Date(0));
   const config: SidecarConfig = {
-    apiKey: API_KEY,
-    apiKeysFile: undefined,
+    ...readSidecarConfig({ PACKAGERDRMAPI_APIKEY: API_KEY }, () => ''),
     keyFilesPath: folder,
-    keyFileMode: 0o640,
     host: '127.0.0.1',
     port: 0,
-    configServiceUrl: undefined,
-    keyProviderUrl: undefined,
-    upstreamTimeoutMs: 5000,
-    checks: 'strict',
-    cmaf: false,
     audit: 'off',
-    metrics: true,
-    tls: undefined,
-    pullPattern: undefined,
-    fleet: undefined,
-    connections: { total: 512, perAddress: 256 },
     logLevel: 'debug',
-    unknownVariables: [],
     ...overrides,
   };
   const audit = openAudit(config.audit, { log, clock, stdout: sink, batchMs: 0 });

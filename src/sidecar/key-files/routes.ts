@@ -46,19 +46,18 @@ const WHICH_TYPES =
   'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.';
 
 /** `?dryrun=` of requests that write. */
-export const dryRunSwitch = querySwitch.meta({
-  description: '`true`: nothing is written, and the answer reports what would be.',
-});
+export const dryRunSwitch = querySwitch.describe(
+  '`true`: nothing is written, and the answer reports what would be.',
+);
 
 /** Whether lines with unknown names are kept. Without a default: Swagger UI sends it, and other bodies refuse it. */
 export const keepUnknownSwitch = z
   .enum(['true', 'false'], 'must be true or false')
   .optional()
   .transform((text) => text === 'true')
-  .meta({
-    description:
-      'Only with a body of `text/plain`. `true`: lines with unknown names are kept as they are, after the others; otherwise they are refused.',
-  });
+  .describe(
+    'Only with a body of `text/plain`. `true`: lines with unknown names are kept as they are, after the others; otherwise they are refused.',
+  );
 
 /** GET, POST and DELETE of a stream's key file, behind the guard. Every answer is the file's lines. */
 export function keyFileRoutes(app: Express, context: KeyFileContext): void {

@@ -66,6 +66,42 @@ const ALERTED_FAILURES = [
 /** A value that is read at the scrape, or the values of one label. What is undefined is absent. */
 type Reading = number | undefined | Readonly<Record<string, number | undefined>>;
 
+/** What each metric counts. A name has the prefix `packagerdrmapi_`. */
+const HELP = {
+  http_requests_total: 'HTTP requests answered.',
+  http_request_duration_seconds: 'Time from the head of a request to the end of its answer.',
+  upstream_requests_total: 'Calls to upstreams, each retry counted.',
+  upstream_request_duration_seconds: 'Duration of calls to upstreams.',
+  upstream_last_answer_timestamp_seconds: 'Unix time of the last usable answer of an upstream.',
+  provider_cache_events_total: 'Events of the provider cache.',
+  write_phase_duration_seconds: 'Duration of the phases of writing a key file.',
+  failures_total: 'Error answers by the code of their first problem.',
+  refused_total: 'Clients refused: unknown key, missing right, or too many attempts.',
+  key_file_changes_total: 'Changes of key files, and refused ones, as they are audited.',
+  key_files: 'Key files: counted at the start, and kept by the changes made since.',
+  key_files_faulty: 'Key files by the severity of the worst fault that list and check find in them.',
+  tls_certificate_not_after_timestamp_seconds:
+    'Unix time at which the first certificate of the file expires.',
+  connections: 'Open connections by what happens on them.',
+  connections_refused_total: 'Connections that were ended or refused by a limit, by its name.',
+  audit_lines_waiting: 'Audit lines that are not written yet.',
+  audit_lines_lost_total: 'Audit lines that could not be written and are lost.',
+  build_info: 'Always 1; its labels have the versions.',
+  fleet_state: 'Membership state of the sidecar in its fleet: 1 for the present state.',
+  fleet_behind_seconds: 'Seconds since the sidecar last had every change of the engine; 0 while it has.',
+  fleet_kept: "Streams with a file in their place that is not the fleet's.",
+  fleet_unreadable: 'Streams whose entry in the engine cannot be opened.',
+  fleet_failed: 'Streams whose key file could not be written or removed; the sidecar retries.',
+  fleet_older: 'Streams of which the engine holds an older state than the packager has.',
+  fleet_engine_size_bytes: "Size of the database of the engine's largest server.",
+  fleet_engine_quota_bytes: 'The quota of this database in bytes.',
+  fleet_entries_total: 'Entries that came from the engine.',
+  fleet_apply_seconds:
+    'Time from the acceptance of a change anywhere to its file here, by the clocks of both sidecars.',
+  fleet_conflicts_total: 'Changes that were retried because another sidecar was faster.',
+} as const;
+type Name = keyof typeof HELP;
+
 /**
  * The sidecar's metrics for Prometheus, in a registry of their own. No method throws; all but `scrape` return at once. No
  * label holds a caller's text: routes are our own patterns, codes our own words, methods and statuses those that there
@@ -74,29 +110,21 @@ type Reading = number | undefined | Readonly<Record<string, number | undefined>>
 export function createMetrics(options: MetricsOptions) {
   const { version, audit, connections, certificateEnds, faultyKeyFiles, observeProcess } = options;
   const registry = new Registry();
-  const described = <Label extends string>(name: string, help: string, labelNames: Label[] = []) => ({
+  const described = <Label extends string>(name: Name, labelNames: Label[]) => ({
     name: `packagerdrmapi_${name}`,
-    help,
+    help: HELP[name],
     labelNames,
     registers: [registry],
   });
-  const counter = <Label extends string>(name: string, help: string, ...labels: Label[]) =>
-    new Counter(described(name, help, labels));
-  const histogram = <Label extends string>(
-    name: string,
-    help: string,
-    buckets: number[],
-    ...labels: Label[]
-  ) => new Histogram({ ...described(name, help, labels), buckets });
-  const read = (
-    Kind: typeof Gauge<string> | typeof Counter<string>,
-    name: string,
-    help: string,
-    take: () => Reading,
-    label?: string,
-  ): void => {
+  const counter = <Label extends string>(name: Name, ...labels: Label[]) =>
+    new Counter(described(name, labels));
+  const histogram = <Label extends string>(name: Name, buckets: number[], ...labels: Label[]) =>
+    new Histogram({ ...described(name, labels), buckets });
+  /** A metric that is read at the scrape. */
+  const read = (name: Name, take: () => Reading, label?: string): void => {
+    const Kind: typeof Gauge<string> | typeof Counter<string> = name.endsWith('_total') ? Counter : Gauge;
     const metric = new Kind({
-      ...described(name, help, label === undefined ? [] : [label]),
+      ...described(name, label === undefined ? [] : [label]),
       collect() {
         const reading = take();
         metric.reset();
@@ -108,95 +136,34 @@ export function createMetrics(options: MetricsOptions) {
     });
   };
 
-  const requests = counter('http_requests_total', 'HTTP requests answered.', 'method', 'route', 'status');
-  const requestSeconds = histogram(
-    'http_request_duration_seconds',
-    'Time from the head of a request to the end of its answer.',
-    BUCKETS,
-    'method',
-    'route',
-  );
-  const calls = counter(
-    'upstream_requests_total',
-    'Calls to upstreams, each retry counted.',
-    'upstream',
-    'status',
-  );
-  const callSeconds = histogram(
-    'upstream_request_duration_seconds',
-    'Duration of calls to upstreams.',
-    BUCKETS,
-    'upstream',
-  );
-  const lastAnswer = new Gauge(
-    described(
-      'upstream_last_answer_timestamp_seconds',
-      'Unix time of the last usable answer of an upstream.',
-      ['upstream'],
-    ),
-  );
-  const cacheEvents = counter('provider_cache_events_total', 'Events of the provider cache.', 'event');
-  const phases = histogram(
-    'write_phase_duration_seconds',
-    'Duration of the phases of writing a key file.',
-    BUCKETS,
-    'phase',
-  );
-  const failures = counter('failures_total', 'Error answers by the code of their first problem.', 'code');
-  const refused = counter(
-    'refused_total',
-    'Clients refused: unknown key, missing right, or too many attempts.',
-    'reason',
-  );
+  const requests = counter('http_requests_total', 'method', 'route', 'status');
+  const requestSeconds = histogram('http_request_duration_seconds', BUCKETS, 'method', 'route');
+  const calls = counter('upstream_requests_total', 'upstream', 'status');
+  const callSeconds = histogram('upstream_request_duration_seconds', BUCKETS, 'upstream');
+  const lastAnswer = new Gauge(described('upstream_last_answer_timestamp_seconds', ['upstream']));
+  const cacheEvents = counter('provider_cache_events_total', 'event');
+  const phases = histogram('write_phase_duration_seconds', BUCKETS, 'phase');
+  const failures = counter('failures_total', 'code');
+  const refused = counter('refused_total', 'reason');
   // An alert rule sees no increase in a counter that first appears at 1.
   for (const event of CACHE_EVENTS) cacheEvents.inc({ event }, 0);
   for (const code of ALERTED_FAILURES) failures.inc({ code }, 0);
   for (const reason of REFUSED_REASONS) refused.inc({ reason }, 0);
-  const changes = counter(
-    'key_file_changes_total',
-    'Changes of key files, and refused ones, as they are audited.',
-    'action',
-    'result',
-  );
+  const changes = counter('key_file_changes_total', 'action', 'result');
 
   let keyFiles: number | undefined;
-  read(
-    Gauge,
-    'key_files',
-    'Key files: counted at the start, and kept by the changes made since.',
-    () => keyFiles,
-  );
-  read(
-    Gauge,
-    'key_files_faulty',
-    'Key files by the severity of the worst fault that list and check find in them.',
-    () => ({ ...faultyKeyFiles?.() }),
-    'severity',
-  );
-  read(
-    Gauge,
-    'tls_certificate_not_after_timestamp_seconds',
-    'Unix time at which the first certificate of the file expires.',
-    () => {
-      const ends = certificateEnds?.();
-      return { server: seconds(ends?.server), client_authorities: seconds(ends?.clientAuthorities) };
-    },
-    'certificate',
-  );
-  read(Gauge, 'connections', 'Open connections by what happens on them.', connections.counts, 'state');
-  read(
-    Counter,
-    'connections_refused_total',
-    'Connections that were ended or refused by a limit, by its name.',
-    connections.refused,
-    'cause',
-  );
-  read(Gauge, 'audit_lines_waiting', 'Audit lines that are not written yet.', audit.waiting);
-  read(Counter, 'audit_lines_lost_total', 'Audit lines that could not be written and are lost.', audit.lost);
-  new Gauge(described('build_info', 'Always 1; its labels have the versions.', ['version', 'node'])).set(
-    { version, node: process.version },
-    1,
-  );
+  read('key_files', () => keyFiles);
+  read('key_files_faulty', () => ({ ...faultyKeyFiles?.() }), 'severity');
+  const readEnds = () => {
+    const ends = certificateEnds?.();
+    return { server: seconds(ends?.server), client_authorities: seconds(ends?.clientAuthorities) };
+  };
+  read('tls_certificate_not_after_timestamp_seconds', readEnds, 'certificate');
+  read('connections', connections.counts, 'state');
+  read('connections_refused_total', connections.refused, 'cause');
+  read('audit_lines_waiting', audit.waiting);
+  read('audit_lines_lost_total', audit.lost);
+  new Gauge(described('build_info', ['version', 'node'])).set({ version, node: process.version }, 1);
   observeProcess?.(registry);
 
   return {
@@ -238,44 +205,26 @@ export function createMetrics(options: MetricsOptions) {
     },
     /** Adds the metrics of a fleet. `figures` is called at each scrape; gauges are absent while it returns undefined. */
     fleet(figures: () => FleetFigures | undefined): FleetObserver {
-      const gauge = (name: string, help: string, of: (present: FleetFigures) => Reading, label?: string) => {
+      const gauge = (name: Name, of: (present: FleetFigures) => Reading, label?: string) => {
         const take = () => {
           const present = figures();
           return present && of(present);
         };
-        read(Gauge, `fleet_${name}`, help, take, label);
+        read(name, take, label);
       };
-      gauge(
-        'state',
-        'Membership state of the sidecar in its fleet: 1 for the present state.',
-        ({ state }) =>
-          Object.fromEntries(Object.keys(FLEET_STATES).map((each) => [each, each === state ? 1 : 0])),
-        'state',
-      );
-      gauge(
-        'behind_seconds',
-        'Seconds since the sidecar last had every change of the engine; 0 while it has.',
-        ({ behindSeconds }) => behindSeconds,
-      );
-      for (const [reason, help] of Object.entries(LACKS) as [keyof FleetFigures['lacks'], string][])
-        gauge(reason, help, ({ lacks }) => lacks[reason]);
-      gauge(
-        'engine_size_bytes',
-        "Size of the database of the engine's largest server.",
-        ({ engineSize }) => engineSize,
-      );
-      gauge('engine_quota_bytes', 'The quota of this database in bytes.', ({ engineQuota }) => engineQuota);
-      const entries = counter('fleet_entries_total', 'Entries that came from the engine.', 'result');
+      const states = Object.keys(FLEET_STATES);
+      const stateOf = ({ state }: FleetFigures) =>
+        Object.fromEntries(states.map((each) => [each, each === state ? 1 : 0]));
+      gauge('fleet_state', stateOf, 'state');
+      gauge('fleet_behind_seconds', ({ behindSeconds }) => behindSeconds);
+      for (const reason of ['kept', 'unreadable', 'failed', 'older'] as const)
+        gauge(`fleet_${reason}`, ({ lacks }) => lacks[reason]);
+      gauge('fleet_engine_size_bytes', ({ engineSize }) => engineSize);
+      gauge('fleet_engine_quota_bytes', ({ engineQuota }) => engineQuota);
+      const entries = counter('fleet_entries_total', 'result');
       for (const result of ENTRY_RESULTS) entries.inc({ result }, 0);
-      const apply = histogram(
-        'fleet_apply_seconds',
-        'Time from the acceptance of a change anywhere to its file here, by the clocks of both sidecars.',
-        APPLY_BUCKETS,
-      );
-      const conflicts = counter(
-        'fleet_conflicts_total',
-        'Changes that were retried because another sidecar was faster.',
-      );
+      const apply = histogram('fleet_apply_seconds', APPLY_BUCKETS);
+      const conflicts = counter('fleet_conflicts_total');
       return {
         entry: (result) => entries.inc({ result }),
         // Clocks differ, and a histogram of negative times has a sum that falls.
@@ -286,13 +235,6 @@ export function createMetrics(options: MetricsOptions) {
     scrape: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }
-
-const LACKS: Readonly<Record<keyof FleetFigures['lacks'], string>> = {
-  kept: "Streams with a file in their place that is not the fleet's.",
-  unreadable: 'Streams whose entry in the engine cannot be opened.',
-  failed: 'Streams whose key file could not be written or removed; the sidecar retries.',
-  older: 'Streams of which the engine holds an older state than the packager has.',
-};
 
 function statusLabel(status: number): string {
   return status >= 100 && status <= 599 ? String(status) : 'other';

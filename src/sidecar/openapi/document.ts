@@ -116,7 +116,7 @@ const batchRequest = z
     streams: z
       .array(streamEntry)
       .nullish()
-      .meta({ description: `Streams with keys of their own. ${streamEntry.meta()?.description}` }),
+      .describe(`Streams with keys of their own. ${streamEntry.meta()?.description}`),
     groups: z
       .array(
         groupEntry
@@ -131,11 +131,11 @@ const batchRequest = z
           .meta({ description: groupEntry.meta()?.description ?? '' }),
       )
       .nullish()
-      .meta({
-        description: `Groups, as of the renditions of one programme: each member gets a file, the group's own name gets none. ${groupEntry.meta()?.description}`,
-      }),
+      .describe(
+        `Groups, as of the renditions of one programme: each member gets a file, the group's own name gets none. ${groupEntry.meta()?.description}`,
+      ),
   })
-  .meta({ description: 'Streams, groups or both: 10,000 streams at most, members counted, and 16 MiB.' });
+  .describe('Streams, groups or both: 10,000 streams at most, members counted, and 16 MiB.');
 
 const NAMED: Readonly<Record<string, z.ZodType>> = {
   SuppliedKeys: suppliedBody,

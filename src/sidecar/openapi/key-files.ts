@@ -58,8 +58,8 @@ const WARNING: OpenApi.HeaderObject = {
   schema: { type: 'string' },
 };
 
-const base64 = z.string().meta({ description: 'base64' });
-const block = z.string().meta({ description: 'base64 of 16 bytes' });
+const base64 = z.string().describe('base64');
+const block = z.string().describe('base64 of 16 bytes');
 const box = z.object({
   uuid: z.string().meta({ format: 'uuid', description: 'The DRM system.' }),
   data: base64,
@@ -68,14 +68,14 @@ const DRM_INFO = jsonSchema(
   z
     .array(
       z.object({
-        pssh: z.array(box).optional().meta({ description: 'The boxes of the DRM systems.' }),
+        pssh: z.array(box).optional().describe('The boxes of the DRM systems.'),
         key: block,
         key_id: block,
-        iv: block.optional().meta({ description: 'base64 of 16 bytes; only of FairPlay' }),
+        iv: block.optional().describe('base64 of 16 bytes; only of FairPlay'),
       }),
     )
     .length(1)
-    .meta({ description: 'With `as=nginx-vod`: one object.' }),
+    .describe('With `as=nginx-vod`: one object.'),
 );
 
 /** The document as the body itself, and what the query may say then. */
