@@ -85,7 +85,7 @@ const PURE: readonly string[] = [
   'sidecar/fleet/entries/seal',
   'sidecar/fleet/entries/seal',
   'sidecar/fleet/entries/reconcile',
-  'sidecar/fleet/members/replication-lag',
+  'sidecar/fleet/members/packagers',
   'sidecar/fleet/engine-keys',
 
   'platform/emulator/live/live-event',

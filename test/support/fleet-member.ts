@@ -1,10 +1,10 @@
 import { engineKeysUnder } from '../../src/sidecar/fleet/engine-keys';
-import type { Report } from '../../src/sidecar/fleet/members/member-records';
 import {
   createMembership,
   type Membership,
   type MembershipOptions,
 } from '../../src/sidecar/fleet/members/membership';
+import type { Report } from '../../src/sidecar/fleet/members/packagers';
 import type { FakeCluster, FakeEngine } from './fake-engine';
 import { type LogLine, recordedLog } from './recorded-log';
 

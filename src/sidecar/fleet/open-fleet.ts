@@ -18,8 +18,8 @@ import { collectDeleted, importStep, resealStep, tryAgain } from './entries/step
 import type { Fleet, FleetHooks } from './fleet';
 import { createIdentity, type Identity } from './identity';
 import { createFolderCheck, type Ledger, openLedger } from './ledger/ledger';
-import type { Packager } from './members/member-records';
 import { createMembership, type Membership } from './members/membership';
+import type { Packager } from './members/packagers';
 import { createMembershipState } from './membership-state';
 import { fleetFigures, fleetStatus, whereStream } from './status';
 

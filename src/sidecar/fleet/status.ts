@@ -6,8 +6,7 @@ import type { EngineServer } from './engine/engine';
 import type { Grouped } from './engine/grouped';
 import type { Seal } from './entries/seal';
 import type { FleetFigures } from './fleet';
-import type { Packager } from './members/member-records';
-import { replicationLag, streamLag } from './members/replication-lag';
+import { type Packager, replicationLag, streamLag } from './members/packagers';
 import type { MembershipState } from './membership-state';
 import type { FleetOptions, Member } from './open-fleet';
 

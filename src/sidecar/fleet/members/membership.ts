@@ -1,20 +1,28 @@
+import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { takes } from '../../../api/stream-id';
+import { cached } from '../../../http/cached';
 import { describeThrown } from '../../../http/errors';
 import type { Log } from '../../../http/log';
-import { apiError } from '../../errors';
 import { queueByName } from '../../storage/key-file-store';
 import { type Change, type Engine, EngineError, type Lease, type StoredValue } from '../engine/engine';
 import type { EngineKeys } from '../engine-keys';
+import type { AwaitedChange } from '../fleet';
 import {
   heartbeatValue,
+  lackOf,
   listPackagers,
+  MAX_ROUNDS,
+  type Packager,
   type Report,
   readHeartbeat,
   readRegistration,
   registrationValue,
-} from './member-records';
-import { createReporter, createWaiter } from './reports';
+  reportText,
+  reportValue,
+  retire,
+} from './packagers';
 
 export type Membership = ReturnType<typeof createMembership>;
 
@@ -59,22 +67,19 @@ const PACE = {
   pollMs: [3, 250] as readonly [first: number, longest: number],
 };
 
-/** How often a decision is repeated while others change the same keys. */
-const MAX_ROUNDS = 5;
-
 /** This packager among the others. */
 export function createMembership(options: MembershipOptions) {
   const { engine, keys } = options;
   const pace = { ...PACE, ...options.pace };
-  const lease = createNameLease({ ...options, pace, onHeld: () => reporter.renew() });
-  const reporter = createReporter({ ...options, pace, lease });
+  const lease = createNameLease({ ...options, pace }, () => reporter.renew());
+  const reporter = createReporter({ ...options, pace }, lease);
   let ignored = 0;
   const list = () =>
     listPackagers(engine, keys, (count) => {
       if (ignored === 0 && count > 0) options.log.warn('ignored an invalid name of a packager', { count });
       ignored = count;
     });
-  const waiter = createWaiter({ list, pace });
+  const waiter = createWaiter(list, pace);
   return {
     join: lease.join,
     /** Writes the report within milliseconds: a client waits for it. Otherwise it is written every five seconds. */
@@ -97,16 +102,14 @@ export function createMembership(options: MembershipOptions) {
   };
 }
 
-export type NameLease = ReturnType<typeof createNameLease>;
+type PacedOptions = Omit<MembershipOptions, 'pace'> & { readonly pace: Pace };
+type NameLease = ReturnType<typeof createNameLease>;
 
-interface NameLeaseOptions extends MembershipOptions {
-  readonly pace: Pace;
-  /** Called each time that the name was taken. */
-  readonly onHeld: () => void;
-}
-
-/** The hold on a name, by a lease that the heartbeat renews. */
-function createNameLease(options: NameLeaseOptions) {
+/**
+ * The hold on a name, by a lease that the heartbeat renews.
+ * @param onHeld called each time that the name was taken
+ */
+function createNameLease(options: PacedOptions, onHeld: () => void) {
   const { engine, keys, name, streams, version, log, clock, pace } = options;
   const [liveKey, registrationKey, reportKey] = [keys.live(name), keys.packager(name), keys.report(name)];
   const queue = queueByName();
@@ -193,7 +196,7 @@ function createNameLease(options: NameLeaseOptions) {
       // Otherwise the registration was removed meanwhile.
       if (!last?.made) continue;
       setTaken(false);
-      if (takesName) options.onHeld();
+      if (takesName) onHeld();
       return true;
     }
     throw new EngineError('unavailable', 'others keep changing the registration of this packager');
@@ -258,27 +261,125 @@ function createNameLease(options: NameLeaseOptions) {
   };
 }
 
-async function retire(engine: Engine, keys: EngineKeys, name: string): Promise<void> {
-  for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const [registration, report, live] = (
-      await engine.read([keys.packager(name), keys.report(name), keys.live(name)])
-    ).values;
-    if (!registration)
-      throw apiError(
-        'packager_not_found',
-        `No packager of the fleet is called ${name}. GET /api/fleet lists them.`,
-      );
-    if (live)
-      throw apiError(
-        'packager_live',
-        `The packager ${name} is running. Stop its sidecar, wait half a minute, then retire it.`,
-      );
-    const removals = [registration, report].flatMap((stored): Change[] =>
-      stored ? [{ key: stored.key, expected: stored.revision, value: undefined }] : [],
-    );
-    // If it starts meanwhile, the guard fails and it is read again.
-    const done = await engine.change(removals, { key: keys.live(name), revision: 0 });
-    if (done?.answers[0]?.made) return;
-  }
-  throw new EngineError('unavailable', `the registration of the packager ${name} keeps changing`);
+/** After a report comes a rest this many times as long as it took: the reports of many packagers slow the engine. */
+const REST = 2;
+
+/** Writes the report of this packager to the engine: every few seconds if it has changed, and on demand. */
+function createReporter(options: PacedOptions, lease: NameLease) {
+  const { engine, keys, name, log, now, pace } = options;
+  const key = keys.report(name);
+  let sent: string | undefined;
+  let revision = 0;
+  let isSending = false;
+  let isAwaited = false;
+  let isFaulty = false;
+  let isClosed = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** @returns whether it was written: the name is still held. @throws EngineError */
+  const write = async (text: string, heldSince: number): Promise<boolean> => {
+    const value = reportValue(text, options.clock());
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      // Another packager that has taken the name must not seem to have what is here.
+      const guard = { key: keys.live(name), revision: heldSince };
+      const [answer] = (await engine.change([{ key, expected: revision, value }], guard))?.answers ?? [];
+      if (!answer) {
+        if (lease.heldSince() === heldSince) lease.checkSoon();
+        return false;
+      }
+      revision = answer.made ? answer.revision : (answer.present?.revision ?? 0);
+      if (answer.made) return true;
+    }
+    throw new EngineError('unavailable', 'another sidecar writes the report of this packager');
+  };
+
+  const send = async (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    const heldSince = lease.heldSince();
+    const text = reportText(options.id(), options.report());
+    if (isSending || heldSince === undefined || text === sent) return;
+    [isSending, isAwaited] = [true, false];
+    const began = now();
+    let pause = 0;
+    try {
+      if (await write(text, heldSince)) sent = text;
+      isFaulty = false;
+      pause = Math.max(pace.gatherMs, REST * (now() - began));
+    } catch (thrown) {
+      if (!isFaulty) log.warn('the report to the fleet failed', { name, cause: describeThrown(thrown) });
+      [isFaulty, isAwaited] = [true, true];
+      pause = pace.againMs;
+    }
+    isSending = false;
+    if (isAwaited) sendIn(pause);
+  };
+  const sendIn = (ms: number) => {
+    if (!isClosed) timer ??= setTimeout(send, ms).unref();
+  };
+  const periodic = setInterval(send, pace.reportMs).unref();
+  const hurry = () => {
+    isAwaited = true;
+    if (!isSending) sendIn(pace.gatherMs);
+  };
+
+  return {
+    /** Writes the report soon: a client waits for it. */
+    hurry,
+    /** Writes the report again, even if it is unchanged: the engine may have lost it. */
+    renew() {
+      sent = undefined;
+      hurry();
+    },
+    close() {
+      isClosed = true;
+      clearInterval(periodic);
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Waits until packagers have changes, by reading their reports repeatedly. */
+function createWaiter(list: () => Promise<readonly Packager[]>, pace: Pace) {
+  const closing = new AbortController();
+  /** All waits share a reading that is under way. */
+  const readAll = cached(0, () => 0, list);
+
+  /** The packagers that do not have all of the changes, by name. */
+  const behind = async (changes: readonly AwaitedChange[]): Promise<readonly string[]> =>
+    (await readAll())
+      .filter((packager) => {
+        const reason = lackOf(packager);
+        return changes.some(
+          ({ streamId, revision }) =>
+            takes(packager.streams, streamId) && reason(streamId, revision) !== undefined,
+        );
+      })
+      .map(({ name }) => name);
+
+  return {
+    /** @see Fleet.waitFor @throws EngineError when the packagers could not be read in time. */
+    async waitFor(changes: readonly AwaitedChange[], seconds: number): Promise<readonly string[]> {
+      if (changes.length === 0) return [];
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(seconds * 1000)]);
+      let names: readonly string[] | undefined;
+      let fault: unknown = new EngineError('unavailable', 'the packagers could not be listed in time');
+      const poll = async () => {
+        const [first, longest] = pace.pollMs;
+        for (let ms = first; names?.length !== 0; ms = Math.min(ms * 1.25, longest)) {
+          await pause(ms, undefined, { signal, ref: false });
+          try {
+            names = await behind(changes);
+          } catch (thrown) {
+            fault = thrown;
+          }
+        }
+      };
+      // A reading may take longer than the wait.
+      await Promise.race([poll(), once(signal, 'abort')]).catch(() => undefined);
+      if (!names) throw fault;
+      return names;
+    },
+    close: () => closing.abort(),
+  };
 }

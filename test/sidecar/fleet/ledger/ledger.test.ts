@@ -16,8 +16,13 @@ import { crc32 } from 'node:zlib';
 import * as fc from 'fast-check';
 import type { StreamId } from '../../../../src/api/stream-id';
 import { apiError } from '../../../../src/sidecar/errors';
-import type { LedgerHead, LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger';
-import { createFolderCheck, type Ledger, openLedger } from '../../../../src/sidecar/fleet/ledger/ledger';
+import {
+  createFolderCheck,
+  type Ledger,
+  type LedgerHead,
+  type LedgerRecord,
+  openLedger,
+} from '../../../../src/sidecar/fleet/ledger/ledger';
 import { temporaryFolder } from '../../../support/after-test';
 import { type LogLine, recordedLog } from '../../../support/recorded-log';
 

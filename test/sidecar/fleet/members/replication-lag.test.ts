@@ -2,8 +2,12 @@ import fc from 'fast-check';
 import { FLEET_STATES, MAX_LACKS } from '../../../../src/api/fleet';
 import { type StreamId, takes } from '../../../../src/api/stream-id';
 import { appliedTo, followed } from '../../../../src/sidecar/fleet/engine-keys';
-import type { Packager, Report } from '../../../../src/sidecar/fleet/members/member-records';
-import { replicationLag, streamLag } from '../../../../src/sidecar/fleet/members/replication-lag';
+import {
+  type Packager,
+  type Report,
+  replicationLag,
+  streamLag,
+} from '../../../../src/sidecar/fleet/members/packagers';
 import { NO_REPORT } from '../../../support/fleet-member';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');

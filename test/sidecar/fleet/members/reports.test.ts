@@ -5,7 +5,7 @@ import {
   registrationValue,
   reportText,
   reportValue,
-} from '../../../../src/sidecar/fleet/members/member-records';
+} from '../../../../src/sidecar/fleet/members/packagers';
 import { FakeCluster } from '../../../support/fake-engine';
 import { fleetMember, KEYS, type Member, NO_REPORT } from '../../../support/fleet-member';
 import { until } from '../../../support/until';
