@@ -21,26 +21,31 @@ const CODES = {
   denied: 'fleet_denied',
 } as const satisfies Partial<Record<FleetState, ErrorCode>>;
 
+interface Known {
+  /** The fault of the last round; undefined: none. */
+  trouble: FleetState | undefined;
+  hasEverything: boolean;
+  isLost: boolean;
+  isNameTaken: boolean;
+}
+
 /** Membership state of this packager. */
 export function createMembershipState({ log, now, clock }: MembershipStateOptions) {
-  /** The fault of the last round; undefined: none. */
-  let trouble: FleetState | undefined;
-  let hasEverything = false;
-  let isLost = false;
-  let isNameTaken = false;
+  const known: Known = { trouble: undefined, hasEverything: false, isLost: false, isNameTaken: false };
   let moment: Moment | undefined;
   let lastLevel: number | undefined;
   let shown: { readonly state: FleetState; readonly since: Date } = { state: 'joining', since: clock() };
 
-  const isLevel = () => hasEverything && !isLost && trouble === undefined;
+  const isLevel = () => known.hasEverything && !known.isLost && known.trouble === undefined;
   const stateNow = (): FleetState => {
-    if (trouble !== undefined) return trouble;
-    if (isLost) return 'away';
-    if (!hasEverything) return 'joining';
-    return isNameTaken ? 'name_taken' : 'level';
+    if (known.trouble !== undefined) return known.trouble;
+    if (known.isLost) return 'away';
+    if (!known.hasEverything) return 'joining';
+    return known.isNameTaken ? 'name_taken' : 'level';
   };
 
-  const settle = (cause?: unknown): void => {
+  const learn = (news: Partial<Known>, cause?: unknown): void => {
+    Object.assign(known, news);
     const state = stateNow();
     if (isLevel()) lastLevel = now();
     if (state === shown.state) return;
@@ -72,35 +77,23 @@ export function createMembershipState({ log, now, clock }: MembershipStateOption
     /** The engine answered. */
     engineReached(at: Moment): void {
       moment = at;
-      isLost = false;
-      settle();
+      learn({ isLost: false });
     },
     /** The connection to the engine is lost. */
-    engineLost(cause: EngineError): void {
-      isLost = true;
-      settle(cause);
-    },
+    engineLost: (cause: EngineError) => learn({ isLost: true }, cause),
     /** The engine holds this packager's fleet. */
-    admitted(): void {
-      trouble = undefined;
-      isLost = false;
-      settle();
+    admitted: () => learn({ trouble: undefined, isLost: false }),
+    /** Everything that the engine has is applied. */
+    levelled: () => learn({ hasEverything: true }),
+    /** The fleet is read again; until something is learnt, the state shown stays. */
+    reading(): void {
+      known.hasEverything = false;
     },
-    /** Whether everything that the engine has is applied. */
-    setLevel(value: boolean): void {
-      hasEverything = value;
-      if (value) settle();
-    },
-    setNameTaken(isTaken: boolean): void {
-      isNameTaken = isTaken;
-      settle();
-    },
+    setNameTaken: (isNameTaken: boolean) => learn({ isNameTaken }),
     /** What prevents the packager from taking part. */
     failed(thrown: unknown): void {
-      isLost ||= thrown instanceof EngineError;
-      if (thrown instanceof EngineError) trouble = thrown.kind === 'denied' ? 'denied' : undefined;
-      else trouble = troubleOf(thrown);
-      settle(thrown);
+      if (!(thrown instanceof EngineError)) learn({ trouble: troubleOf(thrown) }, thrown);
+      else learn({ isLost: true, trouble: thrown.kind === 'denied' ? 'denied' : undefined }, thrown);
     },
     /**
      * @param hasJoined whether the packager ever had all of the fleet: then it can stream while the engine is away.

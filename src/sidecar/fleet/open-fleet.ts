@@ -147,7 +147,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     // It has not had what it can't open: until it has, files that were there before stay.
     const levelled = replication.missingSecrets.size === 0 ? { levelled: levelledStreams } : {};
     await ledger.noteHead({ ...levelled, highest: versions.highest });
-    state.setLevel(true);
+    state.levelled();
     await replication.follow(signal);
   };
 
@@ -163,7 +163,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
         hasFailed = true;
         state.failed(thrown);
       }
-      state.setLevel(false);
+      state.reading();
       // A round may also end at once without a fault, for example with servers of two clusters.
       if (hasFailed || now() - began < RETRY_MS) await rest(RETRY_MS, round.signal);
     }
