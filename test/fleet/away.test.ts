@@ -2,16 +2,11 @@ import { readdir } from 'node:fs/promises';
 import fs from 'fs-extra';
 import { startEtcdCluster } from '../support/etcd-cluster';
 import { CENC_ONLY, CENC_ONLY_FILE, PLAIN, PLAIN_FILE } from '../support/post-manual';
-import { type FleetPackager, startBuiltFleet, startFleet } from '../support/start-fleet';
+import { type FleetPackager, pathOf, post, startBuiltFleet, startFleet } from '../support/start-fleet';
 import { until } from '../support/until';
 
-const path = (stream: string) => `/api/keyfile/${encodeURIComponent(stream)}`;
 const STREAMS = 500;
 const named = Array.from({ length: STREAMS }, (_, index) => `live/stream-${index}`);
-
-async function post(through: FleetPackager, stream: string, body: object): Promise<void> {
-  expect((await through.ask('POST', path(stream), body)).status).toBe(200);
-}
 
 /** How many key files a packager has below `live`. */
 const countAt = async ({ folder }: FleetPackager) =>
@@ -37,7 +32,7 @@ test('a packager that slept through a compaction has what was changed, and not w
   cutOff.cut();
   await post(one, 'changed', PLAIN);
   await post(one, 'new', PLAIN);
-  for (const stream of ['gone', 'back']) expect((await one.ask('DELETE', path(stream))).status).toBe(200);
+  for (const stream of ['gone', 'back']) expect((await one.ask('DELETE', pathOf(stream))).status).toBe(200);
   await post(one, 'back', PLAIN);
   const { revision = 0 } = (await etcd.status(0)) ?? {};
   await etcd.control('compact', String(revision));
@@ -80,7 +75,7 @@ test('a sidecar that is killed again and again while it catches up has all files
   expect(files.filter((file) => file !== PLAIN_FILE)).toEqual([]);
   expect(await wrongAt(two)).toEqual({});
   expect(await two.status()).toMatchObject({ state: 'level', streams: STREAMS, missing: 0 });
-  await Promise.all(named.slice(0, 50).map((stream) => one.ask('DELETE', path(stream))));
+  await Promise.all(named.slice(0, 50).map((stream) => one.ask('DELETE', pathOf(stream))));
   await until(async () => (await countAt(two)) === STREAMS - 50);
 });
 
@@ -93,7 +88,7 @@ test('what a sidecar acknowledged before it was killed is at all packagers, its 
   for (let round = 0; round < 3; round += 1) {
     const asked = Array.from({ length: 200 }, async (_, index) => {
       const stream = `round-${round}/${index}`;
-      const answer = await two.ask('POST', path(stream), CENC_ONLY).catch(() => undefined);
+      const answer = await two.ask('POST', pathOf(stream), CENC_ONLY).catch(() => undefined);
       if (answer?.status === 200) acknowledged.push(stream);
     });
     const former = acknowledged.length;
@@ -129,7 +124,7 @@ test('a folder that is put back as it was some time ago is level again, and fore
   await two.start();
   await post(one, 'changed', PLAIN);
   await post(one, 'new', PLAIN);
-  expect((await one.ask('DELETE', path('gone'))).status).toBe(200);
+  expect((await one.ask('DELETE', pathOf('gone'))).status).toBe(200);
   await fleet.untilFile('gone', undefined);
   await two.stop();
   await fs.move(image, two.folder, { overwrite: true });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type EtcdCluster, startEtcdCluster } from '../support/etcd-cluster';
 import { CENC_ONLY_FILE, POST_MANUAL } from '../support/post-manual';
-import { type FleetPackager, startFleet, type TestFleet } from '../support/start-fleet';
+import { type FleetPackager, pathOf, startFleet, type TestFleet } from '../support/start-fleet';
 import { until } from '../support/until';
 
 // Few and short by default. The published figures are those of 50 kills, and of 60 seconds.
@@ -13,7 +13,6 @@ const USUAL_ELECTIONS = ['--heartbeat-interval=100', '--election-timeout=1000'];
 /** At a sidecar. */
 const WRITERS = 4;
 
-const path = (stream: string) => `/api/keyfile/${encodeURIComponent(stream)}`;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** A body of its own for each number, and the key file that comes of it. */
@@ -47,7 +46,7 @@ async function writeThrough(
     const stream = `${beginning}/${Math.floor(count / 2)}`;
     const { body, text } = numbered(count);
     const began = performance.now();
-    const response = await through.ask('POST', path(stream), body);
+    const response = await through.ask('POST', pathOf(stream), body);
     const answer = await response.text();
     written.longestMs = Math.max(written.longestMs, performance.now() - began);
     const name = nameOf(response, answer);
@@ -67,7 +66,7 @@ async function untilLevel(fleet: TestFleet, stream: string): Promise<number> {
   // By two of them: the one that is asked writes its own file before it has those of the others.
   for (const asked of [0, 1]) {
     const probe = `${stream}/${asked}`;
-    await until(async () => (await fleet.packager(asked).ask('POST', path(probe), body)).ok);
+    await until(async () => (await fleet.packager(asked).ask('POST', pathOf(probe), body)).ok);
     await fleet.untilFile(probe, text);
   }
   return performance.now() - began;
@@ -136,18 +135,18 @@ test(
     await fleet.level();
     const [one, two, three] = [fleet.packager(0), fleet.packager(1), fleet.packager(2)];
     const post = async (stream: string, number: number) => {
-      expect((await one.ask('POST', path(stream), numbered(number).body)).status).toBe(200);
+      expect((await one.ask('POST', pathOf(stream), numbered(number).body)).status).toBe(200);
     };
     for (const stream of ['kept', 'changed', 'gone']) await post(stream, 1);
     await fleet.untilFile('gone', numbered(1).text);
     three.partition();
     const healed = pause(PARTITION_SECONDS * 1000);
     await post('changed', 2);
-    expect((await two.ask('DELETE', path('gone'))).status).toBe(200);
+    expect((await two.ask('DELETE', pathOf('gone'))).status).toBe(200);
     await post('new', 3);
     await until(async () => (await three.figure('fleet_state{state="away"}')) === 1);
     expect(await three.isReady()).toBe(true);
-    const refused = await three.ask('POST', path('refused'), numbered(4).body);
+    const refused = await three.ask('POST', pathOf('refused'), numbered(4).body);
     expect(['503 fleet_unavailable', '504 fleet_outcome_unknown']).toContain(
       nameOf(refused, await refused.text()),
     );
@@ -163,7 +162,7 @@ test(
     const levelMs = Math.round(performance.now() - began);
     await tell('partition', { seconds: PARTITION_SECONDS, levelMs });
     expect(await three.file('kept')).toBe(numbered(1).text);
-    expect((await three.ask('POST', path('refused'), numbered(4).body)).status).toBe(200);
+    expect((await three.ask('POST', pathOf('refused'), numbered(4).body)).status).toBe(200);
     await fleet.untilFile('refused', numbered(4).text);
   },
   60_000 + PARTITION_SECONDS * 1000,

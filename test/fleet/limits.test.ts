@@ -6,11 +6,10 @@ import { promisify } from 'node:util';
 import fs from 'fs-extra';
 import { startEtcdCluster } from '../support/etcd-cluster';
 import { CENC_ONLY, CENC_ONLY_FILE, PLAIN, PLAIN_FILE } from '../support/post-manual';
-import { startFleet } from '../support/start-fleet';
+import { pathOf, startFleet } from '../support/start-fleet';
 import { until } from '../support/until';
 
 const run = promisify(execFile);
-const path = (stream: string) => `/api/keyfile/${stream}`;
 const MEBIBYTE = 1024 * 1024;
 
 test('an engine whose quota is used up refuses changes as 507 fleet_full, reads go on, and after a compaction all goes on', async () => {
@@ -18,7 +17,7 @@ test('an engine whose quota is used up refuses changes as 507 fleet_full, reads 
   const fleet = await startFleet({ urls: etcd.urls, packagers: 2 });
   await fleet.level();
   const [one, two] = [fleet.packager(0), fleet.packager(1)];
-  expect((await one.ask('POST', path('news'), CENC_ONLY)).status).toBe(200);
+  expect((await one.ask('POST', pathOf('news'), CENC_ONLY)).status).toBe(200);
   await fleet.untilFile('news', CENC_ONLY_FILE);
   const key = Buffer.from('elsewhere').toString('base64');
   const value = Buffer.alloc(MEBIBYTE).toString('base64');
@@ -29,12 +28,12 @@ test('an engine whose quota is used up refuses changes as 507 fleet_full, reads 
       (error) => String(error).includes('exceeded'),
     ),
   );
-  const refused = await one.ask('POST', path('news'), PLAIN);
+  const refused = await one.ask('POST', pathOf('news'), PLAIN);
   expect([refused.status, await refused.json()]).toMatchObject([507, { errors: [{ code: 'fleet_full' }] }]);
-  const deletion = await two.ask('DELETE', path('news'));
+  const deletion = await two.ask('DELETE', pathOf('news'));
   expect([deletion.status, await deletion.text()]).toEqual([507, expect.stringContaining('fleet_full')]);
   for (const each of fleet.packagers) {
-    expect(await (await each.ask('GET', path('news'))).text()).toBe(CENC_ONLY_FILE);
+    expect(await (await each.ask('GET', pathOf('news'))).text()).toBe(CENC_ONLY_FILE);
     expect(await each.file('news')).toBe(CENC_ONLY_FILE);
     // A server raises the alarm when its own database is full, and none takes changes then.
     await until(async () => (await each.status()).engine.some(({ alarms }) => alarms?.join() === 'NOSPACE'));
@@ -43,7 +42,7 @@ test('an engine whose quota is used up refuses changes as 507 fleet_full, reads 
   await etcd.control('compact', String(revision));
   await etcd.control('defrag');
   await etcd.control('alarm', 'disarm');
-  expect((await two.ask('POST', path('news'), PLAIN)).status).toBe(200);
+  expect((await two.ask('POST', pathOf('news'), PLAIN)).status).toBe(200);
   await fleet.untilFile('news', PLAIN_FILE);
   await fleet.level();
 });
@@ -65,19 +64,19 @@ test('a follower whose disk is full reports it, refuses no request, and has the 
     const fleet = await startFleet({ urls, packagers: 2, own: [{}, { folder }] });
     await fleet.level();
     const [one, full] = [fleet.packager(0), fleet.packager(1)];
-    expect((await one.ask('POST', path('news'), CENC_ONLY)).status).toBe(200);
+    expect((await one.ask('POST', pathOf('news'), CENC_ONLY)).status).toBe(200);
     await fleet.untilFile('news', CENC_ONLY_FILE);
     const ballast = join(folder, 'ballast');
     await writeFile(ballast, Buffer.alloc(2 * MEBIBYTE)).catch(() => undefined);
-    expect((await one.ask('POST', path('news'), PLAIN)).status).toBe(200);
+    expect((await one.ask('POST', pathOf('news'), PLAIN)).status).toBe(200);
     await until(async () => (await full.figure('fleet_failed')) === 1);
     expect(await full.file('news')).toBe(CENC_ONLY_FILE);
-    const waited = await one.ask('POST', `${path('sport')}?wait=1`, CENC_ONLY);
+    const waited = await one.ask('POST', `${pathOf('sport')}?wait=1`, CENC_ONLY);
     expect([waited.status, waited.headers.get('warning')]).toEqual([
       202,
       expect.stringContaining('packager-2'),
     ]);
-    const beside = await full.ask('POST', path('own'), CENC_ONLY);
+    const beside = await full.ask('POST', pathOf('own'), CENC_ONLY);
     expect(beside.status).toBe(202);
     await fleet.untilFile('own', CENC_ONLY_FILE, [one]);
     await fs.remove(ballast);

@@ -1,9 +1,8 @@
 import { type EtcdCluster, startEtcdCluster } from '../support/etcd-cluster';
 import { CENC_ONLY, CENC_ONLY_FILE, PLAIN, PLAIN_FILE } from '../support/post-manual';
-import { startFleet } from '../support/start-fleet';
+import { pathOf, startFleet } from '../support/start-fleet';
 import { until } from '../support/until';
 
-const path = (stream: string) => `/api/keyfile/${encodeURIComponent(stream)}`;
 const MILAN = { name: 'milan-1', password: 'milan-password' };
 const OPERATOR = { name: 'operator', password: 'operator-password' };
 
@@ -47,13 +46,13 @@ test('a site whose user has the rights of its own streams gets those alone, and 
   await site.level();
   const [central, milan] = [founder.packager(0), site.packager(0)];
   for (const stream of ['milan/news', 'rome/news'])
-    expect((await central.ask('POST', path(stream), CENC_ONLY)).status).toBe(200);
+    expect((await central.ask('POST', pathOf(stream), CENC_ONLY)).status).toBe(200);
   await site.untilFile('milan/news', CENC_ONLY_FILE);
-  expect((await milan.ask('POST', `${path('milan/sport')}?wait=5`, PLAIN)).status).toBe(200);
+  expect((await milan.ask('POST', `${pathOf('milan/sport')}?wait=5`, PLAIN)).status).toBe(200);
   expect([await central.file('milan/sport'), await milan.file('rome/news')]).toEqual([PLAIN_FILE, undefined]);
-  const refused = await milan.ask('POST', path('rome/sport'), PLAIN);
+  const refused = await milan.ask('POST', pathOf('rome/sport'), PLAIN);
   expect([refused.status, await refused.text()]).toEqual([503, expect.stringContaining('fleet_denied')]);
-  expect((await milan.ask('DELETE', path('milan/news'))).status).toBe(200);
+  expect((await milan.ask('DELETE', pathOf('milan/news'))).status).toBe(200);
   await founder.untilFile('milan/news', undefined);
   await until(async () => {
     const { packagers, state } = await milan.status();
@@ -64,9 +63,9 @@ test('a site whose user has the rights of its own streams gets those alone, and 
   });
   // A new leader knows the tokens of nobody who signed in at the former one, or does: either way all goes on.
   await etcd.restart(await etcd.kill());
-  await until(async () => (await central.ask('POST', path('milan/late'), CENC_ONLY)).status === 200);
+  await until(async () => (await central.ask('POST', pathOf('milan/late'), CENC_ONLY)).status === 200);
   await site.untilFile('milan/late', CENC_ONLY_FILE);
-  expect((await milan.ask('POST', path('milan/late'), PLAIN)).status).toBe(200);
+  expect((await milan.ask('POST', pathOf('milan/late'), PLAIN)).status).toBe(200);
 });
 
 test('a site that follows streams beyond the rights of its user is denied, and writes nothing', async () => {
@@ -78,7 +77,7 @@ test('a site that follows streams beyond the rights of its user is denied, and w
     own: [{ name: 'central', user: OPERATOR }],
   });
   await founder.level();
-  expect((await founder.packager(0).ask('POST', path('milan/news'), CENC_ONLY)).status).toBe(200);
+  expect((await founder.packager(0).ask('POST', pathOf('milan/news'), CENC_ONLY)).status).toBe(200);
   const site = await startFleet({ urls: etcd.urls, packagers: 1, own: [{ name: 'milan-1', user: MILAN }] });
   const milan = site.packager(0);
   await until(async () => (await milan.figure('fleet_state{state="denied"}')) === 1);

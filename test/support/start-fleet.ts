@@ -70,6 +70,13 @@ export interface TestFleet {
   readonly secretFile: string;
 }
 
+export const pathOf = (stream: string) => `/api/keyfile/${encodeURIComponent(stream)}`;
+
+/** Sends the keys of a stream through a packager, which must take them. */
+export async function post(through: FleetPackager, stream: string, body: object): Promise<void> {
+  expect((await through.ask('POST', pathOf(stream), body)).status).toBe(200);
+}
+
 interface Running {
   readonly url: string;
   readonly lines?: readonly LogLine[];
