@@ -65,7 +65,7 @@ export function mountApiPage(app: Express, { document, publicFolder }: ApiPageOp
 }
 
 /** Reads or makes an answer with the first of many simultaneous requests, and keeps it: slow clients hold no file open. */
-function serveKept(
+export function serveKept(
   app: Express,
   path: string,
   type: string,
@@ -81,7 +81,7 @@ function serveKept(
     // Answers 304 to a client that has this entity tag.
     response
       .type(type)
-      .set({ ...headers, etag, 'cache-control': 'no-cache' })
+      .set({ etag, 'cache-control': 'no-cache', ...headers })
       .send(bytes);
   };
   app.route(path).get(answer).all(onlyMethods('GET', 'HEAD'));

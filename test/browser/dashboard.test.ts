@@ -101,7 +101,7 @@ test('script applies a filter as soon as it is chosen', async () => {
   const { page, url, createChannel: create } = await open({ screen: 'laptop' });
   await create({ title: 'News' });
   await page.goto('/dashboard/channels?q=news');
-  await page.getByLabel('State').selectOption('idle');
+  await page.getByLabel('Filter by state').selectOption('idle');
   await page.getByText('The one channel doesn’t match.').waitFor();
   expect(page.url()).toBe(`${url}/dashboard/channels?q=news&state=idle&mode=`);
 });

@@ -27,7 +27,7 @@ import {
 } from './elements';
 import { absent, mountPage } from './forms';
 import { layout } from './layout';
-import { askedOf, filterBy, listOf } from './list';
+import { askedOf, listOf } from './list';
 import { packagingFacts } from './packaging';
 import { mountResourcePages, type ResourcePages } from './resource-pages';
 
@@ -79,12 +79,12 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
     hint: 'title, id, tag or site',
     texts: ({ id, siteId, metadata }) => [metadata.title, id, siteId, ...metadata.tags],
     filters: [
-      filterBy('state', choicesOf(CHANNEL_WORDS), stateOf),
-      filterBy(
-        'mode',
-        plainChoices(publishing_mode.schema.options),
-        ({ metadata }) => metadata.publishing_mode,
-      ),
+      { name: 'state', choices: choicesOf(CHANNEL_WORDS), of: stateOf },
+      {
+        name: 'mode',
+        choices: plainChoices(publishing_mode.schema.options),
+        of: ({ metadata }) => metadata.publishing_mode,
+      },
     ],
     newForm: { metadata: { title, publishing_mode, tags, dvr, reconnect_window } },
     calls: () => library.channels,
@@ -267,7 +267,9 @@ function mountEventsPage(app: Express, context: EmulatorContext): void {
           const channel = channels.find(channelId);
           return [id, channelId, channel ? titleOf(channel) : ''];
         },
-        filters: [filterBy('state', choicesOf(EVENT_WORDS), (event) => shownState(context, event))],
+        filters: [
+          { name: 'state', choices: choicesOf(EVENT_WORDS), of: (event) => shownState(context, event) },
+        ],
         empty: html`<p>There is no event yet. One begins when an encoder connects to a channel.</p>`,
       }),
     }),

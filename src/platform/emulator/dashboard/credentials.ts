@@ -27,7 +27,7 @@ import {
 import { type Asked, absent, formCard, mountPage, refusedFirst } from './forms';
 import { readFields } from './inputs';
 import { credentialsFor, layout, requireRole, roleOf } from './layout';
-import { filterBy, type List, listOf } from './list';
+import { type List, listOf } from './list';
 
 const PATH = '/dashboard/credentials';
 
@@ -127,9 +127,7 @@ const CREDENTIALS: Omit<List<Credential>, 'columns'> = {
   caption: 'API credentials',
   hint: 'key name, id or site',
   texts: ({ id, name, siteIds }) => [name, id, ...siteIds],
-  filters: [
-    filterBy('permission', plainChoices(PERMISSIONS), ({ permission }) => permission, 'Filter by permission'),
-  ],
+  filters: [{ name: 'permission', choices: plainChoices(PERMISSIONS), of: ({ permission }) => permission }],
   empty: html`<p>There is no key name yet.</p>`,
 };
 

@@ -1,28 +1,16 @@
 import { type Content, type Html, html } from '../../../http/html';
-import { type Choice, type Column, counted, labelOf, live, type Noun, optionsOf, table } from './elements';
+import { type Choice, type Column, counted, live, type Noun, optionsOf, table } from './elements';
 
 const PAGE_LENGTH = 50;
 const MAX_WORDS_LENGTH = 200;
 
 export type PageQuery = Readonly<Record<string, unknown>>;
 
-/** A choice that narrows a list. */
-export interface ListFilter<T> {
-  /** Of the parameter in the address. */
+/** A choice that narrows a list, by a name such as `last_try`, from which its words follow. */
+interface ListFilter<T> {
   readonly name: string;
-  readonly label: string;
   readonly choices: readonly Choice[];
   readonly of: (item: T) => string;
-}
-
-/** A choice by a name, such as `last_try`, from which its words follow. */
-export function filterBy<T>(
-  name: string,
-  choices: readonly Choice[],
-  of: (item: T) => string,
-  label = labelOf(name),
-): ListFilter<T> {
-  return { name, label, choices, of };
 }
 
 /** How a list looks, and how it is searched. */
@@ -91,9 +79,10 @@ export function pageIn(value: unknown, pages: number): number {
 }
 
 function searchForm<T>({ path, noun, hint, filters = [] }: List<T>, asked: URLSearchParams): Html {
-  const fields = filters.map(({ name, label, choices }) => {
-    const options = [{ value: '', label: `Any ${name.replaceAll('_', ' ')}` }, ...choices];
-    return html`<label class="unseen" for="search-${name}">${label}</label><select id="search-${name}" name="${name}">${optionsOf(options, asked.get(name) ?? '')}</select>`;
+  const fields = filters.map(({ name, choices }) => {
+    const words = name.replaceAll('_', ' ');
+    const options = [{ value: '', label: `Any ${words}` }, ...choices];
+    return html`<label class="unseen" for="search-${name}">Filter by ${words}</label><select id="search-${name}" name="${name}">${optionsOf(options, asked.get(name) ?? '')}</select>`;
   });
   return html`<form class="search" role="search" aria-label="Search ${noun.many}" action="${path}">
     <label class="unseen" for="search-q">Search ${noun.many}</label>

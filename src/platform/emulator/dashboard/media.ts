@@ -19,7 +19,7 @@ import {
 } from './elements';
 import { type Asked, formMore, invalid, refusalOf } from './forms';
 import { FormBody, inputsOf, readFields } from './inputs';
-import { filterBy } from './list';
+
 import { mountPictures, mountTracks, picturesCard, renditionsCard, tracksCard } from './media-parts';
 import { mediaName, publication, STATUS_WORDS, statusPill, titleOfMedia } from './media-words';
 import { packagingFacts } from './packaging';
@@ -59,8 +59,12 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
     texts: ({ id, siteId, metadata: { title, author, external_id, tags } }) =>
       [title, id, siteId, author ?? [], external_id ?? [], tags].flat(),
     filters: [
-      filterBy('status', choicesOf(STATUS_WORDS), ({ status }) => status),
-      filterBy('type', plainChoices(MEDIA.shown.media_type.schema.options), ({ mediaType }) => mediaType),
+      { name: 'status', choices: choicesOf(STATUS_WORDS), of: ({ status }) => status },
+      {
+        name: 'type',
+        choices: plainChoices(MEDIA.shown.media_type.schema.options),
+        of: ({ mediaType }) => mediaType,
+      },
     ],
     empty: html`<p>There is no media yet. Drop a file below, or stream to a channel: its replay becomes one.</p>`,
     scripts: ['upload'],

@@ -26,7 +26,7 @@ import {
 } from './elements';
 import { type Asked, absent, invalid, wantsJson } from './forms';
 import { FormBody } from './inputs';
-import { filterBy, type List, listOf, type PageQuery, pageIn, pageLinks } from './list';
+import { type List, listOf, type PageQuery, pageIn, pageLinks } from './list';
 import { MEDIA_NOUN, mediaName, publication, statusPill, titleOfMedia } from './media-words';
 import { type MountForm, mountResourcePages } from './resource-pages';
 
@@ -67,11 +67,11 @@ export function mountPlaylistPages(app: Express, context: EmulatorContext): void
     hint: 'title, id or author',
     texts: ({ id, siteId, metadata: { title, author } }) => [title, id, siteId, author ?? ''],
     filters: [
-      filterBy(
-        'type',
-        TYPED_PLAYLISTS.map(({ type }) => ({ value: type, label: typeName(type) })),
-        ({ playlistType }) => playlistType,
-      ),
+      {
+        name: 'type',
+        choices: TYPED_PLAYLISTS.map(({ type }) => ({ value: type, label: typeName(type) })),
+        of: ({ playlistType }) => playlistType,
+      },
     ],
     scripts: ['order'],
     newForm: {

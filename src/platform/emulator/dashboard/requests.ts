@@ -22,7 +22,7 @@ import {
 } from './elements';
 import { absent, mountPage } from './forms';
 import { layout } from './layout';
-import { filterBy, listOf } from './list';
+import { listOf } from './list';
 
 const PATH = '/dashboard/requests';
 
@@ -69,8 +69,8 @@ export function mountRequestPages(app: Express, context: EmulatorContext): void 
           hint: 'method, path or status',
           texts: (each) => [each.method, pathIn(each), `${each.status}`],
           filters: [
-            filterBy('method', plainChoices(methods), ({ method }) => method),
-            filterBy('status', plainChoices(['2xx', '3xx', '4xx', '5xx', 'none']), classOf),
+            { name: 'method', choices: plainChoices(methods), of: ({ method }) => method },
+            { name: 'status', choices: plainChoices(['2xx', '3xx', '4xx', '5xx', 'none']), of: classOf },
           ],
           empty: html`<p>No client has called yet.</p>`,
         }),

@@ -1,25 +1,46 @@
 import type { RequestListener } from 'node:http';
 import { isIP } from 'node:net';
-import type { Express, RequestHandler } from 'express';
+import type { Express } from 'express';
 import * as z from 'zod';
+import { parseUuid } from '../../../drm/bytes';
 import { looksLikeKeyFile } from '../../../drm/check/key-file-lines';
+import { COMMON_SYSTEM_ID } from '../../../drm/pssh';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { createGet } from '../../../http/get';
 import { type Get, GetFailed, whyNoAnswer } from '../../../http/get-request';
-import { type Html, html } from '../../../http/html';
+import { type Content, type Html, html } from '../../../http/html';
 import { openTester } from '../../../verify/fenced-tester';
 import type { Limits } from '../../../verify/fetches';
 import type { GivenKeyFile } from '../../../verify/key-files';
+import type { JudgementState } from '../../../verify/media/judgement';
+import type {
+  RenditionJudgement,
+  RenditionReport,
+  StreamReport,
+  SystemReport,
+} from '../../../verify/stream-report';
 import { originOf } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { WebAddress } from '../resources/fields';
-import { FETCH_AGENT, lookupWithin, mayCall, type ReceiverRules } from '../webhooks/receiver';
+import { FETCH_AGENT, lookupWithin, mayCall } from '../webhooks/receiver';
 import { callPlatform } from './call-platform';
+import {
+  address as addressText,
+  breakable,
+  bytes,
+  card,
+  facts,
+  NOTHING,
+  pill,
+  section,
+  table,
+  time,
+  type Words,
+} from './elements';
 import { type Asked, formCard, invalid, mountPage, type PageRequest } from './forms';
 import { FormBody, LongAddress, Secret, SecretLines } from './inputs';
 import { layout } from './layout';
-import { reportView } from './tester-report';
 
 const PATH = '/dashboard/stream-tester';
 
@@ -65,13 +86,21 @@ export function mountStreamTester(app: Express, context: EmulatorContext, platfo
     response.redirect(302, `${PATH}${query && `?${query}`}`);
   });
   app.all('/verify', onlyMethods('GET'));
-  app.use(PATH, playerHeaders);
-  const emptyForm = (asked: Asked) =>
-    page(asked, new FormBody(addressIn(asked)), html`<div id="report"></div>`);
-  mountPage(app, PATH, emptyForm, {
+  app.use(PATH, (_request, response, next) => {
+    // The stream may come from anywhere.
+    const policy = String(response.get('content-security-policy'));
+    const anywhere = policy.replace("connect-src 'self'", "connect-src 'self' http: https:");
+    response.set('content-security-policy', `${anywhere};media-src blob: http: https:`);
+    next();
+  });
+  const none = html`<div id="report"></div>`;
+  mountPage(app, PATH, (asked) => page(asked, new FormBody(addressIn(asked)), none), {
     form: 'tester',
     async change(request, sent) {
-      if (running >= MAX_TESTS) throw tooManyTests();
+      if (running >= MAX_TESTS) {
+        const description = `${MAX_TESTS} tests are under way. Wait until one of them is over.`;
+        throw new HttpError(503, { code: 'tests_running', description }, { headers: { 'retry-after': '5' } });
+      }
       running += 1;
       try {
         return page({ request, query: {} }, sent, await test(context, platform, request, sent));
@@ -82,19 +111,6 @@ export function mountStreamTester(app: Express, context: EmulatorContext, platfo
   });
 }
 
-/** The stream may come from anywhere. */
-const playerHeaders: RequestHandler = (_request, response, next) => {
-  const policy = String(response.get('content-security-policy'));
-  const anywhere = policy.replace("connect-src 'self'", "connect-src 'self' http: https:");
-  response.set('content-security-policy', `${anywhere};media-src blob: http: https:`);
-  next();
-};
-
-function tooManyTests(): HttpError {
-  const description = `${MAX_TESTS} tests are under way. Wait until one of them is over.`;
-  return new HttpError(503, { code: 'tests_running', description }, { headers: { 'retry-after': '5' } });
-}
-
 /** @throws HttpError 400 when the form can't be used. */
 async function test(
   context: EmulatorContext,
@@ -102,32 +118,26 @@ async function test(
   request: PageRequest,
   sent: FormBody,
 ): Promise<Html> {
-  const [address = '', sidecar = '', streamId = '', apiKey = ''] = [
-    'url',
-    'sidecar',
-    'stream_id',
-    'api_key',
-  ].map((name) => sent.text(name).trim());
+  const address = sent.text('url').trim();
   if (address === '') throw invalid('Give the address of a DASH manifest (.mpd) or an HLS playlist (.m3u8).');
-  if (!LongAddress.safeParse(address).success)
-    throw invalid(`The address has more than ${LongAddress.maxLength} characters.`);
+  const { maxLength } = LongAddress;
+  if (address.length > Number(maxLength)) throw invalid(`The address has more than ${maxLength} characters.`);
   if (!isWebAddress(address))
     throw invalid('The address must be a whole one, which begins with https:// or http://.');
   const own = pasted(sent, 'key_file', 'Key file');
   const formerKeyFiles = pasted(sent, 'former', 'Former key file');
   const origin = originOf(request);
-  const rules = { allowHttp: context.seeds.allowHttpWebhooks };
-  const { get, close } = await createTesterGet({ rules, origin, platform });
+  const { get, close } = await createTesterGet(context, origin, platform);
   const tester = openTester(get, { fence: context.fence, now: context.wallClock });
   const stopped = new AbortController();
-  request.res?.on('close', () => stopped.abort());
   const { signal } = stopped;
+  request.res?.on('close', () => stopped.abort());
   try {
-    const of = { address: sidecar, streamId, apiKey };
-    const keyFiles = sidecar === '' ? own : [...own, await fetchKeyFile(of, { get, signal })];
+    const hasSidecar = sent.text('sidecar').trim() !== '';
+    const keyFiles = hasSidecar ? [...own, await fetchKeyFile(sent, get, signal)] : own;
     const { report } = await tester.test(address, { keyFiles, formerKeyFiles, limits: LIMITS, signal });
-    const tested = context.wallClock();
-    return reportView({ report, address, tested, clearKeyUrl: `${origin}/keyprovider/clearkey` });
+    const item = playerItem(report, address, `${origin}/keyprovider/clearkey`);
+    return reportView(report, context.wallClock(), item);
   } finally {
     tester.close();
     close();
@@ -140,9 +150,8 @@ function pasted(sent: FormBody, name: string, label: string): GivenKeyFile[] {
   // A form drops the line break at the end, without which a key file counts as cut off.
   const whole = text.endsWith('\n') ? text : `${text}\n`;
   if (looksLikeKeyFile(whole)) return [{ name: `${name}.key`, text: whole }];
-  throw invalid(
-    `${label}: what was pasted has no line "name: value" as key files have. Paste all lines of the key file.`,
-  );
+  const why = 'what was pasted has no line "name: value" as key files have. Paste all lines of the key file.';
+  throw invalid(`${label}: ${why}`);
 }
 
 /** The page never holds a key: what was pasted is not sent back. With script, the form stays as it is filled in. */
@@ -169,22 +178,20 @@ function page(asked: Asked, filled: FormBody, report: Html): string {
   });
 }
 
-interface TesterGetOptions {
-  readonly rules: ReceiverRules;
-  /** Where the client has reached the emulator: its own addresses are called within the process. */
-  readonly origin: string;
-  readonly platform: RequestListener;
-}
-
 /** Private networks are the same for all protocols; a public stream may be fetched by http, too. */
 const PROTOCOL = 'https:';
+const refused = () =>
+  new GetFailed(
+    'ADDRESS_REFUSED',
+    'it is an address of a private network, which the emulator does not call unless EMULATOR_ALLOW_HTTP_WEBHOOKS=true is set',
+  );
 
-const REFUSED = 'ADDRESS_REFUSED';
-const WHY =
-  'it is an address of a private network, which the emulator does not call unless EMULATOR_ALLOW_HTTP_WEBHOOKS=true is set';
-
-/** Makes the GETs of a stream test: they go where webhooks may go, and to the emulator itself. */
-async function createTesterGet({ rules, origin, platform }: TesterGetOptions) {
+/**
+ * Makes the GETs of a stream test: they go where webhooks may go, and to the emulator itself.
+ * @param origin where the client has reached the emulator: its own addresses are called within the process.
+ */
+async function createTesterGet({ seeds }: EmulatorContext, origin: string, platform: RequestListener) {
+  const rules = { allowHttp: seeds.allowHttpWebhooks };
   const { get, close } = createGet({ userAgent: FETCH_AGENT, lookup: lookupWithin(PROTOCOL, rules) });
   const own = await callPlatform(platform);
   return {
@@ -197,13 +204,12 @@ async function createTesterGet({ rules, origin, platform }: TesterGetOptions) {
       }
       // A name is checked against the rules when it is looked up; an address is not looked up.
       const host = url.hostname.replace(/^\[|\]$/g, '');
-      if (isIP(host) !== 0 && !mayCall(host, PROTOCOL, rules)) throw new GetFailed(REFUSED, WHY);
+      if (isIP(host) !== 0 && !mayCall(host, PROTOCOL, rules)) throw refused();
       try {
         return await get(request);
       } catch (thrown) {
-        if (thrown instanceof GetFailed && thrown.causeCode === 'address_not_allowed')
-          throw new GetFailed(REFUSED, WHY);
-        throw thrown;
+        const isRefused = thrown instanceof GetFailed && thrown.causeCode === 'address_not_allowed';
+        throw isRefused ? refused() : thrown;
       }
     }) satisfies Get,
     close() {
@@ -213,29 +219,24 @@ async function createTesterGet({ rules, origin, platform }: TesterGetOptions) {
   };
 }
 
-interface Sidecar {
-  readonly address: string;
-  readonly streamId: string;
-  readonly apiKey: string;
-}
-
-/** The sidecar writes no larger key files. */
-const MAX_BYTES = 64 * 1024;
-const TIMEOUT_MS = 10_000;
-
 /** Reads the key file of a stream from a sidecar. No redirect is followed with its API key. @throws HttpError 400 */
-async function fetchKeyFile(
-  { address, streamId, apiKey }: Sidecar,
-  { get, signal }: { readonly get: Get; readonly signal: AbortSignal },
-): Promise<GivenKeyFile> {
+async function fetchKeyFile(sent: FormBody, get: Get, signal: AbortSignal): Promise<GivenKeyFile> {
+  const [address = '', streamId = '', apiKey = ''] = ['sidecar', 'stream_id', 'api_key'].map((name) =>
+    sent.text(name).trim(),
+  );
   if (!isWebAddress(address))
     throw invalid('The address of the sidecar must be a whole one, which begins with https:// or http://.');
   if (streamId === '') throw invalid('Give the stream id by which the sidecar has the key file.');
   if (!/^[\x21-\x7e]+$/.test(apiKey)) throw invalid('Give the API key of the sidecar: printable ASCII.');
   const url = new URL(`api/keyfile/${encodeURIComponent(streamId)}`, address.replace(/\/?$/, '/')).href;
-  const headers = { 'x-api-key': apiKey, accept: 'text/plain' };
-  const limits = { maxBytes: MAX_BYTES, timeoutMs: TIMEOUT_MS, signal };
-  const answer = await get({ url, headers, ...limits }).catch((thrown: unknown) => {
+  const { status, body, headers } = await get({
+    url,
+    headers: { 'x-api-key': apiKey, accept: 'text/plain' },
+    // The sidecar writes no larger key files.
+    maxBytes: 64 * 1024,
+    timeoutMs: 10_000,
+    signal,
+  }).catch((thrown: unknown) => {
     if (!(thrown instanceof GetFailed)) throw thrown;
     const remedies = {
       untrusted: 'give the emulator its authority by NODE_EXTRA_CA_CERTS',
@@ -243,10 +244,9 @@ async function fetchKeyFile(
     };
     throw invalid(`The sidecar does not answer: ${thrown.why ?? whyNoAnswer(thrown.causeCode, remedies)}.`);
   });
-  const { status, body, headers: answered } = answer;
   const reason = REFUSALS[status]?.replace('{id}', streamId);
   if (reason !== undefined) throw invalid(`${reason} (${status}).`);
-  if (status !== 200 || !/^text\/plain\b/.test(answered['content-type'] ?? ''))
+  if (status !== 200 || !/^text\/plain\b/.test(headers['content-type'] ?? ''))
     throw invalid(`The service at this address is no sidecar: it answered ${status}.`);
   return { name: `${streamId}.key`, text: body.toString() };
 }
@@ -259,4 +259,140 @@ const REFUSALS: Readonly<Record<number, string>> = {
 
 function isWebAddress(address: string): boolean {
   return URL.canParse(address) && /^https?:$/.test(new URL(address).protocol);
+}
+
+/** What a test found, next to the stream as it plays. */
+function reportView(report: StreamReport, tested: Date, item: object): Html {
+  const { faults, renditions, systems, type } = report;
+  const none = html`<p class="muted">None is signalled.</p>`;
+  const stage = html`<div id="stage" data-options="${JSON.stringify({ item })}"></div>
+    <p class="muted" id="playback">Without script, the stream is not played.</p>`;
+  return html`<div id="report">
+    ${verdict(report)}
+    <div class="tested">${card('findings', 'Findings', findings(report))}${type !== 'unknown' && card('player', 'In the browser', stage)}</div>
+    ${renditions.length > 0 && section('renditions', 'Renditions', renditionTable(report))}
+    ${card('systems', 'DRM systems', systems.length > 0 ? systems.map(systemView) : none)}
+    ${card('test', 'The test', testFacts(report, tested))}
+    <p class="unseen" role="status" id="summary">${summaryOf(faults)}</p>
+  </div>`;
+}
+
+function count(number: number, word: string): string {
+  return `${number} ${word}${number === 1 ? '' : 's'}`;
+}
+
+function summaryOf(faults: StreamReport['faults']): string {
+  const errors = faults.filter(({ severity }) => severity === 'error').length;
+  const warnings = faults.length - errors;
+  const parts = [errors > 0 && count(errors, 'fault'), warnings > 0 && count(warnings, 'warning')];
+  return parts.filter(Boolean).join(', ') || 'Nothing wrong was found';
+}
+
+function verdict({ faults, renditions, decrypted }: StreamReport): Html {
+  const hasErrors = faults.some(({ severity }) => severity === 'error');
+  const tone = hasErrors ? 'danger' : faults.length > 0 ? 'warning' : 'success';
+  const proven = renditions.filter(({ judgement }) => judgement?.state === 'decrypts').length;
+  const encrypted = renditions.filter(({ scheme }) => scheme !== null).length;
+  const how =
+    proven > 0
+      ? `${count(proven, 'rendition')} of ${renditions.length} decrypted to valid picture, sound or text.`
+      : encrypted > 0 && !decrypted
+        ? 'Nothing was decrypted: paste the key file to have the content key tested, too.'
+        : undefined;
+  return html`<div class="message" id="verdict" data-variant="${tone}"><p><b>${summaryOf(faults)}.</b> ${how}</p></div>`;
+}
+
+function findings({ faults, decrypted, renditions }: StreamReport): Html {
+  if (faults.length === 0) return html`<p class="muted">None.</p>`;
+  return html`<ol class="findings">${faults.map(
+    ({ severity, code, field, description }) =>
+      html`<li><p class="finding-head">${severity === 'error' ? pill('Fault', 'danger') : pill('Warning', 'warning')} <code>${code}</code>${
+        field !== undefined && html` <code class="muted">${field}</code>`
+      }</p><p>${description}</p></li>`,
+  )}</ol>${
+    decrypted &&
+    renditions.some(({ scheme }) => scheme !== null) &&
+    html`<p class="muted">The player on this page has its keys from the license server. It may play although the key file is wrong.</p>`
+  }`;
+}
+
+const JUDGEMENTS: Words<JudgementState> = {
+  decrypts: ['Decrypts', 'success'],
+  garbage: ['Does not decrypt', 'danger'],
+  clear: ['Clear', 'neutral'],
+  no_key: ['No key', 'warning'],
+  unknown: ['Not known', 'neutral'],
+};
+
+function judgementView(judgement: RenditionJudgement | null, decrypted: boolean): Content {
+  if (!judgement) return pill('Not judged', 'neutral');
+  if (judgement.state === 'no_key' && !decrypted)
+    return html`${pill('Encrypted', 'neutral')}<p>No key file was given to decrypt it with.</p>`;
+  const { state, cause, description, evidence } = judgement;
+  const shown = cause === 'not_encrypted' ? pill('Not encrypted', 'danger') : pill(...JUDGEMENTS[state]);
+  return html`${shown}<p>${description}</p><p class="muted">${evidence}</p>`;
+}
+
+function renditionTable({ renditions, decrypted }: StreamReport): Html {
+  return table<RenditionReport>(
+    'Renditions',
+    [
+      ['Rendition', ({ name, kind, codec }) => html`<b>${name}</b><p class="muted">${kind} ${codec}</p>`],
+      [
+        'Encryption',
+        ({ scheme, keyIds, segment }) =>
+          html`${scheme ?? (segment ? 'none' : 'not known')}${keyIds.map((id) => html`<p><code>${id}</code></p>`)}`,
+      ],
+      [
+        'Newest segment',
+        ({ segment }) =>
+          segment
+            ? html`${breakable(segment.url.split('/').at(-1) ?? '')}<p class="muted">${bytes(segment.bytes)}${segment.seconds > 0 && `, ${segment.seconds.toFixed(1)} s`}</p>`
+            : NOTHING,
+      ],
+      ['Judgement', ({ judgement }) => judgementView(judgement, decrypted)],
+    ],
+    renditions,
+    undefined,
+  );
+}
+
+function systemView({ name, systemId, in: places, fields }: SystemReport): Html {
+  return html`<div class="system"><h3>${name}</h3>
+    <p class="muted">${systemId !== undefined && html`<code>${systemId}</code> `}in ${places.join(', ')}</p>
+    ${
+      fields.length > 0 &&
+      facts(
+        fields.map(({ name: field, value, note }) => [
+          field,
+          html`<code class="value">${breakable(value)}</code>${note !== undefined && html` <span class="muted">${note}</span>`}`,
+        ]),
+      )
+    }
+  </div>`;
+}
+
+function testFacts({ url, type, live, fetched }: StreamReport, tested: Date): Html {
+  const { requests, ms } = fetched;
+  const known = `${type.toUpperCase()}, ${live ? 'live' : 'on demand'}`;
+  return facts([
+    ['Address', addressText(url)],
+    ['Type', type === 'unknown' ? 'not known' : known],
+    ['Tested', time(tested)],
+    ['Fetched', `${count(requests, 'request')}, ${bytes(fetched.bytes)}, ${(ms / 1000).toFixed(1)} s`],
+  ]);
+}
+
+/** What the embed plays: the stream, with the keys of the emulator's license server for the key ids that were found. */
+function playerItem({ type, renditions, systems }: StreamReport, file: string, clearKeyUrl: string): object {
+  const read = [...new Set(renditions.flatMap((each) => each.keyIds))].map((id) => parseUuid(id));
+  const keyIds = read.flatMap((id) => (id.ok ? [id.value.toString('base64url')] : []));
+  const isEncrypted = renditions.some(({ scheme }) => scheme !== null);
+  // A player finds the key ids of later parts in the common box; without one, it gets those of now.
+  const isFound = type === 'dash' && systems.some(({ systemId }) => systemId === COMMON_SYSTEM_ID);
+  const drm = isEncrypted && {
+    clearkey: { url: clearKeyUrl, ...(!isFound && keyIds.length > 0 && { keyIds }) },
+  };
+  const mime = type === 'dash' ? 'application/dash+xml' : 'application/vnd.apple.mpegurl';
+  return { title: 'The stream', sources: [{ file, type: mime, ...(drm && { drm }) }] };
 }

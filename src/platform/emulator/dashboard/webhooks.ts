@@ -7,7 +7,7 @@ import { EVENT_NAMES } from '../webhooks/notification';
 import { type Delivery, isDelivered, type Webhook } from '../webhooks/webhooks';
 import { address, type Column, card, choicesOf, copyable, pill, section, time, type Words } from './elements';
 import { FormBody } from './inputs';
-import { filterBy, listOf, type PageQuery } from './list';
+import { listOf, type PageQuery } from './list';
 import { mountResourcePages, requireSite } from './resource-pages';
 
 const PATH = '/dashboard/webhooks';
@@ -62,10 +62,14 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
     hint: 'name, id, URL or event',
     texts: ({ id, metadata }) => [id, ...Object.values(metadata).flat()],
     filters: [
-      filterBy('last_try', [...choicesOf(OUTCOMES), { value: 'none', label: 'none yet' }], (webhook) => {
-        const last = lastOf(webhook);
-        return last ? outcomeOf(last) : 'none';
-      }),
+      {
+        name: 'last_try',
+        choices: [...choicesOf(OUTCOMES), { value: 'none', label: 'none yet' }],
+        of: (webhook) => {
+          const last = lastOf(webhook);
+          return last ? outcomeOf(last) : 'none';
+        },
+      },
     ],
     newForm: {
       metadata: fields,
@@ -128,7 +132,7 @@ function historyPart(history: readonly Delivery[], { id }: Webhook, query: PageQ
     columns: () => DELIVERY_COLUMNS,
     hint: 'event, id or answer',
     texts: (delivery) => [delivery.event, delivery.subjectId, answerOf(delivery)],
-    filters: [filterBy('outcome', choicesOf(OUTCOMES), outcomeOf)],
+    filters: [{ name: 'outcome', choices: choicesOf(OUTCOMES), of: outcomeOf }],
     empty: html`<p>Nothing has happened yet that this webhook asked for.</p>`,
   });
   return section('history', 'Deliveries', tries);

@@ -1,7 +1,10 @@
+import { readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
 import type { Express } from 'express';
 import helmet from 'helmet';
 import { readOnly } from '../../../http/app';
 import { html } from '../../../http/html';
+import { serveKept } from '../../../http/page';
 import { originOf } from '../addresses';
 import { breakable } from '../dashboard/elements';
 import type { Packaging } from '../packaging/packaging';
@@ -27,13 +30,13 @@ interface EmbedParts {
 
 /** The files that pages of any origin load, and two pages that show them: one for a channel, and one for a media. */
 export function mountEmbed(app: Express, { publicFolder: root, packaging }: EmbedParts): void {
-  // Browsers ask again with the entity tag of the file that they have.
-  app.enable('etag');
   app.use('/embed', openToAll);
-  const get = readOnly(app);
   for (const [path, [name, seconds]] of Object.entries(FILES))
-    get(`/embed/${path}`, (_request, response) => response.sendFile(name, { root, maxAge: seconds * 1000 }));
+    serveKept(app, `/embed/${path}`, extname(name), () => readFile(join(root, name)), {
+      'cache-control': `public, max-age=${seconds}`,
+    });
 
+  const get = readOnly(app);
   for (const page of [CHANNEL_PAGE, MEDIA_PAGE]) {
     get(page.path, pageHeaders, (request, response) => {
       const asked = (name: string) => {

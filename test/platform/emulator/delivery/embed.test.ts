@@ -22,6 +22,8 @@ test.each([
   expect(text.length).toBeGreaterThan(1000);
   const again = await unauthenticated.get(path).set('if-none-match', String(headers.etag));
   expect({ status: again.status, text: again.text }).toEqual({ status: 304, text: '' });
+  // The tags of files are for them alone.
+  expect((await unauthenticated.get('/healthz')).headers).not.toHaveProperty('etag');
 });
 
 test('begins the script with its manual, which names the setup function and its options', async () => {
