@@ -106,12 +106,7 @@ function usagePage(context: EmulatorContext, page: Asked, problems: readonly str
         busy.length === 0
           ? html`<div class="empty"><p>Nothing was used in these days. <a href="/dashboard/media#upload-media">Upload a media</a>, or ask for one as a player does.</p></div>`
           : html`<section class="card" aria-labelledby="plot-title"><h2 id="plot-title">${nameOf(shown)}, day by day</h2>
-        ${plot({
-          title: `${nameOf(shown)} ${span}`,
-          days: days.map((day) => ({ date: day.date, value: day[shown] })),
-          said: (value) => said(shown, value),
-          unit: shown.endsWith('_seconds') ? 'seconds' : 'decimal',
-        })}
+        ${plot(`${nameOf(shown)} ${span}`, days, shown)}
         ${disclosure('figures', 'the figures', html`<div class="figures">${table(caption, columns, [total, ...busy], undefined)}</div>`)}
       </section>`
       }`,
@@ -127,32 +122,22 @@ function said(measure: Measure, value: number): string {
   return measure.endsWith('_seconds') ? duration(value) : String(value);
 }
 
-interface Plot {
-  /** For screen readers. */
-  readonly title: string;
-  /** Oldest first, without gaps. */
-  readonly days: readonly { readonly date: string; readonly value: number }[];
-  /** How a value is written. */
-  readonly said: (value: number) => string;
-  /** Whether values are round in decimal digits, or on a clock. */
-  readonly unit: 'decimal' | 'seconds';
-}
-
 const HEIGHT = 100;
+
 /** Bars over days. The words are outside the picture, which is stretched; the table is for readers who can't see it. */
-export function plot({ title, days, said: write, unit }: Plot): Html {
-  const highest = days.reduce((before, day) => (day.value > before.value ? day : before));
-  const top = roundUp(Math.max(highest.value, 1), unit);
-  const heightOf = (value: number) => Math.round((HEIGHT * 1000 * value) / top) / 1000;
-  const bar = ({ date, value }: (typeof days)[number], place: number) => {
-    const height = heightOf(value);
+function plot(title: string, days: readonly Day[], shown: Measure): Html {
+  const write = (value: number) => said(shown, value);
+  const highest = days.reduce((before, day) => (day[shown] > before[shown] ? day : before));
+  const top = roundUp(Math.max(highest[shown], 1), shown.endsWith('_seconds'));
+  const bar = (day: Day, place: number) => {
+    const height = Math.round((HEIGHT * 1000 * day[shown]) / top) / 1000;
     // The rectangle of a day is wide enough to be pointed at, however low its bar is.
-    return html`<g><title>${date}: ${write(value)}</title><rect class="plot-day" x="${place}" y="0" width="1" height="${HEIGHT}"/><rect class="plot-bar" x="${place + 0.1}" y="${HEIGHT - height}" width="0.8" height="${height}"/></g>`;
+    return html`<g><title>${day.date}: ${write(day[shown])}</title><rect class="plot-day" x="${place}" y="0" width="1" height="${HEIGHT}"/><rect class="plot-bar" x="${place + 0.1}" y="${HEIGHT - height}" width="0.8" height="${height}"/></g>`;
   };
   const middle = days.length > 2 && html`<span>${days[Math.floor(days.length / 2)]?.date}</span>`;
   return html`<div class="plot">
     <div class="plot-scale" aria-hidden="true"><span>${write(top)}</span><span>${write(top / 2)}</span><span>0</span></div>
-    <svg class="plot-picture" viewBox="0 0 ${days.length} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${title}. The most on one day: ${write(highest.value)}, on ${highest.date}.">
+    <svg class="plot-picture" viewBox="0 0 ${days.length} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${title}. The most on one day: ${write(highest[shown])}, on ${highest.date}.">
       <path class="plot-lines" d="M0 0.5H${days.length}M0 ${HEIGHT / 2}H${days.length}M0 ${HEIGHT - 0.5}H${days.length}"/>
       ${days.map(bar)}
     </svg>
@@ -162,9 +147,9 @@ export function plot({ title, days, said: write, unit }: Plot): Html {
 
 const CLOCK = [2, 10, 20, 60, 120, 600, 1200, 3600, 7200, 14_400, 43_200, 86_400];
 
-/** The least round value that is not below this one, and whose half is round as well. */
-function roundUp(value: number, unit: Plot['unit']): number {
-  const ofClock = unit === 'seconds' ? CLOCK.find((round) => round >= value) : undefined;
+/** The least value that is not below this one, and is round, as its half is: on a clock, or in decimal digits. */
+function roundUp(value: number, isTime: boolean): number {
+  const ofClock = isTime ? CLOCK.find((round) => round >= value) : undefined;
   if (ofClock !== undefined) return ofClock;
   const power = 10 ** Math.floor(Math.log10(value));
   // Counts have no halves.

@@ -1,4 +1,3 @@
-import { plot } from '../../../../src/platform/emulator/dashboard/usage';
 import { complaintsOf, rowsOf, textOf } from '../../../support/read-page';
 import { startEmulator } from '../../../support/start-emulator';
 import { startLibraryPages } from '../../../support/start-library-pages';
@@ -238,14 +237,14 @@ test.each([
 });
 
 test.each([
-  [[0], 'decimal', '2', '1'],
-  [[7], 'decimal', '8', '4'],
-  [[22], 'decimal', '30', '15'],
-  [[101], 'decimal', '200', '100'],
-  [[3700], 'seconds', '7200', '3600'],
-  [[90_000], 'seconds', '100000', '50000'],
-] as const)('ends the scale of %j %s at %s', (values, unit, top, half) => {
-  const days = values.map((value) => ({ date: '2030-01-01', value }));
-  const text = plot({ title: 'Live', days, said: String, unit }).toString();
+  ['deliveries', 1, '2', '1'],
+  ['deliveries', 22, '30', '15'],
+  ['deliveries', 101, '200', '100'],
+  ['live_seconds', 3700, '2:00:00', '1:00:00'],
+  ['live_seconds', 90_000, '27:46:40', '13:53:20'],
+] as const)('ends the scale of %s up to %d at %s', async (measure, value, top, half) => {
+  const { page, context, siteId } = await startLibraryPages();
+  context.state.usage.count(siteId, new Date('2030-01-01T12:00:00Z'), measure, value);
+  const text = await page(`usage?show=${measure}`);
   expect(text).toContain(`<span>${top}</span><span>${half}</span><span>0</span>`);
 });
