@@ -1,7 +1,6 @@
 import type { Express } from 'express';
 import { html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-
 import { changeTags, countTags, TAG_ACTIONS } from '../resources/tags';
 import { confirmedAction, counted } from './elements';
 import { type Asked, formButton, mountPage, problemList } from './forms';
@@ -14,45 +13,37 @@ import { siteOf } from './resource-pages';
 const PATH = '/dashboard/tags';
 const RENAMED = { new_tag: TAG_ACTIONS.rename_tag.body.new_tag };
 
-interface Tag {
-  readonly name: string;
-  readonly siteId: string;
-  readonly count: number;
-}
+type Tag = { readonly name: string; readonly siteId: string; readonly count: number };
 
 /** The page of the tags that media have. */
 export function mountTagsPage(app: Express, context: EmulatorContext): void {
   const { siteIds } = context.seeds;
   const page = (asked: Asked) => {
-    const tags: Tag[] = siteIds.flatMap((siteId) =>
-      [...countTags(context, siteId)].map(([name, count]) => ({ name, siteId, count })),
+    const tags = siteIds.flatMap((siteId) =>
+      [...countTags(context, siteId)].map(([name, count]): Tag => ({ name, siteId, count })),
     );
-    const list = listOf(
-      'tags',
-      tags.toSorted((a, b) => (a.name < b.name ? 1 : -1)),
-      asked.query,
-      {
-        path: PATH,
-        noun: { one: 'tag', many: 'tags' },
-        caption: 'Tags',
-        columns: () => [
-          [
-            'Tag',
-            ({ name, siteId }) =>
-              html`<span class="name" dir="auto">${name}</span>${siteIds.length > 1 && html`<span class="sub">site <code>${siteId}</code></span>`}`,
-          ],
-          [
-            'Media',
-            ({ name, count }) =>
-              html`<a href="/dashboard/media?${new URLSearchParams({ q: name }).toString()}">${counted(count, MEDIA_NOUN)}</a>`,
-          ],
-          ['Actions', (tag) => actionsOf(tag, asked)],
+    tags.sort((a, b) => (a.name < b.name ? 1 : -1));
+    const list = listOf('tags', tags, asked.query, {
+      path: PATH,
+      noun: { one: 'tag', many: 'tags' },
+      caption: 'Tags',
+      columns: () => [
+        [
+          'Tag',
+          ({ name, siteId }) =>
+            html`<span class="name" dir="auto">${name}</span>${siteIds.length > 1 && html`<span class="sub">site <code>${siteId}</code></span>`}`,
         ],
-        hint: 'tag',
-        texts: ({ name, siteId }) => [name, siteId],
-        empty: html`<p>No media has a tag yet. Add some on <a href="/dashboard/media">its page</a>.</p>`,
-      },
-    );
+        [
+          'Media',
+          ({ name, count }) =>
+            html`<a href="/dashboard/media?${String(new URLSearchParams({ q: name }))}">${counted(count, MEDIA_NOUN)}</a>`,
+        ],
+        ['Actions', (tag) => actionsOf(tag, asked)],
+      ],
+      hint: 'tag',
+      texts: ({ name, siteId }) => [name, siteId],
+      empty: html`<p>No media has a tag yet. Add some on <a href="/dashboard/media">its page</a>.</p>`,
+    });
     return layout({
       title: 'Tags',
       section: PATH,
