@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../../src/http/config';
 import { openFleetSecret } from '../../../src/sidecar/fleet/join';
@@ -113,25 +113,6 @@ test('takes what the file holds now, and logs it once', async () => {
   expect(lines).toEqual([read(1), read(2), read(2)]);
 });
 
-test('keeps the secret when the file is gone, and takes it when it is there again', async () => {
-  write(FIRST);
-  const secrets = open();
-  rmSync(file);
-  await until(() => lines.length > 1);
-  const faults = [`PACKAGERDRMAPI_FLEET_SECRET_FILE: ${file}: there is no such file`];
-  expect(lines[1]).toEqual(['error', KEPT, { file, faults }]);
-  write(SECOND);
-  await until(() => changes.length > 0);
-  expect(secrets()).toEqual([SECOND]);
-});
-
-test('refuses to start without the file, or with a folder in its place', () => {
-  const refusal = (fault: string) => new ConfigError([`PACKAGERDRMAPI_FLEET_SECRET_FILE: ${fault}`]);
-  expect(open).toThrow(refusal(`${file}: there is no such file`));
-  mkdirSync(file);
-  expect(open).toThrow(refusal(`${file} is not a file`));
-});
-
 test('warns of a file that every user of the machine can read', () => {
   write(FIRST, 0o644);
   open();
@@ -139,13 +120,4 @@ test('warns of a file that every user of the machine can read', () => {
     read(1),
     ['warn', 'every user of this machine can read the secret of the fleet', { file }],
   ]);
-});
-
-test('looks no more at the file when it is closed', async () => {
-  write(FIRST);
-  const secrets = open();
-  for (const close of closings.splice(0)) close();
-  write(SECOND);
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  expect(secrets()).toEqual([FIRST]);
 });
