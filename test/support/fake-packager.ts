@@ -43,6 +43,8 @@ export interface FakePackager {
   comeBack(): Promise<void>;
   /** Waits for a call `METHOD /path` whose query is left out, and answers the newest. */
   called(what: string, times?: number): Promise<PackagerCall>;
+  /** Waits until the emulator has asked for the list so many times more. */
+  rounds(count: number): Promise<void>;
   /** The most calls of one stream that were under way at a time. */
   most(): number;
   /** The calls `METHOD /path?query`. */
@@ -210,6 +212,10 @@ export async function startFakePackager({ forAll = false } = {}): Promise<FakePa
     async called(what, times = 1) {
       await until(() => matching(what).length >= times);
       return matching(what).at(-1) as PackagerCall;
+    },
+    rounds(count) {
+      const wanted = matching('GET /streams').length + count;
+      return until(() => matching('GET /streams').length >= wanted);
     },
     most: () => most,
     said: () => calls.map(({ method, path }) => `${method} ${path}`),

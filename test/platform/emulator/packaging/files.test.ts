@@ -20,20 +20,13 @@ async function start(): Promise<Started> {
   return { ...delivery, packager, orders };
 }
 
-const rounds = ({ packager }: Started, count: number) => {
-  const lists = () => packager.said().filter((call) => call === 'GET /streams').length;
-  const wanted = lists() + count;
-  return until(() => lists() >= wanted);
-};
-
 test('sends the file of a media once, byte for byte', async () => {
-  const started = await start();
-  const { film, packager, orders } = started;
+  const { film, packager, orders } = await start();
   const { media } = await film();
   const { headers, body } = await packager.called(`PUT /streams/${media}/file`);
   expect(headers['content-length']).toBe(String(FILM.length));
   expect(body).toBe(FILM.toString());
-  await rounds(started, 3);
+  await packager.rounds(3);
   expect(orders(media)).toEqual([`PUT /streams/${media}/file?protection=none`]);
 });
 
@@ -89,13 +82,12 @@ test('sends a file again once its key file is there', async () => {
 });
 
 test('sends a file that cannot be packaged no second time, and keeps why', async () => {
-  const started = await start();
-  const { film, packager, context, orders, unauthenticated } = started;
+  const { film, packager, context, orders, unauthenticated } = await start();
   const problem = { code: 'media_unsupported', description: 'The file has no H.264 video.' };
   packager.onPut = (document) => ({ ...document, state: 'refused', problem, dash: null, hls: null });
   const { media } = await film();
   await until(() => context.packaging.find(media)?.problem !== undefined);
-  await rounds(started, 12);
+  await packager.rounds(12);
   expect(orders(media)).toHaveLength(1);
   const { body } = await unauthenticated.get(`/v2/media/${media}`);
   expect(body.playlist[0].sources.map(({ type }: { type: string }) => type)).toEqual([
@@ -105,12 +97,11 @@ test('sends a file that cannot be packaged no second time, and keeps why', async
 });
 
 test('asks until a file that the packager still works on is packaged', async () => {
-  const started = await start();
-  const { film, packager, context } = started;
+  const { film, packager, context } = await start();
   packager.onPut = (document) => ({ ...document, state: 'starting', dash: null, hls: null });
   const { media } = await film();
   await packager.called(`PUT /streams/${media}/file`);
-  await rounds(started, 2);
+  await packager.rounds(2);
   expect(context.packaging.deliverable(media)).toBeUndefined();
   const present = packager.streams.get(media);
   if (present) packager.streams.set(media, { ...present, ...playable(media) });
@@ -168,11 +159,9 @@ test('brings no stream back when the emulator stops while the packager lists its
   const { film, packager, context } = await start();
   const [{ media }, { media: last }] = [await film(), await film()];
   await until(() => packager.streams.has(media) && packager.streams.has(last));
-  const lists = () => packager.said().filter((call) => call === 'GET /streams').length;
-  const before = lists();
   const late: Record<string, number> = { 'GET /streams': 200, [`DELETE /streams/${last}`]: 600 };
   packager.trouble = ({ method, path }) => ({ lateMs: late[`${method} ${path}`] ?? 0 });
-  await until(() => lists() > before);
+  await packager.rounds(1);
   await context.packaging.stop();
   expect(packager.streams.size).toBe(0);
 });
@@ -329,9 +318,7 @@ describe('conversions', () => {
     packager.trouble = ({ path }) => (path.includes('height=270') ? 'hang' : undefined);
     const before = conversions(packager).length;
     const paths = [await wanted('270p', media), await wanted('180p', media)];
-    const rounds = () => packager.said().filter((call) => call === 'GET /streams').length;
-    const later = rounds() + 5;
-    await until(() => rounds() >= later);
+    await packager.rounds(5);
     expect(conversions(packager)).toHaveLength(before + 1);
     await admin.delete(`${site}${paths[0]}`).expect(204);
     await until(() => conversions(packager).length === before + 2);

@@ -21,12 +21,6 @@ async function start(env: Record<string, string> = {}): Promise<Started> {
   return { ...emulator, packager };
 }
 
-const rounds = (packager: FakePackager, count: number) => {
-  const lists = () => packager.said().filter((call) => call === 'GET /streams').length;
-  const wanted = lists() + count;
-  return until(() => lists() >= wanted);
-};
-
 const state = ({ packager }: Started, id: string) => packager.streams.get(id)?.state;
 
 test('tells the packager of an event as soon as it is on air, and again and again', async () => {
@@ -78,11 +72,11 @@ test('ends the stream once when the event ends, and takes it away with the media
   const id = await emulator.connect(channel);
   await packager.called(`PUT /streams/${id}`);
   await emulator.disconnect(channel);
-  await rounds(packager, 2);
+  await packager.rounds(2);
   expect(state(emulator, id)).toBe('running');
   await emulator.advance(31);
   await packager.called(`POST /streams/${id}/end`);
-  await rounds(packager, 2);
+  await packager.rounds(2);
   expect(packager.said().filter((call) => call === `POST /streams/${id}/end`)).toHaveLength(1);
   await admin.delete(`/v2/sites/${siteId}/media/${id}/`).expect(204);
   await packager.called(`DELETE /streams/${id}`);
@@ -95,7 +89,7 @@ test('goes on with the stream of an encoder that comes back within its window', 
   const id = await emulator.connect(channel);
   await emulator.packager.called(`PUT /streams/${id}`);
   await emulator.disconnect(channel);
-  await rounds(emulator.packager, 1);
+  await emulator.packager.rounds(1);
   const before = emulator.packager.said().filter((call) => call === `PUT /streams/${id}`).length;
   expect(await emulator.connect(channel)).toBe(id);
   await emulator.packager.called(`PUT /streams/${id}`, before + 1);
@@ -187,7 +181,7 @@ test('removes what an emulator on another machine has left once it was silent fo
   utimesSync(join(folder, own), silent, silent);
   const [running, recreated] = [other('running', fresh), other('recreated', silent)];
   await until(() => !packager.streams.has('recreated') && !existsSync(recreated));
-  await rounds(packager, 2);
+  await packager.rounds(2);
   expect([...packager.streams.keys()]).toEqual([id, 'running']);
   expect(statSync(join(folder, own)).mtime).toEqual(context.wallClock());
   utimesSync(running, silent, silent);
