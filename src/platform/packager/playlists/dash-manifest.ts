@@ -64,8 +64,10 @@ export function joinManifests(parts: readonly PlaylistPart[], options: ManifestO
   const { end } = last;
   const longest = longestSegment(placed);
   // With fewer key frames than low latency needs, the segments are longer than those that are aimed at.
-  const count = Math.min(...[...last.tracks.values()].map(({ segments }) => segments.length));
-  const target = Math.max(SEGMENT_SECONDS[latency], Math.round((last.to - last.from) / count));
+  const lengths = [...last.tracks.values()].map((track) =>
+    Math.round((endOf(track) - startOf(track)) / track.segments.length),
+  );
+  const target = Math.max(SEGMENT_SECONDS[latency], ...lengths);
   const delay = DELAY_SEGMENTS * Math.min(target, SEGMENT_SECONDS.default);
   const window = windowSeconds === undefined ? undefined : Math.max(windowSeconds, delay + longest);
   const edge = window === undefined ? 0 : end - window;

@@ -132,6 +132,14 @@ ${kind === 'video' ? '            <S t="90000" d="180000" r="3"/>' : '          
 `);
 });
 
+test('players of low latency start three of its segments behind, although there is less sound than picture yet', () => {
+  const text = written([[90_000, 90_000, 4]], [[90_000, 90_000, 2]]);
+  const { suggestedPresentationDelay } = parsed(
+    joinManifests([part('1', text)], { ...live(), latency: 'low' }),
+  ).attributes;
+  expect(suggestedPresentationDelay).toBe('PT3S');
+});
+
 test('a live period starts when its encoder did, and the one before it says where it ended', () => {
   const text = joinManifests([part('1', FOUR()), part('2', FOUR('16:00:20'))], live());
   expect(periodsOf(text)).toEqual([
