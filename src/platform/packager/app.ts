@@ -74,8 +74,9 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
         const { source, simulcast, latency, ...protecting } = parsedOr400(readBody(LIVE, body ?? {}));
         const targets = simulcast.map(({ url }) => url);
         const keyFile = keyFileOf(id, protecting);
-        const { stream, isNew } = streams.putLive(id, { source, keyFile, simulcast: targets, latency });
-        response.status(isNew ? 201 : 200).json(stream.document());
+        const status = streams.find(id) ? 200 : 201;
+        const stream = streams.putLive(id, { source, keyFile, simulcast: targets, latency });
+        response.status(status).json(stream.document());
       })
       .delete(async ({ params }, response) => {
         streams.get(params.id);
@@ -89,8 +90,9 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
         const id = idOf(request.params.id);
         const keyFile = keyFileOf(id, parsedOr400(readQuery(FILE, request.query)));
         const announced = Number(request.headers['content-length'] ?? 0);
-        const { stream, isNew } = await streams.putFile(id, keyFile, request, announced);
-        response.status(isNew ? 201 : 200).json(stream.document());
+        const status = streams.find(id) ? 200 : 201;
+        const stream = await streams.putFile(id, keyFile, request, announced);
+        response.status(status).json(stream.document());
       })
       .all(onlyMethods('PUT'));
     app

@@ -36,12 +36,6 @@ export function mountMedia(
 ): void {
   const get = onlyMethods('GET', 'HEAD');
 
-  const streamOf = (id: string): Stream => {
-    const stream = streams.find(id);
-    if (!stream) throw packagerError('media_not_found');
-    return stream;
-  };
-
   /** Complete parts, which do not change any more: keys that rotate make hundreds in an hour. */
   const complete = new Map<string, PlaylistPart>();
   const readPart = async ({ name, continues, isDone }: PartRecord, path: string): Promise<PlaylistPart> => {
@@ -77,9 +71,9 @@ export function mountMedia(
     .route('/media/:id/dash/manifest.mpd')
     .get(async ({ params, query }, response) => {
       const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
-      const stream = streamOf(params.id);
-      const parts = await partsOf(stream, 'dash', ENTRY_FILES.dash);
+      const stream = streams.get(params.id, 'media_not_found');
       const { isEnded: ended, latency } = stream.record;
+      const parts = await partsOf(stream, 'dash', ENTRY_FILES.dash);
       const options = { ended, windowSeconds, now: clock(), latency };
       sendText(
         response,
@@ -93,12 +87,12 @@ export function mountMedia(
     .route('/media/:id/hls/:name.m3u8')
     .get(async ({ params, query }, response) => {
       const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
-      const stream = streamOf(params.id);
+      const stream = streams.get(params.id, 'media_not_found');
       const name = `${params.name}.m3u8`;
       if (!PLAYLIST.test(name)) throw packagerError('media_not_found');
-      const parts = await partsOf(stream, 'hls', name);
       const { isEnded: ended, latency } = stream.record;
       const options = { ended, windowSeconds, latency };
+      const parts = await partsOf(stream, 'hls', name);
       const texts = parts.map(({ text }) => text);
       const joined = () =>
         name === ENTRY_FILES.hls ? masterPlaylist(texts, windowSeconds) : joinMediaPlaylists(parts, options);
@@ -110,7 +104,7 @@ export function mountMedia(
     .route('/media/:id/:system/:part/:file')
     .get((request, response, next) => {
       const { id, system, part, file } = request.params;
-      const { folder, record } = streamOf(id);
+      const { folder, record } = streams.get(id, 'media_not_found');
       const isKnown = system === 'dash' || system === 'hls';
       if (!isKnown || !MEDIA_FILE.test(file) || !record.parts.some(({ name }) => name === part))
         throw packagerError('media_not_found');

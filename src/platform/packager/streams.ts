@@ -60,28 +60,25 @@ export class Streams {
     return this.#streams.get(id);
   }
 
-  /** @throws HttpError 404. */
-  get(id: string): Stream {
+  /** @throws HttpError 404 with the code given. */
+  get(id: string, code: 'stream_not_found' | 'media_not_found' = 'stream_not_found'): Stream {
     const stream = this.#streams.get(id);
-    if (!stream) throw packagerError('stream_not_found');
+    if (!stream) throw packagerError(code);
     return stream;
   }
 
   /** @throws HttpError 409 when the stream is of another kind. */
-  putLive(id: string, request: LiveRequest): { stream: LiveStream; isNew: boolean } {
+  putLive(id: string, request: LiveRequest): LiveStream {
     const present = this.#streams.get(id);
-    if (present) {
-      if (!(present instanceof LiveStream)) throw ofAnotherKind('a file');
-      refuseOtherProtection(present.record, request.keyFile);
-      present.put(request);
-      return { stream: present, isNew: false };
-    }
+    if (present && !(present instanceof LiveStream)) throw existsAs('as a file');
+    if (present && present.record.protection !== protectedBy(request.keyFile).protection)
+      throw existsAs(present.record.protection === 'none' ? 'without protection' : 'with a key file');
     this.#refuseRemoving(id);
     const record = newRecord(id, 'live', request.keyFile);
-    const stream = new LiveStream(this.#options.folder.of(id), record, this.#live);
+    const stream = present ?? new LiveStream(this.#options.folder.of(id), record, this.#live);
     this.#streams.set(id, stream);
     stream.put(request);
-    return { stream, isNew: true };
+    return stream;
   }
 
   /**
@@ -94,9 +91,9 @@ export class Streams {
     keyFile: StreamId | undefined,
     body: Readable,
     announced: number,
-  ): Promise<{ stream: FileOnDisk; isNew: boolean }> {
+  ): Promise<FileOnDisk> {
     const present = this.#streams.get(id);
-    if (present && !(present instanceof FileOnDisk)) throw ofAnotherKind('live');
+    if (present && !(present instanceof FileOnDisk)) throw existsAs('as live');
     this.#refuseRemoving(id);
     const stream =
       present ?? new FileOnDisk(this.#options.folder.of(id), newRecord(id, 'file', keyFile), this.#options);
@@ -111,7 +108,7 @@ export class Streams {
       room.leave();
       this.#look();
     }
-    return { stream, isNew: present === undefined };
+    return stream;
   }
 
   /** Room for a file that comes, next to what is made of it, until `leave`. @param announced its bytes, or 0. */
@@ -237,14 +234,8 @@ function newRecord(id: string, kind: StreamRecord['kind'], keyFile: StreamId | u
   return { id, kind, ...protectedBy(keyFile), started: null, isEnded: false, latency: 'default', parts: [] };
 }
 
-function ofAnotherKind(kind: string) {
-  return packagerError('stream_of_another_kind', `The stream exists as ${kind}. Delete it first.`);
-}
-
-function refuseOtherProtection({ protection }: StreamRecord, keyFile: StreamId | undefined): void {
-  if (protection === protectedBy(keyFile).protection) return;
-  const present = protection === 'none' ? 'without protection' : 'with a key file';
-  throw packagerError('stream_of_another_kind', `The stream exists ${present}. Delete it first.`);
+function existsAs(how: string) {
+  return packagerError('stream_of_another_kind', `The stream exists ${how}. Delete it first.`);
 }
 
 /** A media file that was packaged as a whole. */
