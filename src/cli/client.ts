@@ -33,16 +33,6 @@ export interface Connection {
   readonly warnings: readonly string[];
 }
 
-interface StoredKeyFile {
-  readonly bytes: Buffer;
-  readonly etag: string | undefined;
-  readonly warnings: readonly Problem[];
-  /** A change that a fleet has accepted: some packager has it not yet, as a warning says. */
-  readonly isPending: boolean;
-  /** The fleet's revision from which on a packager has the change; undefined without a fleet. */
-  readonly revision: number | undefined;
-}
-
 /** Of a change: the ETag that the key file must have, or that there must be none. */
 export interface Precondition {
   readonly ifMatch?: string | undefined;
@@ -145,7 +135,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
     address,
     get: async (streamId: string) => stored(await call({ path: keyFile(streamId) }), address),
     /** The same; undefined when the stream has none. */
-    find: async (streamId: string): Promise<StoredKeyFile | undefined> => {
+    find: async (streamId: string): Promise<ReturnType<typeof stored> | undefined> => {
       const answer = await answerOrError(call({ path: keyFile(streamId) }));
       if (!(answer instanceof CliError)) return stored(answer, address);
       if (answer.problems[0]?.code === 'key_file_not_found') return undefined;
@@ -230,14 +220,16 @@ function headersOf({ ifMatch, createOnly }: Precondition = {}): Record<string, s
   return { 'if-match': ifMatch === '*' || ifMatch.startsWith('"') ? ifMatch : `"${ifMatch}"` };
 }
 
-function stored(answer: GetAnswer, address: string): StoredKeyFile {
+function stored(answer: GetAnswer, address: string) {
   if (!/^text\/plain\b/.test(answer.headers['content-type'] ?? '')) throw notASidecar(answer, address);
   const { status, headers, body: bytes } = answer;
   return {
     bytes,
     etag: headers.etag,
     warnings: warningsOf(headers),
+    /** A change that a fleet has accepted: some packager has it not yet, as a warning says. */
     isPending: status === 202,
+    /** The fleet's revision from which on a packager has the change; undefined without a fleet. */
     revision: revisionOf(headers),
   };
 }

@@ -4,14 +4,13 @@ import { decodeXml, readCpix } from '../drm/cpix/read';
 import { sentenceOf } from '../drm/finding';
 import { unusable } from './input';
 
-interface ReadDocument {
-  readonly document: CpixDocument;
-  /** As a request takes it. */
-  readonly text: string;
-}
-
-/** Reads a CPIX document from a file in any encoding of XML; the problem follows the name of the file. */
-export function readDocument(bytes: Buffer): Checked<ReadDocument> {
+/**
+ * Reads a CPIX document from a file in any encoding of XML, and answers its text as a request takes it, too; the problem
+ * follows the name of the file.
+ */
+export function readDocument(
+  bytes: Buffer,
+): Checked<{ readonly document: CpixDocument; readonly text: string }> {
   const text = decodeXml(bytes);
   if (!text.ok) return text;
   const read = readCpix(text.value);
@@ -20,7 +19,7 @@ export function readDocument(bytes: Buffer): Checked<ReadDocument> {
 }
 
 /** The same; a document that can't be used is refused before it is sent. @throws CliError */
-export function requireDocument(bytes: Buffer, name: string): ReadDocument {
+export function requireDocument(bytes: Buffer, name: string) {
   const read = readDocument(bytes);
   if (!read.ok) throw unusable(sentenceOf(read.problem, name));
   return read.value;

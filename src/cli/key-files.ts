@@ -51,20 +51,14 @@ export function renderChanges(out: Output, lines: readonly LineChange[], indent 
     .join('');
 }
 
-interface KeyIdChange {
-  readonly former: string;
-  readonly now: string;
-}
-
 /** The change of key id that lines make; undefined when the key id stays, or there was none before. */
-export function keyIdChange(lines: readonly LineChange[]): KeyIdChange | undefined {
+export function keyIdChange(lines: readonly LineChange[]) {
   const line = lines.find(({ name, change }) => change === 'changed' && name.endsWith('-cenc-key-id'));
+  const uuidOf = (base64: string) => {
+    const decoded = decodeBase64Block(base64);
+    return decoded.ok ? formatUuid(decoded.value) : base64;
+  };
   return line?.former === undefined ? undefined : { former: uuidOf(line.former), now: uuidOf(line.value) };
-}
-
-function uuidOf(base64: string): string {
-  const decoded = decodeBase64Block(base64);
-  return decoded.ok ? formatUuid(decoded.value) : base64;
 }
 
 /** What another key changes of itself, in base64 or hex. */
@@ -73,7 +67,7 @@ const FOLLOWS_KEY = /-(?:key-id|content-key|pssh-data|checksum)$|-aes128-(?:key|
 /** A change of keys for a person: both key ids, and what changes next to the key material. */
 export function renderKeyChange(
   out: Output,
-  { former, now }: KeyIdChange,
+  { former, now }: NonNullable<ReturnType<typeof keyIdChange>>,
   lines: readonly LineChange[],
   indent: string,
 ): string {
@@ -107,17 +101,12 @@ export function importBody(text: string, keepUnknown: boolean): Record<string, u
 }
 
 /** The problems that keep a key file from being imported, as far as its lines have them; none quotes a value. */
-export function keyFileProblems(
-  text: string,
-  keepUnknown: boolean,
-): { readonly problems: readonly FileProblem[]; readonly hasUnknown: boolean } {
+export function keyFileProblems(text: string, keepUnknown: boolean) {
   const imported = importKeyFile(text, keepUnknown);
-  if (imported.ok) return { problems: [], hasUnknown: false };
-  const all: FileProblem[] = [...imported.problems, ...imported.unknown.map(unknownProblem)];
-  return {
-    problems: all.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)),
-    hasUnknown: imported.unknown.length > 0,
-  };
+  const { problems, unknown } = imported.ok ? { problems: [], unknown: [] } : imported;
+  const all: FileProblem[] = [...problems, ...unknown.map(unknownProblem)];
+  all.sort((one, other) => (one.line ?? 0) - (other.line ?? 0));
+  return { problems: all, hasUnknown: unknown.length > 0 };
 }
 
 function unknownProblem({ line, name, near }: UnknownLine): FileProblem {

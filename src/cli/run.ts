@@ -1,5 +1,5 @@
-import { Command, CommanderError, InvalidArgumentError, type Option } from 'commander';
-import { createOutput, type Output, parserOutput } from '../terminal/output';
+import { Command, InvalidArgumentError, type Option } from 'commander';
+import { createOutput, type Output, parserOutput, reportThrown } from '../terminal/output';
 import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
 import { COMMANDS, type CommandEntry } from './command-table';
 import type { Ambient, CliContext } from './context';
@@ -50,6 +50,13 @@ export async function runCli(run: Ambient): Promise<ExitCode> {
   if (lost === undefined) return exitCode;
   run.stderr.write(`error: The output could not be written (${lost}).\n`);
   return exitCode === EXIT.done ? EXIT.failed : exitCode;
+}
+
+function report(thrown: unknown, out: Output): ExitCode {
+  if (!(thrown instanceof CliError)) return reportThrown(thrown, out, EXIT.usage, EXIT.failed);
+  if (thrown.exitCode !== EXIT.interrupted || out.json) out.errors(thrown.problems);
+  else for (const { description } of thrown.problems) out.note(description);
+  return thrown.exitCode;
 }
 
 /**
@@ -116,32 +123,4 @@ function describeProgram(program: Command, { version, stdout, stderr }: Ambient,
 function once(value: string, former: string | undefined): string {
   if (former === undefined) return value;
   throw new InvalidArgumentError('It is given twice; give one API key.');
-}
-
-function report(thrown: unknown, out: Output): ExitCode {
-  if (thrown instanceof CliError) {
-    if (thrown.exitCode !== EXIT.interrupted || out.json) out.errors(thrown.problems);
-    else for (const { description } of thrown.problems) out.note(description);
-    return thrown.exitCode;
-  }
-  if (thrown instanceof CommanderError) {
-    if (thrown.exitCode === 0) return EXIT.done;
-    const isHelp = thrown.code === 'commander.help';
-    if (!isHelp || out.json)
-      out.errors([{ code: 'usage', description: isHelp ? 'A command is missing.' : describeUsage(thrown) }]);
-    return EXIT.usage;
-  }
-  const name = thrown instanceof Error ? thrown.name : typeof thrown;
-  const description = `The program has a fault (${name}). Please report it with the command that you gave.`;
-  out.errors([{ code: 'fault', description }]);
-  return EXIT.failed;
-}
-
-/** Commander's own text, without the value that was given to an option: it may be a key. */
-function describeUsage({ message }: CommanderError): string {
-  return message
-    .replace(/^error: /, '')
-    .replaceAll(/'(--?[^'=\s]+)=[^']*'/g, "'$1'")
-    .trim()
-    .replaceAll(/\s*\n\s*/g, ' ');
 }

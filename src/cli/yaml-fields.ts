@@ -130,16 +130,11 @@ function offsetOf(node: unknown): number | undefined {
   return isNode(node) ? node.range?.[0] : undefined;
 }
 
-export interface PlacedProblem extends FileProblem {
-  readonly path: readonly PropertyKey[];
-  readonly isUnknown: boolean;
-}
-
 /** Checks what a file says against a schema: the value, or every fault with its line. No fault quotes a value. */
 export function checkFields<Output>(
   schema: z.ZodType<Output>,
   { value, lineOf }: Pick<ReadText, 'value' | 'lineOf'>,
-): { readonly value: Output } | { readonly faults: PlacedProblem[] } {
+): { value: Output } | { faults: (FileProblem & { path: readonly PropertyKey[]; isUnknown: boolean })[] } {
   const result = schema.safeParse(value);
   if (result.success) return { value: result.data };
   const most = Number.POSITIVE_INFINITY;

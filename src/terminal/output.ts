@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { styleText } from 'node:util';
+import { CommanderError } from 'commander';
 import type { Environment } from '../http/config';
 import { type Problem, systemCode } from '../http/errors';
 import { jsonText, shown } from './text';
@@ -130,4 +131,21 @@ export function parserOutput({ stdout, stderr }: Pick<CommandRun, 'stdout' | 'st
     getErrHelpWidth: () => stderr.columns ?? 100,
     getOutHelpWidth: () => stdout.columns ?? 100,
   };
+}
+
+/** Reports what commander throws for a wrong call, or a fault of the program. Answers one of the codes, or 0. */
+export function reportThrown<Code extends number>(thrown: unknown, out: Output, usage: Code, fault: Code) {
+  if (thrown instanceof CommanderError) {
+    if (thrown.exitCode === 0) return 0;
+    const isHelp = thrown.code === 'commander.help';
+    // Without the value that was given to an option: it may be a key.
+    const text = thrown.message.replace(/^error: /, '').replaceAll(/'(--?[^'=\s]+)=[^']*'/g, "'$1'");
+    const description = isHelp ? 'A command is missing.' : text.trim().replaceAll(/\s+/g, ' ');
+    if (!isHelp || out.json) out.errors([{ code: 'usage', description }]);
+    return usage;
+  }
+  const name = thrown instanceof Error ? thrown.name : typeof thrown;
+  const description = `The program has a fault (${name}). Please report it with the command that you gave.`;
+  out.errors([{ code: 'fault', description }]);
+  return fault;
 }

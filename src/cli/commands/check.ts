@@ -1,5 +1,6 @@
 import type { CheckedInput } from '../../drm/check/check';
 import { compareInputs, withoutAnswered } from '../../drm/check/compare';
+import { isError } from '../../drm/finding';
 import type { Output } from '../../terminal/output';
 import { count, shown } from '../../terminal/text';
 import { EXIT } from '../cli-error';
@@ -25,10 +26,12 @@ export async function check(
         ? only.result
         : { inputs: found.map(({ name, result }) => ({ name, ...result })), comparison: compared },
     );
-  else if (isOne) showOne(out, only);
+  else if (isOne) showInput(out, 'This', only.result);
   else showAll(out, found, compared);
   const faults = [...found.flatMap(({ result }) => result.faults), ...compared.faults];
-  if (faults.some(({ severity }) => severity === 'error')) context.endWith(EXIT.failed);
+  const { text, style } = sumOf(faults);
+  out.note(isOne ? `${text.replace(/^n/, 'N')}.` : `${count(found.length, 'input')}: ${text}.`, style);
+  if (faults.some(isError)) context.endWith(EXIT.failed);
 }
 
 type CheckResult = CheckedInput['result'];
@@ -51,20 +54,14 @@ const KINDS: Readonly<Record<CheckResult['kind'], string>> = {
   unknown: 'not recognized',
 };
 
-function showOne(out: Output, { result }: FoundInput): void {
-  showInput(out, 'This', result);
-  showFindings(out, result.faults);
-  const { text, style } = sumOf(result.faults);
-  out.note(`${text.replace(/^n/, 'N')}.`, style);
-}
-
-/** The same of several, and how they go together; of a folder's files only what is wrong with them. */
+/** Shows several inputs, and how they go together; of a folder's files only what is wrong with them. */
 function showAll(out: Output, inputs: readonly FoundInput[], { compared, faults }: Compared): void {
   for (const { name, result, isOfFolder } of inputs) {
     if (isOfFolder && result.faults.length === 0) continue;
-    if (isOfFolder) out.write(`${out.style('bold', shown(name))}\n`);
-    else showInput(out, shown(name), result);
-    showFindings(out, result.faults);
+    if (isOfFolder) {
+      out.write(`${out.style('bold', shown(name))}\n`);
+      showFindings(out, result.faults);
+    } else showInput(out, shown(name), result);
     out.write('\n');
   }
   if (compared.length + faults.length > 0) {
@@ -75,13 +72,12 @@ function showAll(out: Output, inputs: readonly FoundInput[], { compared, faults 
   } else if (inputs.some(({ isOfFolder }) => !isOfFolder)) {
     out.note('They have nothing in common that could be compared.');
   }
-  const { text, style } = sumOf([...inputs.flatMap(({ result }) => result.faults), ...faults]);
-  out.note(`${count(inputs.length, 'input')}: ${text}.`, style);
 }
 
-function showInput(out: Output, subject: string, { kind, fields }: CheckResult): void {
+function showInput(out: Output, subject: string, { kind, fields, faults }: CheckResult): void {
   out.write(`${out.style('bold', `${subject} is ${titleOf(kind, fields)}.`)}\n`);
   showFields(out, fields);
+  showFindings(out, faults);
 }
 
 function titleOf(kind: CheckResult['kind'], fields: CheckResult['fields']): string {

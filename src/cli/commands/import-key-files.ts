@@ -12,9 +12,7 @@ import { type FileProblem, sentenceIn } from '../yaml-fields';
 const MAX_FAULTS = 50;
 const MAX_NAMES = 5;
 
-interface FoundProblem extends FileProblem {
-  readonly path: string;
-}
+type FoundProblem = FileProblem & { readonly path: string };
 
 /**
  * Reads existing key files as a manifest, a stream for each.

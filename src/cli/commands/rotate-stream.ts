@@ -14,11 +14,8 @@ import { textOf } from '../key-files';
 import type { Options } from '../options';
 import { fillPattern, readPattern } from './rotation';
 
-/** Where the next key comes from: a content id, a key period, or chance. */
-interface NextKey {
-  readonly of: string;
-  readonly body: Readonly<Record<string, unknown>>;
-}
+/** A request, and where its key comes from: a content id, a key period, or chance. */
+type NextKey = { readonly of: string; readonly body: Readonly<Record<string, unknown>> };
 
 /** @param present the bytes of the stream's key file; undefined if there is none. */
 type Source = (present: Buffer | undefined) => NextKey | Promise<NextKey>;
@@ -209,22 +206,18 @@ function randomKey({ random }: CliContext, streamId: string, present: Buffer | u
   keyId.writeUInt8((keyId.readUInt8(6) & 0x0f) | 0x40, 6);
   keyId.writeUInt8((keyId.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = () => random(16).toString('hex');
+  const address = fairplay && new URL(fairplay.licenseUrl);
+  address?.searchParams.set('key', formatUuid(keyId));
   return {
     of: 'random',
     body: {
       cenc: cenc && { keyid: keyId.toString('base64'), contentkey: random(16).toString('base64') },
       widevine: widevine && {},
       playready: playready && { laurl: playready.licenseUrl },
-      fairplay: fairplay && { laurl: withKey(fairplay.licenseUrl, keyId), key: hex(), iv: hex() },
+      fairplay: address && { laurl: address.href, key: hex(), iv: hex() },
       cmaf,
     },
   };
-}
-
-function withKey(address: string, keyId: Buffer): string {
-  const url = new URL(address);
-  url.searchParams.set('key', formatUuid(keyId));
-  return url.href;
 }
 
 function nothingToRotate(description: string): CliError {

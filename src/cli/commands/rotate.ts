@@ -23,7 +23,7 @@ import {
 } from './apply';
 import { rotateStream } from './rotate-stream';
 import { type Rotation, readPattern, restartCommands, rotateManifest } from './rotation';
-import { snapshotOf, type Watched, watchableFolder, watchReads } from './watch-reads';
+import { stateOf, type Watched, watchableFolder, watchReads } from './watch-reads';
 
 type RotateOptions = Options & {
   readonly stream?: string;
@@ -93,7 +93,7 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
   const due = planned.filter(isChange).map(({ streamid }) => streamid);
   const isDry = dryRun || due.length === 0;
   if (!isDry && !yes && !(await isConfirmed(context, due.length))) return;
-  const before = folder === undefined ? undefined : snapshotOf(folder, due);
+  const before = folder === undefined ? undefined : new Map(due.map((id) => [id, stateOf(folder, id)]));
   // Packagers first: a packager without the new key would start with the former one.
   const done = await writeManifest(context, rotation.manifest, looked, { isDry, wait });
   const isWritten = (one: StreamResult) => isChange(one) && due.includes(one.streamid);

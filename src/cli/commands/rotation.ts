@@ -36,20 +36,25 @@ export function rotateManifest(items: Manifest, pattern: string, old: ReadonlyMa
   const faults: FileProblem[] = [];
   const takenBy = new Map<string, string>();
   const supplied: string[] = [];
+  // The same former content id gives the same new one.
+  const isShared = /\{(?:contentId|old)\}/.test(pattern);
   let namesOthers = false;
 
   /** The new content id of streams that have one; undefined when their keys are in the manifest. */
   const renewed = ({ streamIds, fields }: SharedContent, line: number | undefined): string | undefined => {
-    if (!isProvided(fields)) {
+    if ([...SUPPLYING, 'cpix'].some((name) => fields[name] !== undefined)) {
       supplied.push(...streamIds);
       return undefined;
     }
     const [streamid = ''] = streamIds;
     const given = typeof fields.contentId === 'string' ? fields.contentId : undefined;
     const filled = fillPattern(pattern, { streamid, contentId: given, old: old.get(streamid) });
-    const wrong = faultOf(filled, pattern, streamid, takenBy);
-    if (wrong !== undefined) faults.push({ line, description: `${streamid} ${wrong}` });
     const contentId = filled.ok ? filled.value : '';
+    const other = takenBy.get(contentId);
+    const shared = `would get the content id ${contentId} of ${other}, and so its key; use {streamid}`;
+    if (!filled.ok) faults.push({ line, description: `${streamid} ${filled.problem.description}` });
+    else if (other !== undefined && other !== streamid && !isShared)
+      faults.push({ line, description: `${streamid} ${shared}` });
     takenBy.set(contentId, streamid);
     for (const each of streamIds) contentIds.set(each, contentId);
     namesOthers ||= given !== undefined && given !== contentId;
@@ -112,24 +117,6 @@ function contentsOf({ body, streamIds }: ManifestItem): SharedContent[] {
     const fields = isJsonObject(given) ? qualityFields(quality, own, common) : {};
     return { streamIds: ids, fields, quality, own };
   });
-}
-
-function isProvided(fields: JsonObject): boolean {
-  return [...SUPPLYING, 'cpix'].every((name) => fields[name] === undefined);
-}
-
-function faultOf(
-  filled: Checked<string>,
-  pattern: string,
-  streamid: string,
-  takenBy: ReadonlyMap<string, string>,
-): string | undefined {
-  if (!filled.ok) return filled.problem.description;
-  const other = takenBy.get(filled.value);
-  // The same former content id gives the same new one.
-  const isMeant = /\{(?:contentId|old)\}/.test(pattern);
-  if (other === undefined || other === streamid || isMeant) return undefined;
-  return `would get the content id ${filled.value} of ${other}, and so its key; use {streamid}`;
 }
 
 const PLACEHOLDERS = ['streamid', 'name', 'contentId', 'old', 'date', 'time'];

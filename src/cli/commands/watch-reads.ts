@@ -6,9 +6,6 @@ import type { CliContext } from '../context';
 
 const MOUNTINFO = '/proc/self/mountinfo';
 
-/** The files of some streams as they were at a time; undefined for one that was not there. */
-export type Snapshot = ReadonlyMap<string, BigIntStats | undefined>;
-
 export interface Watched {
   readonly read: readonly string[];
   readonly unread: readonly string[];
@@ -46,23 +43,19 @@ function attempt<Result>(read: () => Result): Result | undefined {
   }
 }
 
-/** Looks at key files without reading them, which would count as a read. */
-export function snapshotOf(folder: string, streamIds: readonly string[]): Snapshot {
-  return new Map(streamIds.map((streamId) => [streamId, stateOf(folder, streamId)]));
-}
-
-function stateOf(folder: string, streamId: string): BigIntStats | undefined {
+/** A key file, without reading it, which would count as a read; undefined when it is not there. */
+export function stateOf(folder: string, streamId: string): BigIntStats | undefined {
   return attempt(() => statSync(join(folder, `${streamId}.key`), { bigint: true }));
 }
 
 /**
- * Waits until each key file that was written since a snapshot has been read. With relatime, too, the first read after
- * a change is later than the change; the reader is not known.
+ * Waits until each key file that was written since `before`, its states by stream, has been read. With relatime, too, the
+ * first read after a change is later than the change; the reader is not known.
  */
 export async function watchReads(
   context: CliContext,
   folder: string,
-  before: Snapshot,
+  before: ReadonlyMap<string, BigIntStats | undefined>,
   timeoutMs: number,
 ): Promise<Watched> {
   const streamIds = [...before.keys()];
@@ -99,22 +92,17 @@ function isRead(state: BigIntStats | undefined): boolean {
   return state !== undefined && state.atimeNs > state.mtimeNs;
 }
 
-/** How a folder is mounted, by a line of `/proc/self/mountinfo`. */
-interface Mount {
-  readonly point: string;
-  readonly options: readonly string[];
-  readonly type: string;
-}
-
-/** The mount that a path without links lies on; the last one at a point hides those before it. */
-export function mountOf(path: string, mountinfo: string): Mount | undefined {
-  let best: Mount | undefined;
+/** The mount that a path without links lies on, by `/proc/self/mountinfo`; the last one at a point hides those before it. */
+export function mountOf(path: string, mountinfo: string) {
+  let best: { point: string; options: string[]; type: string } | undefined;
   for (const line of mountinfo.split('\n')) {
     const [own = '', rest = ''] = line.split(' - ');
     const [, , , , escaped, options = ''] = own.split(' ');
     if (escaped === undefined) continue;
     const [type = '', , ofDevice = ''] = rest.split(' ');
-    const point = unescaped(escaped);
+    const point = escaped.replaceAll(/\\(\d{3})/g, (_whole, octal: string) =>
+      String.fromCharCode(Number.parseInt(octal, 8)),
+    );
     const isAbove = path === point || path.startsWith(point.endsWith('/') ? point : `${point}/`);
     if (!isAbove || point.length < (best?.point.length ?? 0)) continue;
     best = { point, options: [...options.split(','), ...ofDevice.split(',')], type };
@@ -122,17 +110,11 @@ export function mountOf(path: string, mountinfo: string): Mount | undefined {
   return best;
 }
 
-function unescaped(text: string): string {
-  return text.replaceAll(/\\(\d{3})/g, (_whole, digits: string) =>
-    String.fromCharCode(Number.parseInt(digits, 8)),
-  );
-}
-
 /** File systems of this machine's own that keep the time of the first read after a change. */
 const LOCAL = new Set('ext2 ext3 ext4 xfs btrfs f2fs jfs zfs bcachefs tmpfs overlay'.split(' '));
 
 /** Why reads leave no trace that can be relied on, as the rest of a sentence about the folder; undefined when they do. */
-export function untraceable(mount: Mount | undefined): string | undefined {
+export function untraceable(mount: ReturnType<typeof mountOf>): string | undefined {
   if (!mount) return 'is on an unknown mount (there is no /proc/self/mountinfo)';
   const { point, options, type } = mount;
   if (options.includes('noatime')) return `is mounted noatime (${point}): reads leave no trace`;

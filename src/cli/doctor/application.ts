@@ -59,19 +59,15 @@ export function readStreamerDefaults(text: string): Checked<Setting[]> {
   return { ok: true, value: settings };
 }
 
-interface Properties {
-  readonly element: XmlElement;
-  readonly path: string;
-}
-
-function placesIn(element: XmlElement, path: string): Properties[] {
+/** The `Properties` elements below an element, each with its path. */
+function placesIn(element: XmlElement, path: string): { element: XmlElement; path: string }[] {
   return element.children.flatMap((inner) => {
     const innerPath = `${path}/${inner.name}`;
     return inner.name === 'Properties' ? [{ element: inner, path: innerPath }] : placesIn(inner, innerPath);
   });
 }
 
-function settingsIn({ element, path }: Properties): Setting[] {
+function settingsIn({ element, path }: ReturnType<typeof placesIn>[number]): Setting[] {
   return element.children
     .filter(({ name }) => name === 'Property')
     .map((property) => ({

@@ -30,27 +30,26 @@ export function fleetSection(said: FleetSaid | undefined, joined: readonly strin
     return [{ kind: 'fleet', subject: answer.fleet ?? 'none yet', note, checks: [...checkFleet(answer)] }];
   }
   const isAlone = said !== undefined && problems.length === 0;
-  const checks = [...problems.map(notShown), ...(isAlone ? joined.map(fleetLeft) : [])];
+  const checks = [
+    ...problems.map(({ code, description }) =>
+      warning(
+        'fleet_not_shown',
+        `The sidecar does not show its fleet (${code}): ${description}`,
+        code === 'forbidden'
+          ? 'give an API key without stream limits, with --key-file or PACKAGERDRM_APIKEY'
+          : 'correct this, and run this again',
+      ),
+    ),
+    ...(isAlone ? joined : []).map((path) =>
+      warning(
+        'fleet_left',
+        `${path} has joined a fleet, but the sidecar is not in a fleet: changes from elsewhere do not arrive here`,
+        `set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE again; to leave the fleet, retire it there, and remove ${FLEET_FOLDER} in the folder`,
+      ),
+    ),
+  ];
   if (checks.length === 0) return [];
   return [{ kind: 'fleet', subject: 'not shown', note: 'the fleet of packagers', checks }];
-}
-
-function notShown({ code, description }: Problem): Check {
-  return warning(
-    'fleet_not_shown',
-    `The sidecar does not show its fleet (${code}): ${description}`,
-    code === 'forbidden'
-      ? 'give an API key without stream limits, with --key-file or PACKAGERDRM_APIKEY'
-      : 'correct this, and run this again',
-  );
-}
-
-function fleetLeft(path: string): Check {
-  return warning(
-    'fleet_left',
-    `${path} has joined a fleet, but the sidecar is not in a fleet: changes from elsewhere do not arrive here`,
-    `set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE again; to leave the fleet, retire it there, and remove ${FLEET_FOLDER} in the folder`,
-  );
 }
 
 function* checkFleet(answer: FleetAnswer): Generator<Check> {

@@ -122,11 +122,10 @@ export const THIS_MACHINE: Machine = {
 
 /** The user of a name or number; undefined for a name without an account on this machine. */
 export async function identityOf({ findUser }: Machine, user: string): Promise<Identity | undefined> {
-  return (await findUser(user)) ?? (/^\d{1,10}$/.test(user) ? unknownUser(Number(user)) : undefined);
-}
-
-function unknownUser(uid: number): Identity {
-  return { name: `uid ${uid}`, uid, gids: [] };
+  const unknown = /^\d{1,10}$/.test(user)
+    ? { name: `uid ${Number(user)}`, uid: Number(user), gids: [] }
+    : undefined;
+  return (await findUser(user)) ?? unknown;
 }
 
 export interface PackagerUser {
@@ -144,11 +143,8 @@ export async function findPackagerUser(
   for (const folder of ['bin', 'conf']) {
     const path = join(packager, folder);
     const stats = await stat(path).catch(() => undefined);
-    if (stats)
-      return {
-        identity: (await machine.findUser(String(stats.uid))) ?? unknownUser(stats.uid),
-        because: `assumed: it owns ${path}, and no packager is running here`,
-      };
+    const identity = stats && (await identityOf(machine, String(stats.uid)));
+    if (identity) return { identity, because: `assumed: it owns ${path}, and no packager is running here` };
   }
   return undefined;
 }
@@ -165,7 +161,7 @@ async function findProcess(machine: Machine): Promise<PackagerUser | undefined> 
     if (uid === undefined || gid === undefined) continue;
     const more = status?.match(/^Groups:[ \t]*([\d ]*)$/m)?.[1] ?? '';
     const gids = [gid, ...more.split(' ').filter((one) => one !== '')].map(Number);
-    const { name } = (await machine.findUser(uid)) ?? unknownUser(Number(uid));
+    const { name = uid } = (await identityOf(machine, uid)) ?? {};
     return { identity: { name, uid: Number(uid), gids }, because: `process ${id} runs as it` };
   }
   return undefined;

@@ -1,9 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Environment } from '../../../http/config';
 import { systemCode } from '../../../http/errors';
-import { type CommandRun, createOutput, type Output, parserOutput } from '../../../terminal/output';
+import {
+  type CommandRun,
+  createOutput,
+  type Output,
+  parserOutput,
+  reportThrown,
+} from '../../../terminal/output';
 import { shellWord } from '../../../terminal/text';
 import { KINDS, type Kind } from '../read-calls/kind';
 import { CLIENTS, type Client, V2_ADDRESS } from '../render';
@@ -64,7 +70,13 @@ export async function runMigrate(run: Run): Promise<ExitCode> {
   try {
     await program.parseAsync(optionWords(run.argv), { from: 'user' });
   } catch (thrown) {
-    exitCode = tell(thrown, out, run.interrupted);
+    if (run.interrupted.aborted) {
+      out.note('Stopped.');
+      exitCode = EXIT.interrupted;
+    } else if (thrown instanceof Failure) {
+      out.errors([{ code: thrown.code, description: thrown.message }]);
+      exitCode = EXIT.unusable;
+    } else exitCode = reportThrown(thrown, out, EXIT.unusable, EXIT.unusable);
   }
   const lost = await out.finish();
   if (lost === undefined) return exitCode;
@@ -157,28 +169,4 @@ async function write(report: Report, out: Output, cwd: string, options: Options)
       out.write(part);
       if (!(await out.ready())) return;
     }
-}
-
-function tell(thrown: unknown, out: Output, interrupted: AbortSignal): ExitCode {
-  if (interrupted.aborted) {
-    out.note('Stopped.');
-    return EXIT.interrupted;
-  }
-  if (thrown instanceof Failure) {
-    out.errors([{ code: thrown.code, description: thrown.message }]);
-    return EXIT.unusable;
-  }
-  if (thrown instanceof CommanderError) {
-    if (thrown.exitCode === 0) return EXIT.done;
-    // The value of an option that isn't known may be a secret.
-    const sentence = thrown.message
-      .replace(/^error: /, '')
-      .replace(/(unknown option '[^'=]*)=[^']*'/s, "$1'");
-    out.errors([{ code: 'usage', description: sentence.replaceAll(/\s+/g, ' ') }]);
-    return EXIT.unusable;
-  }
-  const name = thrown instanceof Error ? thrown.name : typeof thrown;
-  const description = `The program has a fault (${name}). Please report it with the command that you gave.`;
-  out.errors([{ code: 'fault', description }]);
-  return EXIT.unusable;
 }

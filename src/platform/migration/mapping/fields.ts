@@ -24,8 +24,6 @@ export interface FieldMapping {
   readonly byHand?: true;
 }
 
-type Options = Pick<FieldMapping, 'sentence' | 'byHand'>;
-
 /** A field that v2 both takes and answers at the same place. */
 function field(v1: string, place: string, kind: ValueKind = 'text', sentence?: string): FieldMapping {
   return { v1, kind, request: place, answer: place, ...(sentence !== undefined && { sentence }) };
@@ -42,7 +40,7 @@ function sent(v1: string, place: string, kind: ValueKind = 'text', sentence?: st
 }
 
 /** A parameter that v2 doesn't take. */
-function gone(v1: string, options: Options): FieldMapping {
+function gone(v1: string, options: Pick<FieldMapping, 'sentence' | 'byHand'>): FieldMapping {
   return { v1, kind: 'text', removed: true, ...options };
 }
 

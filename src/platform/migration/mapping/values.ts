@@ -12,10 +12,7 @@ type Translated =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly fault: string };
 
-interface Codec {
-  readonly toV2: (text: string) => Translated;
-  readonly toV1: (value: Json) => Json;
-}
+type Codec = { readonly toV2: (text: string) => Translated; readonly toV1: (value: Json) => Json };
 
 /** A value that nobody knows yet, as `{video_key}` in a documented call or a variable in a program. */
 export function isPlaceholder(text: string): boolean {

@@ -125,81 +125,51 @@ function splitAt(words: readonly string[], marks: readonly string[]): string[][]
   return parts;
 }
 
-/** What a command sends beside its URL. */
-interface Sent {
-  readonly urls: string[];
-  readonly forms: string[];
-  readonly json: string[];
-  readonly parameters: Record<string, string | string[]>;
-  readonly fromFiles: Set<string>;
-}
-
 function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[] {
-  const sent: Sent = { urls: [], forms: [], json: [], parameters: Object.create(null), fromFiles };
   const { tokens } = parseArgs({ args: [...words], options: OPTIONS, strict: false, tokens: true });
+  const urls: string[] = [];
+  const forms: string[] = [];
+  const json: string[] = [];
+  const parameters: Record<string, string | string[]> = Object.create(null);
+  // What a named file holds is the value: its place in the call is known.
+  const takeFromFile = (name: string, file: string) => {
+    if (name === '') fromFiles.add('the whole body');
+    else addParameter(parameters, name, `{content of ${file.replaceAll(/[{}]/g, '_').slice(0, 100)}}`);
+  };
+  // What all other options set is no part of the call.
   for (const token of tokens) {
-    if (token.kind === 'positional') sent.urls.push(token.value);
-    else if (token.kind === 'option') TAKEN.get(token.name)?.(token.value ?? '', sent);
+    if (token.kind === 'option-terminator') continue;
+    const { value = '' } = token;
+    const option = token.kind === 'option' ? token.name : 'url';
+    if (option === 'url') urls.push(value);
+    else if (/^data(?:-ascii|-binary)?$/.test(option) && value.startsWith('@'))
+      fromFiles.add('the whole body');
+    else if (/^(?:json|data(?:-ascii|-binary|-raw)?)$/.test(option))
+      (/^\s*\{/.test(value) ? json : forms).push(value);
+    else if (option === 'data-urlencode' || option === 'url-query') {
+      // `name=content`, `=content`, `content`, `name@file` or `@file`.
+      const [, name = '', sign, content = ''] = /^([^=@]*)([=@])(.*)$/s.exec(value) ?? [];
+      if (sign === '=' && name !== '') addParameter(parameters, name, content);
+      else if (sign === '@') takeFromFile(name, content);
+    } else if (option === 'form' || option === 'form-string') {
+      // `name=content;type=…`, `name=@file` or `name=<file`.
+      const [name = '', content = ''] = value.split(/=(.*)/s);
+      const mark = option === 'form' ? content[0] : undefined;
+      const text = option === 'form' ? content.replace(/;(?:type|filename)=.*$/s, '') : content;
+      if (mark === '<') takeFromFile(name, text.slice(1));
+      else if (mark === '@') fromFiles.add(name);
+      else addParameter(parameters, name, text);
+    }
   }
-  return sent.urls.flatMap((url) => {
-    const call = readUrl(url);
-    return call ? [{ route: call.route, parameters: merged(call.parameters, sent) }] : [];
-  });
-}
-
-/** The options that matter; what all others set is no part of the call. */
-const TAKEN: ReadonlyMap<string, (value: string, sent: Sent) => void> = new Map([
-  ['url', (value, { urls }) => void urls.push(value)],
-  ['data', takeData],
-  ['data-ascii', takeData],
-  ['data-binary', takeData],
-  ['data-raw', takeBody],
-  ['json', takeBody],
-  ['data-urlencode', takeEncoded],
-  ['url-query', takeEncoded],
-  ['form', (value, sent) => takeField(value, true, sent)],
-  ['form-string', (value, sent) => takeField(value, false, sent)],
-]);
-
-function takeData(value: string, sent: Sent): void {
-  if (value.startsWith('@')) sent.fromFiles.add('the whole body');
-  else takeBody(value, sent);
-}
-
-function takeBody(value: string, sent: Sent): void {
-  if (/^\s*\{/.test(value)) sent.json.push(value);
-  else sent.forms.push(value);
-}
-
-/** `name=content`, `=content`, `content`, `name@file` or `@file`. */
-function takeEncoded(value: string, sent: Sent): void {
-  const [, name = '', sign, content = ''] = /^([^=@]*)([=@])(.*)$/s.exec(value) ?? [];
-  if (sign === '=' && name !== '') addParameter(sent.parameters, name, content);
-  else if (sign === '@') takeFromFile(name, content, sent);
-}
-
-/** What a named file holds is the value: its place in the call is known. */
-function takeFromFile(name: string, file: string, sent: Sent): void {
-  if (name === '') sent.fromFiles.add('the whole body');
-  else addParameter(sent.parameters, name, `{content of ${file.replaceAll(/[{}]/g, '_').slice(0, 100)}}`);
-}
-
-/** `name=content;type=…`, `name=@file` or `name=<file`. */
-function takeField(given: string, mayBeFile: boolean, sent: Sent): void {
-  const [name = '', content = ''] = given.split(/=(.*)/s);
-  const value = mayBeFile ? content.replace(/;(?:type|filename)=.*$/s, '') : content;
-  if (mayBeFile && content.startsWith('<')) takeFromFile(name, value.slice(1), sent);
-  else if (mayBeFile && content.startsWith('@')) sent.fromFiles.add(name);
-  else addParameter(sent.parameters, name, value);
-}
-
-/** v1 read its parameters from the query and the form alike. */
-function merged(query: V1Call['parameters'], { forms, json, parameters }: Sent): V1Call['parameters'] {
-  const read = [
-    query,
+  const sent = [
     ...forms.map((form) => readForm(form.replace(/^\?/, ''))),
     ...json.map((text) => readJsonForm(text) ?? {}),
     parameters,
   ];
-  return Object.assign(Object.create(null), ...read);
+  return urls.flatMap((url) => {
+    const call = readUrl(url);
+    if (!call) return [];
+    // v1 read its parameters from the query and the form alike.
+    return { route: call.route, parameters: Object.assign(Object.create(null), call.parameters, ...sent) };
+  });
 }

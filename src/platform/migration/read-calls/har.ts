@@ -33,14 +33,10 @@ export async function* callsOfHar(pieces: AsyncIterable<Uint8Array>): AsyncGener
   if (!parser.isEnded) throw new UnreadableInput('ends in the middle; export it again');
 }
 
-interface HarRequest {
-  readonly method?: unknown;
-  readonly url?: unknown;
-  readonly postData?: { readonly mimeType?: unknown; readonly text?: unknown; readonly params?: unknown };
-}
+type PostData = { readonly mimeType?: unknown; readonly text?: unknown; readonly params?: unknown };
 
 function readRequest(value: unknown): FoundCall[] {
-  const { method, url, postData } = Object(value) as HarRequest;
+  const { method, url, postData }: { method?: unknown; url?: unknown; postData?: PostData } = Object(value);
   // What a browser asks before it calls is no call.
   const call = typeof url === 'string' && method !== 'OPTIONS' ? readUrl(url) : undefined;
   if (!call) return [];
@@ -57,7 +53,7 @@ function isOfV1(url: string, route: string, parameters: V1Call['parameters']): b
 }
 
 /** The parameters of a body; undefined when it has some that can't be read. */
-function bodyParameters(postData: HarRequest['postData']): V1Call['parameters'] | undefined {
+function bodyParameters(postData: PostData | undefined): V1Call['parameters'] | undefined {
   if (typeof postData !== 'object' || postData === null) return {};
   const { mimeType, text, params } = postData;
   // Some browsers write the values of `params` as they were encoded, but all write the text as it was sent.
