@@ -5,37 +5,13 @@ import { startEmulator, type TestEmulator } from '../../../support/start-emulato
 import { until } from '../../../support/until';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
-const FORM = {
-  title: 'News',
-  site: 'demosite',
-  publishing_mode: 'manual',
-  tags: 'a\r\nb\r\n',
-  dvr: 'off',
-  reconnect_window: '30',
-};
-
-function channelOf({ context }: TestEmulator) {
-  const [channel] = context.state.channels.all();
-  if (!channel) throw new Error('There is no channel.');
-  return channel;
-}
-
 /** A channel, and the event of an encoder that streams to it. */
-async function startStreaming(mode: 'auto' | 'manual') {
+async function startStreaming(publishing_mode: 'auto' | 'manual') {
   const emulator = await startEmulator();
-  await emulator.unauthenticated
-    .post('/dashboard/channels')
-    .type('form')
-    .send({ ...FORM, publishing_mode: mode });
-  const channel = channelOf(emulator);
-  const connected = emulator.context.broadcast.connect(channel.streamKey, () => undefined);
-  if (!connected.ok) throw new Error(connected.reason);
-  return {
-    ...emulator,
-    channel,
-    eventId: connected.session.eventId,
-    path: `/dashboard/channels/${channel.id}`,
-  };
+  const made = await emulator.createChannel({ title: 'News', publishing_mode });
+  const eventId = await emulator.connect(made);
+  const channel = emulator.context.state.channels.find(made.id);
+  return { ...emulator, channel, eventId, path: `/dashboard/channels/${made.id}` };
 }
 
 test('shows no key of the simulcast targets of a channel', async () => {
@@ -47,13 +23,12 @@ test('shows no key of the simulcast targets of a channel', async () => {
   expect(text).not.toContain('other-secret');
 });
 
-test('shows on the page of a new channel where its encoder and its viewers connect', async () => {
-  const emulator = await startEmulator();
-  const answer = await emulator.unauthenticated.post('/dashboard/channels').type('form').send(FORM);
-  const channel = channelOf(emulator);
-  const page = textOf((await emulator.unauthenticated.get(answer.headers.location ?? '')).text);
-  expect(page).toContain(`-f flv 'rtmp://127.0.0.1:1935/live/${channel.streamKey}'`);
-  expect(page).toContain(`http://127.0.0.1:${emulator.port}/live/channels/${channel.id}.json`);
+test('shows on the page of a channel where its encoder and its viewers connect', async () => {
+  const { createChannel, unauthenticated, port } = await startEmulator();
+  const { id, stream_key } = await createChannel();
+  const page = textOf((await unauthenticated.get(`/dashboard/channels/${id}`)).text);
+  expect(page).toContain(`-f flv 'rtmp://127.0.0.1:1935/live/${stream_key}'`);
+  expect(page).toContain(`http://127.0.0.1:${port}/live/channels/${id}.json`);
   expect(page).not.toContain('Packager');
 });
 
@@ -61,10 +36,10 @@ test('disables and enables a channel, and drops its encoder', async () => {
   const { unauthenticated, path, channel } = await startStreaming('auto');
   const disabled = await unauthenticated.post(`${path}/disable`).expect(303);
   expect(disabled.headers.location).toBe(`${path}?done=channel-disabled`);
-  expect([channel.enabled, channel.status]).toEqual([false, 'idle']);
+  expect(channel).toMatchObject({ enabled: false, status: 'idle' });
   const enabled = await unauthenticated.post(`${path}/enable?back=list`).expect(303);
   expect(enabled.headers.location).toBe('/dashboard/channels?done=channel-enabled');
-  expect(channel.enabled).toBe(true);
+  expect(channel?.enabled).toBe(true);
 });
 
 test('shows an event of a manual channel before it is published, and publishes it', async () => {
@@ -91,11 +66,10 @@ test('offers no publish button for an event of an auto channel', async () => {
 });
 
 test('says so when no encoder can connect over RTMP', async () => {
-  const emulator = await startEmulator({ EMULATOR_RTMP_PORT: 'off' });
-  await emulator.unauthenticated.post('/dashboard/channels').type('form').send(FORM);
-  const page = await emulator.unauthenticated.get(`/dashboard/channels/${channelOf(emulator).id}`);
-  expect(textOf(page.text)).toContain('No encoder can connect: RTMP is off (EMULATOR_RTMP_PORT).');
-  expect(page.text).not.toContain('ffmpeg');
+  const { createChannel, unauthenticated } = await startEmulator({ EMULATOR_RTMP_PORT: 'off' });
+  const { text } = await unauthenticated.get(`/dashboard/channels/${(await createChannel()).id}`);
+  expect(textOf(text)).toContain('No encoder can connect: RTMP is off (EMULATOR_RTMP_PORT).');
+  expect(text).not.toContain('ffmpeg');
 });
 
 /** The first words of each row of the page at this address. */
