@@ -327,6 +327,8 @@ class FakeWatch implements Watch {
   #isLost = false;
   #isClosed = false;
   #isTelling = false;
+  /** A heartbeat follows what it has to tell. */
+  #owesHeartbeat = false;
 
   constructor(
     private readonly cluster: FakeCluster,
@@ -349,28 +351,14 @@ class FakeWatch implements Watch {
 
   find(): void {
     this.#isLost = false;
+    this.#owesHeartbeat = true;
     this.wake();
-    this.heartbeat();
-  }
-
-  heartbeat(): void {
-    if (this.#isClosed) return;
-    // After what it has to tell.
-    if (!this.#isTelling) this.#tellHeartbeat();
-    else setImmediate(() => this.heartbeat());
   }
 
   wake(): void {
     if (this.#isTelling || this.#isLost || this.#isClosed) return;
     this.#isTelling = true;
     setImmediate(() => this.#tell());
-  }
-
-  #tellHeartbeat(): void {
-    if (this.#isLost || this.#isClosed) return;
-    const end = this.#end();
-    if (end) this.#finish(end);
-    else this.options.onHeartbeat?.(this.cluster.moment);
   }
 
   async #tell(): Promise<void> {
@@ -385,6 +373,9 @@ class FakeWatch implements Watch {
       await this.options.onEvents(events, at);
     }
     this.#isTelling = false;
+    if (!this.#owesHeartbeat || this.#isLost || this.#isClosed) return;
+    this.#owesHeartbeat = false;
+    this.options.onHeartbeat?.(this.cluster.moment);
   }
 
   #end(): WatchEnd | undefined {
