@@ -1,13 +1,12 @@
 import { type CpixContent, documentProblems } from '../api/read-cpix-request';
 import type { ProviderContent } from '../api/read-key-file-request';
 import { formatUuid } from '../drm/bytes';
-import { type ChosenKeys, chooseKeys } from '../drm/cpix/choose';
+import { type ChosenKeys, type CpixChoice, chooseKeys } from '../drm/cpix/choose';
 import { CPIX_SYSTEM_IDS, type CpixDocument, type CpixSystemName } from '../drm/cpix/document';
 import type { CpixRecipient } from '../drm/cpix/encryption';
 import { looksLikeCpixBytes, readCpix } from '../drm/cpix/read';
 import type { SpekeQuestion, SpekeScheme, SpekeVersion } from '../drm/cpix/speke';
-import type { Finding, Problem } from '../drm/finding';
-import type { KeyFile } from '../drm/key-file';
+import type { Problem } from '../drm/finding';
 import { HttpError } from '../http/errors';
 import { type KeyProvider, type ProvidedKeys, type ProviderCall, refusedBy } from './key-provider';
 import type { ReadProviderHeaders } from './provider-headers';
@@ -32,12 +31,6 @@ interface CpixProviderOptions {
   readonly playReadyUrl?: string | undefined;
 }
 
-/** A document that was asked for, and what the question says of it. */
-interface AnsweredDocument {
-  readonly question: Question;
-  readonly document: CpixDocument;
-}
-
 /** One question of those that a content takes. A document that is GETed is the answer to a question that says nothing. */
 interface Question {
   /** The parameters of the POST's body; undefined: a GET. */
@@ -60,7 +53,6 @@ const CALLED: Readonly<Record<CpixSystemName, string>> = {
 };
 const ALL_SYSTEMS = Object.values(OF_SCHEME).flat();
 
-const XML = { accept: 'application/xml, application/cpix+xml', 'content-type': 'application/xml' };
 const SPEKE_VERSION = 'x-speke-version';
 const VERSIONS: Readonly<Partial<Record<ProviderProtocol, SpekeVersion>>> = {
   speke1: 1,
@@ -93,54 +85,38 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     });
   };
 
-  /** The key id in a GET's address: the request's, or that of SPEKE under `cenc`; undefined: the address has no place for it. */
-  const keyIdOf = async ({ contentId, choice }: ProviderContent): Promise<Buffer | undefined> => {
-    if (!address.includes('{kid}')) return undefined;
-    return choice?.keyId ?? (await loadSpeke()).spekeKeyId(contentId, 'cenc');
-  };
-
-  const bodyOf = async (
-    { speke, systems = [], recipient }: Question,
-    { contentId }: ProviderContent,
-  ): Promise<string | undefined> => {
-    if (!speke) return undefined;
-    const { writeSpekeRequest } = await loadSpeke();
-    return writeSpekeRequest({ ...speke, contentId, systems, certificate: recipient?.certificate });
-  };
-
-  const fetchDocument = async (
-    question: Question,
-    content: ProviderContent,
-    call: ProviderCall,
-  ): Promise<AnsweredDocument> => {
-    const { clientApiKey } = content;
-    const { speke } = question;
-    const { 'content-type': type, accept } = XML;
-    const keyId = await keyIdOf(content);
+  /** A document that was asked for, and what the question says of it. */
+  const fetchDocument = async (question: Question, content: ProviderContent, call: ProviderCall) => {
+    const { clientApiKey, contentId, choice } = content;
+    const { speke, systems = [], recipient } = question;
+    // The key id in a GET's address: the request's, or that of SPEKE under `cenc`.
+    const keyId = address.includes('{kid}')
+      ? (choice?.keyId ?? (await loadSpeke()).spekeKeyId(contentId, 'cenc'))
+      : undefined;
+    const certificate = recipient?.certificate;
     const own = providerHeaders?.() ?? {};
     const answer = await upstream.document({
       ...call,
       url: fillAddress(address, { ...content, kid: keyId && formatUuid(keyId) }),
       clientApiKey,
       headers: {
-        accept,
-        ...(speke && { 'content-type': type }),
+        accept: 'application/xml, application/cpix+xml',
+        ...(speke && { 'content-type': 'application/xml' }),
         ...own,
         ...(speke && speke.version !== 1 && { [SPEKE_VERSION]: speke.version.toFixed(1) }),
       },
       secrets: [...Object.values(own), ...secretsIn(address)],
-      body: await bodyOf(question, content),
+      body: speke && (await loadSpeke()).writeSpekeRequest({ ...speke, contentId, systems, certificate }),
     });
     const { status } = answer;
-    if (status === 401 || status === 403) {
-      throw refusedBy(upstream, { status, clientApiKey, hasFile: providerHeaders !== undefined });
-    }
+    if (status === 401 || status === 403) throw refusedBy(upstream, status, clientApiKey, providerHeaders);
     if (status !== 200) {
-      const why = `answered ${status}${hintOf(status, question, content.choice?.systems)}`;
+      const why = `answered ${status}${hintOf(status, question, choice?.systems)}`;
       throw status === 404 ? upstream.unknown(why) : upstream.failed(why);
     }
-    return { question, document: await readAnswer(answer, question, content.contentId, keyId) };
+    return { question, document: await readAnswer(answer, question, contentId, keyId) };
   };
+  type AnsweredDocument = Awaited<ReturnType<typeof fetchDocument>>;
 
   const readAnswer = async (
     { headers, body }: UpstreamDocument,
@@ -186,7 +162,12 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     { contentId, choice }: ProviderContent,
   ): Promise<ChosenKeys> => {
     const { speke, systems } = question;
-    if (!speke) return requireChosen(chooseKeys(document, choice ?? {}));
+    const chosenIn = (of: CpixDocument, by: CpixChoice): ChosenKeys => {
+      const chosen = chooseKeys(of, by);
+      if (chosen.ok) return chosen.value;
+      throw unusable(chosen.faults);
+    };
+    if (!speke) return chosenIn(document, choice ?? {});
     requireSystems(document, systems, choice?.systems ?? ALL_SYSTEMS);
     const { spekeKeyId } = await loadSpeke();
     const keyId = spekeKeyId(contentId, speke.scheme, choice?.track);
@@ -195,19 +176,11 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     if (keys.length > 0) {
       // What is said of the keys of other tracks takes time and adds nothing.
       const [drmSystems, rules] = [document.systems.filter(isOwn), document.rules.filter(isOwn)];
-      return requireChosen(chooseKeys({ ...document, keys, systems: drmSystems, rules }, { systems }));
+      return chosenIn({ ...document, keys, systems: drmSystems, rules }, { systems });
     }
     // A provider may return other key ids, which are then used: of several tracks by its usage rules, else of one key.
-    if (speke.tracks && speke.tracks.length > 1)
-      return requireChosen(chooseKeys(document, { track: choice?.track, systems }));
-    return requireChosen(
-      chooseKeys(document, { keyId: document.keys.length > 1 ? keyId : undefined, systems }),
-    );
-  };
-
-  const requireChosen = (chosen: ReturnType<typeof chooseKeys>): ChosenKeys => {
-    if (chosen.ok) return chosen.value;
-    throw unusable(chosen.faults);
+    if (speke.tracks && speke.tracks.length > 1) return chosenIn(document, { track: choice?.track, systems });
+    return chosenIn(document, { keyId: document.keys.length > 1 ? keyId : undefined, systems });
   };
 
   const requireSystems = (
@@ -314,22 +287,11 @@ function listed(systems: readonly CpixSystemName[]): string {
 /** Returns the present recipient of encrypted content keys. */
 export type FindRecipient = () => CpixRecipient | undefined;
 
-interface OpenedDocument {
-  readonly keyFile: KeyFile;
-  /** Warnings about the document and the choice. */
-  readonly corrected: readonly Finding[];
-  readonly isChecksumComputed: boolean;
-}
-
-type Opened =
-  | ({ readonly ok: true } & OpenedDocument)
-  | { readonly ok: false; readonly faults: readonly Problem[] };
-
 /** Makes the key file of the keys that were chosen in a CPIX document. @throws HttpError 400. */
 export async function openDocument(
   content: CpixContent,
   findRecipient: FindRecipient,
-): Promise<OpenedDocument> {
+): Promise<ProvidedKeys> {
   const opened = await readDocument(content, findRecipient());
   if (opened.ok) return opened;
   throw new HttpError(400, documentProblems(opened.faults));
@@ -340,7 +302,9 @@ async function readDocument(
   { document, chosen, playReadyUrl, contentId }: CpixContent,
   recipient: CpixRecipient | undefined,
   fallbackPlayReadyUrl?: string,
-): Promise<Opened> {
+): Promise<
+  ({ readonly ok: true } & ProvidedKeys) | { readonly ok: false; readonly faults: readonly Problem[] }
+> {
   // Loaded with the first document: nothing else needs them, and the start would wait for them.
   const [{ openCpix }, { cpixKeyFile }] = await Promise.all([
     import('../drm/cpix/encryption'),

@@ -74,27 +74,25 @@ function kindsOf({ aes, choice }: ProviderContent): AnswerKind[] {
   return choice?.systems ? ['cenc', 'aes'] : ['aes'];
 }
 
-interface Refused {
-  readonly status: number;
-  readonly clientApiKey: string | undefined;
-  /** Whether the provider was sent the headers of a file. */
-  readonly hasFile: boolean;
-}
-
 /**
  * The error for a provider that answered 401 or 403. It is the caller's where the caller gave a key; what a file holds is
  * for the operator to correct.
  */
-export function refusedBy(upstream: Upstream, { status, clientApiKey, hasFile }: Refused): HttpError {
+export function refusedBy(
+  upstream: Upstream,
+  status: number,
+  clientApiKey: string | undefined,
+  headers: ReadProviderHeaders | undefined,
+): HttpError {
   const file = `the file that ${HEADERS_VARIABLE} names`;
   if (clientApiKey !== undefined) {
-    const description = hasFile
+    const description = headers
       ? `The key provider refused the API key of this client, or the headers of ${file}. Check clientApiKey and that file.`
       : 'The key provider refused the API key of this client. Check clientApiKey.';
     return apiError('client_api_key_refused', description);
   }
   return upstream.refused(
-    hasFile
+    headers
       ? `answered ${status}: it refused the headers of ${file}; correct that file`
       : `answered ${status}; give clientApiKey, or write the headers that it wants into a file and name it by ${HEADERS_VARIABLE}`,
   );
@@ -145,8 +143,7 @@ export function createJsonProvider(
     const own = headers?.();
     const secrets = Object.values(own ?? {});
     const { status, json } = await upstream.get({ ...call, clientApiKey, url, headers: own, secrets });
-    if (status === 401 || status === 403)
-      throw refusedBy(upstream, { status, clientApiKey, hasFile: headers !== undefined });
+    if (status === 401 || status === 403) throw refusedBy(upstream, status, clientApiKey, headers);
     if (status === 404) throw upstream.unknown('answered 404');
     if (status !== 200) throw upstream.failed(`answered ${status}`);
     return json;

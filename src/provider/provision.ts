@@ -247,28 +247,16 @@ interface UpstreamsOptions {
 export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamName) => Upstream): Upstreams {
   const { configServiceUrl, keyProviderUrl, keyProviderProtocol: protocol = 'json' } = options;
   const isConfigServiceNeeded = protocol === 'json';
-  if (keyProviderUrl === undefined || (isConfigServiceNeeded && configServiceUrl === undefined)) {
-    const { config_service, key_provider } = UPSTREAMS;
-    return {
-      missing: [
-        ...(isConfigServiceNeeded && configServiceUrl === undefined ? [config_service.variable] : []),
-        ...(keyProviderUrl === undefined ? [key_provider.variable] : []),
-      ],
-    };
-  }
-  const { providerHeaders, cpixRecipient, playReadyUrl } = options;
+  const missing = [
+    ...(isConfigServiceNeeded && configServiceUrl === undefined ? [UPSTREAMS.config_service.variable] : []),
+    ...(keyProviderUrl === undefined ? [UPSTREAMS.key_provider.variable] : []),
+  ];
+  if (keyProviderUrl === undefined || missing.length > 0) return { missing };
   const upstream = ask('key_provider');
   const keyProvider =
     protocol === 'json'
-      ? createJsonProvider(keyProviderUrl, upstream, providerHeaders)
-      : createCpixProvider({
-          protocol,
-          address: keyProviderUrl,
-          upstream,
-          providerHeaders,
-          cpixRecipient,
-          playReadyUrl,
-        });
+      ? createJsonProvider(keyProviderUrl, upstream, options.providerHeaders)
+      : createCpixProvider({ ...options, protocol, address: keyProviderUrl, upstream });
   const configService = configServiceUrl === undefined ? undefined : ask('config_service');
   return {
     readClient: ({ client, clientApiKey }, call) =>

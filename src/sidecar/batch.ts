@@ -318,28 +318,17 @@ function createReadBatch(mostMs = MAX_RECEIVE_MS): (request: Request, response: 
       // The connection ends with it: the rest of the body must not go on arriving.
       timer = setTimeout(() => reject(apiError('request_timeout')), mostMs);
     });
-    try {
-      await Promise.race([readJson(request, response), late]);
-    } finally {
-      clearTimeout(timer);
-    }
+    await Promise.race([readJson(request, response), late]).finally(() => clearTimeout(timer));
   };
 
   return async (request, response) => {
-    if (isSmall(request)) {
-      await readInTime(request, response);
-      return;
-    }
+    if (isSmall(request)) return readInTime(request, response);
     const { name } = callerOf(response);
     const own = receiving.filter((each) => each === name).length;
     if (own >= MAX_BODIES_OF_KEY || receiving.length >= MAX_BODIES)
       throw apiError('too_many_batches', TOO_MANY_BODIES);
     receiving.push(name);
-    try {
-      await readInTime(request, response);
-    } finally {
-      receiving.splice(receiving.indexOf(name), 1);
-    }
+    await readInTime(request, response).finally(() => receiving.splice(receiving.indexOf(name), 1));
   };
 }
 

@@ -131,7 +131,7 @@ export function createProviderCache(options: ProviderCacheOptions) {
   const look = async (): Promise<[name: string, time: number][]> => {
     const found: [string, number][] = [];
     for await (const { name } of await opendir(folder)) {
-      if (!isEntryName(name)) continue;
+      if (!ENTRY_NAME.test(name)) continue;
       const file = readSmallFile(join(folder, name));
       const time = file?.kind === 'file' ? entryTime(file.bytes) : undefined;
       if (time) found.push([name, time.getTime()]);
@@ -144,8 +144,8 @@ export function createProviderCache(options: ProviderCacheOptions) {
     const found = readSmallFile(join(folder, name));
     if (!found) return 'missed';
     const opened = found.kind === 'file' ? openEntry(name, secret, found.bytes) : undefined;
-    const kept = opened && readKept(opened.text);
-    if (!kept) {
+    const kept = opened && keptValues.safeParse(JSON.parse(opened.text));
+    if (!opened || !kept?.success) {
       await removeDamaged(name);
       return 'damaged';
     }
@@ -154,7 +154,7 @@ export function createProviderCache(options: ProviderCacheOptions) {
       await remove(name);
       return 'missed';
     }
-    return { keyFile: kept, time, ageMs: Math.max(0, clock().getTime() - time.getTime()) };
+    return { keyFile: kept.data, time, ageMs: Math.max(0, clock().getTime() - time.getTime()) };
   };
 
   return {
@@ -209,11 +209,6 @@ export function createProviderCache(options: ProviderCacheOptions) {
   };
 }
 
-function readKept(json: string): KeyFile | undefined {
-  const parsed = keptValues.safeParse(JSON.parse(json));
-  return parsed.success ? parsed.data : undefined;
-}
-
 /** The platform that answered: another one's answers are not used. */
 interface CacheScope {
   readonly configServiceUrl: string | undefined;
@@ -243,12 +238,6 @@ function secretOf(
   return JSON.stringify([clientApiKey ?? null, headers]);
 }
 
-/** The content of an entry. */
-interface OpenedEntry {
-  readonly time: Date;
-  readonly text: string;
-}
-
 const MAGIC = Buffer.from('PDRMAPI1', 'latin1');
 const SALT_BYTES = 16;
 const TAG_BYTES = 16;
@@ -271,25 +260,26 @@ function entryName(scope: CacheScope, content: ProviderContent, secret: string):
   const ofJson = aes ? ['aes', nameOf(choice)] : [];
   const own = keyProviderProtocol === 'json' ? ofJson : [keyProviderProtocol, playReadyUrl, nameOf(choice)];
   const named = JSON.stringify([...ofAll, ...own]);
-  return `${createHmac('sha256', key).update(named).digest('hex')}${EXTENSION}`;
+  return `${createHmac('sha256', key).update(named).digest('hex')}.sealed`;
 }
 
 function nameOf({ keyId, track, period, systems }: CpixChoice = {}) {
   return [keyId?.toString('hex') ?? null, track ?? null, period ?? null, systems?.toSorted() ?? null];
 }
 
-const EXTENSION = '.sealed';
-
-/** Whether a file name is that of an entry. */
-function isEntryName(name: string): boolean {
-  return /^[0-9a-f]{64}\.sealed$/.test(name);
-}
+/** The file name of an entry. */
+const ENTRY_NAME = /^[0-9a-f]{64}\.sealed$/;
 
 /**
  * Seals a text with AES-256-GCM under a key that HKDF-SHA-256 (RFC 5869) derives from the secret. `saltId` is a UUID that was
  * never used before: key and nonce are used once.
  */
-function sealEntry(name: string, secret: string, saltId: string, { time, text }: OpenedEntry): Buffer {
+function sealEntry(
+  name: string,
+  secret: string,
+  saltId: string,
+  { time, text }: { time: Date; text: string },
+): Buffer {
   const head = Buffer.alloc(TAG_AT);
   MAGIC.copy(head);
   head.writeBigUInt64BE(BigInt(time.getTime()), TIME_AT);
@@ -302,7 +292,7 @@ function sealEntry(name: string, secret: string, saltId: string, { time, text }:
 }
 
 /** Opens an entry; undefined when it was changed, cut off, renamed, or is none. */
-function openEntry(name: string, secret: string, bytes: Buffer): OpenedEntry | undefined {
+function openEntry(name: string, secret: string, bytes: Buffer) {
   const time = entryTime(bytes);
   if (!time) return undefined;
   const head = bytes.subarray(0, TAG_AT);
