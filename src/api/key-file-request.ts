@@ -147,18 +147,24 @@ function bytesOf(value: unknown): number {
   }
 }
 
-const choosing = z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `cpix`.' });
+/** A field of another form, which is refused with a sentence that says what it needs, instead of the schema's. */
+const needing = (name: string) =>
+  z
+    .unknown()
+    .optional()
+    .meta({ type: 'null', description: `Not here: it needs \`${name}\`.` });
+/** The field that makes a body one of another form. */
+const nothing = (why: string) => z.null().optional().describe(`Not here: it would ${why}.`);
+const choosing = needing('cpix');
 const noDocument = {
-  cpix: z.null().optional().describe('Not here: it would hold the keys.'),
-  // Refused with a sentence that says what they need, instead of the schema's.
+  cpix: nothing('hold the keys'),
   ...{ kid: choosing, track: choosing, period: choosing, systems: choosing },
 };
 
 const withKeys = z.unknown().optional().describe('Ignored where the body supplies the keys.');
 const noLines = {
-  keyfile: z.null().optional().describe('Not here: it would hold all of the key file.'),
-  // Refused with a sentence that says what it needs, instead of the schema's.
-  keepunknown: z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `keyfile`.' }),
+  keyfile: nothing('hold all of the key file'),
+  keepunknown: needing('keyfile'),
 };
 
 /** The parts that hold keys. */
@@ -250,10 +256,6 @@ const laurl = playready.laurl.describe(
   "PlayReady's license address, instead of the one in the document. Needed if it has none.",
 );
 
-const nothing = z.null().optional().describe('Not here: it would supply the keys.');
-// Refused with a sentence that says what it needs, instead of the schema's.
-const withoutCenc = z.unknown().optional().meta({ type: 'null', description: 'Not here: it needs `cenc`.' });
-
 /**
  * A body that names a content whose keys are fetched from the key provider. Which of its fields a request needs depends
  * on the protocol that the provider speaks.
@@ -273,10 +275,10 @@ export const providerBody = z
         ),
       contentId: providerId.describe('The content. The same content id always gives the same keys.'),
       cmaf,
-      cenc: nothing,
-      fairplay: nothing,
-      aes: nothing,
-      widevine: withoutCenc,
+      cenc: nothing('supply the keys'),
+      fairplay: nothing('supply the keys'),
+      aes: nothing('supply the keys'),
+      widevine: needing('cenc'),
       cpix: noDocument.cpix,
       ...choice,
       systems: providerSystems

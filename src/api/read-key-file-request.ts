@@ -160,17 +160,20 @@ export function readForm(
   }
   if (given.has('cpix')) {
     const others = othersThan(cpixBody, given).filter((name) => name !== 'keepunknown');
-    const broken = [...nextTo('cpix', 'the keys', others), ...flagWithoutLines(given)];
+    const broken = [...nextTo('cpix', 'the keys', others), ...orphansIn(given, ['keepunknown'], LINES)];
     return formed('cpix', cpixBody, withoutFields(body, others), broken);
   }
   const isSupplied = SUPPLYING.some((name) => given.has(name));
   const namesAes = isJsonObject(body) && Array.isArray(body.systems) && body.systems.includes('aes');
   const takes: readonly string[] =
     isSupplied || !given.has('contentId') ? [] : [...taken, ...(namesAes && hasAes ? ['systems'] : [])];
+  const isHlsAlone = !given.has('cenc') && (given.has('fairplay') || given.has('aes'));
+  const isCmafAsked = isHlsAlone && isJsonObject(body) && body.cmaf !== false;
+  const ofCenc = given.has('cenc') ? [] : ['playready', 'widevine', ...(isCmafAsked ? ['cmaf'] : [])];
   const orphans = [
-    ...partsWithoutCenc(given, body),
-    ...flagWithoutLines(given),
-    ...choiceWithoutDocument(given),
+    ...orphansIn(given, ofCenc, 'cenc; give cenc.keyid and cenc.contentkey with it'),
+    ...orphansIn(given, ['keepunknown'], LINES),
+    ...orphansIn(given, ['kid', 'track', 'period', 'systems'], DOCUMENT),
   ].filter(({ path: [name] }) => !takes.includes(String(name)));
   if (isSupplied) return formed('supplied', suppliedBody, body, orphans);
   const rest = withoutFields(
@@ -290,29 +293,12 @@ function nextTo(field: 'keyfile' | 'cpix', what: string, others: readonly string
   return [wrong(field, sentence)];
 }
 
-function choiceWithoutDocument(given: ReadonlySet<string>): SchemaFault[] {
-  return (['kid', 'track', 'period', 'systems'] as const)
-    .filter((name) => given.has(name))
-    .map((name) => missing(name, 'needs cpix; give the text of a CPIX document with it'));
-}
+const LINES = 'keyfile; give the lines of a key file with it';
+const DOCUMENT = 'cpix; give the text of a CPIX document with it';
 
-function flagWithoutLines(given: ReadonlySet<string>): SchemaFault[] {
-  if (!given.has('keepunknown')) return [];
-  return [missing('keepunknown', 'needs keyfile; give the lines of a key file with it')];
-}
-
-function partsWithoutCenc(given: ReadonlySet<string>, body: unknown): SchemaFault[] {
-  if (given.has('cenc')) return [];
-  const names = [
-    'playready',
-    'widevine',
-    ...((given.has('fairplay') || given.has('aes')) && isJsonObject(body) && body.cmaf !== false
-      ? ['cmaf']
-      : []),
-  ];
-  return names
-    .filter((name) => given.has(name))
-    .map((name) => missing(name, 'needs cenc; give cenc.keyid and cenc.contentkey with it'));
+/** The fields given that need another one, which is not there. */
+function orphansIn(given: ReadonlySet<string>, names: readonly string[], needed: string): SchemaFault[] {
+  return names.filter((name) => given.has(name)).map((name) => missing(name, `needs ${needed}`));
 }
 
 function nothingGiven(body: unknown, needed: ProviderRules['needed']): SchemaFault {

@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Request, RequestHandler, Response } from 'express';
+import type { RequestHandler, Response } from 'express';
 import { type MemoryStore, rateLimit } from 'express-rate-limit';
 import * as z from 'zod';
 import { takes } from '../api/stream-id';
@@ -79,11 +79,6 @@ export const API = /^\/(?:api|cpix|speke)(?:\/|$)/i;
 /** Those of packagers that pull, some of which can send no header of their own but Basic. */
 const PULLS = /^\/(?:cpix|speke)(?:[/?]|$)/i;
 
-/** Whether a request needs an API key. */
-function needsApiKey({ path }: { readonly path: string }): boolean {
-  return API.test(path);
-}
-
 /** The API key of a request: in `x-api-key`, or without that header, of a packager that pulls, the password of Basic. */
 export function apiKeyIn(findApiKey: FindApiKey, { url = '', headers }: IncomingMessage): ApiKey | undefined {
   const { 'x-api-key': given, authorization = '' } = headers;
@@ -99,7 +94,7 @@ export function apiKeyIn(findApiKey: FindApiKey, { url = '', headers }: Incoming
  */
 export function requireApiKey(findApiKey: FindApiKey): RequestHandler {
   return (request, response, next) => {
-    if (needsApiKey(request)) {
+    if (API.test(request.path)) {
       const apiKey = apiKeyIn(findApiKey, request);
       if (!apiKey) throw apiError('unauthorized', whyUnauthorized(request), challengeFor(request));
       response.locals.apiKey = apiKey;
@@ -160,13 +155,13 @@ export function limitUnauthenticated(
     limit: FREE_ATTEMPTS,
     standardHeaders: false,
     legacyHeaders: false,
-    skip: (request) => !needsApiKey(request) || apiKeyIn(findApiKey, request) !== undefined,
+    skip: (request) => !API.test(request.path) || apiKeyIn(findApiKey, request) !== undefined,
     keyGenerator: ({ socket }) => {
       const digest = hash('sha256', networkOf(socket.remoteAddress), 'buffer');
       return String(digest.readUInt16LE() % COUNTERS);
     },
     handler: async (request, response, next) => {
-      const { used = 0, resetTime } = rateOf(request);
+      const { used = 0, resetTime }: Rate = 'rateLimit' in request ? Object(request.rateLimit) : {};
       // A place in the queue takes memory and a connection; beyond a few, the answer is sent at once.
       if (waiting < MAX_WAITING) {
         waiting += 1;
@@ -183,14 +178,10 @@ export function limitUnauthenticated(
   });
 }
 
+/** What the limiter counted. */
 interface Rate {
   readonly used?: number;
   readonly resetTime?: Date;
-}
-
-/** What the limiter counted. */
-function rateOf(request: Request & { readonly rateLimit?: Rate }): Rate {
-  return request.rateLimit ?? {};
 }
 
 function delayOf(excess: number): number {

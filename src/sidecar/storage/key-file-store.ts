@@ -260,17 +260,15 @@ export function openKeyFilesFolder(path: string): { readonly keyFilesPath: strin
   return { keyFilesPath: realpathSync(path), isNew };
 }
 
+const OTHER_KINDS = {
+  link: 'A symbolic link is in the place of the key file',
+  not_a_file: 'A folder or a device is in the place of the key file',
+  too_large: 'The file is too large for a key file',
+} as const;
+
 function bytesOf(found: FoundFile): Buffer {
-  switch (found.kind) {
-    case 'file':
-      return found.bytes;
-    case 'link':
-      throw notAKeyFile('A symbolic link is in the place of the key file');
-    case 'not_a_file':
-      throw notAKeyFile('A folder or a device is in the place of the key file');
-    case 'too_large':
-      throw notAKeyFile('The file is too large for a key file');
-  }
+  if (found.kind === 'file') return found.bytes;
+  throw notAKeyFile(OTHER_KINDS[found.kind]);
 }
 
 function guardSync<T>(doing: 'read' | 'write', action: () => T): T {
@@ -325,8 +323,10 @@ export function queueByName(): <T>(name: string, task: () => Promise<T>) => Prom
 
 /** Checks the entity tags of a change against the present file. @throws HttpError 412. */
 export function requireMatch({ ifMatch, ifNoneMatch }: Conditions, present: Buffer | undefined): void {
-  if (ifMatch !== undefined && !matches(ifMatch, present)) throw failed(whyNoMatch(ifMatch, present));
-  if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, present)) {
+  if (ifMatch === undefined && ifNoneMatch === undefined) return;
+  const etag = present && etagOf(present);
+  if (ifMatch !== undefined && !(etag && names(ifMatch, etag))) throw failed(whyNoMatch(ifMatch, etag));
+  if (ifNoneMatch !== undefined && etag && isNamed(ifNoneMatch, etag)) {
     throw failed('The key file exists already, and If-None-Match does not allow changing it.');
   }
 }
@@ -342,10 +342,10 @@ export function isLeftAlone(
   );
 }
 
-function whyNoMatch(ifMatch: string, present: Buffer | undefined): string {
-  if (!present)
+function whyNoMatch(ifMatch: string, etag: string | undefined): string {
+  if (!etag)
     return 'This stream has no key file (any more), but If-Match asks for one. Leave If-Match out to create it.';
-  if (matchesWeakly(ifMatch, present))
+  if (isNamed(ifMatch, etag))
     return 'If-Match accepts only strong entity tags: send the ETag as received, without W/.';
   return 'The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.';
 }
@@ -353,14 +353,6 @@ function whyNoMatch(ifMatch: string, present: Buffer | undefined): string {
 /** Whether `If-None-Match` names what has an entity tag, by the weak comparison that reads have. */
 export function isNamed(header: string, etag: string): boolean {
   return names(header.replaceAll('W/', ''), etag);
-}
-
-function matchesWeakly(header: string, present: Buffer | undefined): boolean {
-  return present !== undefined && isNamed(header, etagOf(present));
-}
-
-function matches(header: string, present: Buffer | undefined): boolean {
-  return present !== undefined && names(header, etagOf(present));
 }
 
 function names(header: string, etag: string): boolean {
