@@ -23,7 +23,6 @@ import {
 import type { ReadProviderHeaders } from './provider-headers';
 import {
   apiError,
-  needsClient,
   OutageError,
   type ProviderProtocol,
   UPSTREAMS,
@@ -285,7 +284,8 @@ export function providerRules({
   keyProviderUrl = '',
 }: Pick<UpstreamsOptions, 'keyProviderProtocol' | 'keyProviderUrl'>): ProviderRules {
   if (protocol === 'json') return ASKED_BY_JSON;
-  const needed = needsClient(keyProviderUrl) ? (['client'] as const) : [];
+  // No request can do without a client then.
+  const needed = keyProviderUrl.includes('{client}') ? (['client'] as const) : [];
   const ofSpeke = protocol !== 'cpix' && { trackTypes: Object.keys(SPEKE_TRACKS) };
   return { needed, taken: TAKEN[protocol], ...ofSpeke };
 }

@@ -43,14 +43,12 @@ export class UnknownContentError extends HttpError {}
 /** An upstream could not be asked: it can't be reached, did not answer in time, or answered 5xx or 429. */
 export class OutageError extends HttpError {}
 
-type UpstreamAnswer = { status: number; json: unknown };
-
 /** An upstream's answer. The body is whole where the status is 200. */
 export type UpstreamDocument = Pick<GetAnswer, 'status' | 'headers' | 'body'>;
 
 export interface Upstream {
   /** GETs a JSON document. Throws `HttpError` 502 or 504 with the upstream's code for whatever is no answer to read. */
-  get(call: UpstreamCall): Promise<UpstreamAnswer>;
+  get(call: UpstreamCall): Promise<{ status: number; json: unknown }>;
   /** The same for a document of any other kind, which may be POSTed for. */
   document(call: UpstreamCall): Promise<UpstreamDocument>;
   /** The error for an answer that can't be used. `why` must not quote it: it may hold key material. */
@@ -261,7 +259,6 @@ export const PROVIDER_PROTOCOLS = ['json', 'cpix', 'speke1', 'speke2', 'speke21'
 export type ProviderProtocol = (typeof PROVIDER_PROTOCOLS)[number];
 
 /** The placeholders in the address of the key provider. */
-const PLACES = ['client', 'contentId', 'kid'] as const;
 const PLACE = /\{(client|contentId|kid)\}/g;
 
 /** What a request puts in the places; `kid` is the key id that a document is asked for. */
@@ -274,20 +271,13 @@ export function upstreamUrl(base: string, ...parts: string[]): string {
 
 /** Puts what a request names in the places of the key provider's address, percent-encoded. */
 export function fillAddress(address: string, named: Named): string {
-  return address.replaceAll(PLACE, (_whole, name: (typeof PLACES)[number]) =>
-    encodeURIComponent(named[name] ?? ''),
-  );
+  return address.replaceAll(PLACE, (_whole, name: keyof Named) => encodeURIComponent(named[name] ?? ''));
 }
 
 /** The values in an address' query that are the operator's: a user and a password, for some providers. */
 export function secretsIn(address: string): string[] {
   const query = new URL(address).searchParams.values();
   return [...query].filter((value) => !value.includes('{'));
-}
-
-/** Whether an address has a place for a client, so that no request can do without one. */
-export function needsClient(address: string): boolean {
-  return address.includes('{client}');
 }
 
 /** Describes the fault of a key provider's address for a protocol, going on after its variable; undefined: none. */
