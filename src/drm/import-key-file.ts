@@ -1,6 +1,5 @@
 import { type Checked, decodeBase64Block, decodeHexBlock, parseUuid } from './bytes';
-import { readMeantText, UNREADABLE, unknownLine } from './check/key-file-lines';
-import { checkKeyFile, hlsParts } from './check/key-file-text';
+import { checkKeyFile, hlsParts, readMeantText, UNREADABLE, unknownLine } from './check/key-file-text';
 import { Report } from './check/report';
 import { type Finding, type Problem, warning } from './finding';
 import {

@@ -1,5 +1,10 @@
 import { type CpixKey, EMPTY_DOCUMENT, NO_FILTERS } from '../../src/drm/cpix/document';
-import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../../src/drm/cpix/signals';
+import {
+  cpixSystem,
+  fairPlaySignals,
+  playReadySignals,
+  widevineSignals,
+} from '../../src/drm/cpix/signalling';
 import { writeCpix } from '../../src/drm/cpix/write';
 import { playReadyCbcObjectOf } from '../../src/drm/playready';
 import { widevinePsshDataOf } from '../../src/drm/widevine';

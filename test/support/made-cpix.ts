@@ -5,7 +5,12 @@ import {
   EMPTY_DOCUMENT,
   NO_FILTERS,
 } from '../../src/drm/cpix/document';
-import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../../src/drm/cpix/signals';
+import {
+  cpixSystem,
+  fairPlaySignals,
+  playReadySignals,
+  widevineSignals,
+} from '../../src/drm/cpix/signalling';
 import { writeCpix } from '../../src/drm/cpix/write';
 import { playReadyObjectOf } from '../../src/drm/playready';
 import { buildWidevinePsshData } from '../../src/drm/widevine';

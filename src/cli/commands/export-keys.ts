@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { parseUuid } from '../../drm/bytes';
-import { looksLikeKeyFile } from '../../drm/check/key-file-lines';
+import { looksLikeKeyFile } from '../../drm/check/key-file-text';
 import { sealCpix } from '../../drm/cpix/encryption';
 import { looksLikeCpixBytes } from '../../drm/cpix/read';
 import { readCertificate } from '../../drm/cpix/recipient';

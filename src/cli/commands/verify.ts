@@ -1,5 +1,5 @@
 import { rootCertificates } from 'node:tls';
-import { looksLikeKeyFile } from '../../drm/check/key-file-lines';
+import { looksLikeKeyFile } from '../../drm/check/key-file-text';
 import { looksLikeCpixBytes } from '../../drm/cpix/read';
 import { type Finding, isError } from '../../drm/finding';
 import { createGet } from '../../http/get';

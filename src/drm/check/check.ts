@@ -13,8 +13,7 @@ import { looksLikePsshBox } from '../pssh';
 import { parseWidevinePsshData, schemeName } from '../widevine';
 import { describeBoxes, describeWidevineData } from './boxes';
 import { checkCpix } from './cpix';
-import { looksLikeKeyFile } from './key-file-lines';
-import { checkKeyFile } from './key-file-text';
+import { checkKeyFile, looksLikeKeyFile } from './key-file-text';
 import { describeManifest, looksLikeManifest } from './manifest';
 import { describePlaylist, looksLikePlaylist } from './playlist';
 import {

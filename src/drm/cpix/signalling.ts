@@ -13,10 +13,16 @@ import {
   PLAYREADY_SYSTEM_ID,
   parsePlayReadyObject,
 } from '../playready';
-import { boxOfSystem, looksLikePsshBox, parsePsshBox } from '../pssh';
+import { boxOfSystem, buildPsshBox, looksLikePsshBox, parsePsshBox } from '../pssh';
 import { readWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../widevine';
 import { parseXml, type XmlElement } from '../xml';
-import type { CpixSystem } from './document';
+import {
+  CPIX_SYSTEM_IDS,
+  type CpixSignal,
+  type CpixSystem,
+  type CpixSystemName,
+  HLS_METHODS,
+} from './document';
 import { unusable, usable } from './fault';
 
 /** A key's Widevine data, base64 without box: of PSSH, else ContentProtectionData, else the playlist lines. @throws faults */
@@ -33,7 +39,7 @@ export function widevineData(system: CpixSystem): string | undefined {
   return line === undefined ? undefined : read('HLSSignalingData', line);
 }
 
-export interface PlayReadySignal {
+interface PlayReadySignal {
   readonly licenseUrl: string | undefined;
   /** Whether the header has a checksum, and so proves key and key id. */
   readonly isProved: boolean;
@@ -231,4 +237,68 @@ function addressOf(elements: readonly XmlElement[]): string | undefined {
 function localName({ name }: XmlElement): string {
   const local = name.slice(name.indexOf(':') + 1);
   return /^laurl$/i.test(local) ? 'laurl' : local;
+}
+
+export type Signals = Readonly<Partial<Pick<CpixSystem, CpixSignal>>>;
+
+type Scheme = 'cenc' | 'cbcs';
+
+/** `data` is that of the box. XML for DASH has one root element without a prefix: Unified's packager takes no other. */
+export function widevineSignals(keyId: Buffer, data: Buffer, scheme: Scheme): Signals {
+  const pssh = buildPsshBox(WIDEVINE_SYSTEM_ID, data);
+  const box = pssh.toString('base64');
+  return {
+    pssh,
+    contentProtectionData: `<pssh xmlns="urn:mpeg:cenc:2013">${box}</pssh>`,
+    ...playlistLines([
+      `METHOD=${HLS_METHODS[scheme]}`,
+      `URI="data:text/plain;base64,${box}"`,
+      `KEYID=0x${keyId.toString('hex').toUpperCase()}`,
+      `KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}"`,
+      'KEYFORMATVERSIONS="1"',
+    ]),
+  };
+}
+
+export function playReadySignals(object: Buffer, scheme: Scheme): Signals {
+  const pssh = buildPsshBox(PLAYREADY_SYSTEM_ID, object);
+  const pro = object.toString('base64');
+  return {
+    pssh,
+    contentProtectionData: `<pro xmlns="urn:microsoft:playready">${pro}</pro>`,
+    protectionHeader: object,
+    ...playlistLines([
+      `METHOD=${HLS_METHODS[scheme]}`,
+      `URI="data:text/plain;charset=UTF-16;base64,${pro}"`,
+      'KEYFORMAT="com.microsoft.playready"',
+      'KEYFORMATVERSIONS="1"',
+    ]),
+  };
+}
+
+export function fairPlaySignals(licenseUrl: string): Signals {
+  return {
+    uriExtXKey: licenseUrl,
+    ...playlistLines([
+      `METHOD=${HLS_METHODS.cbcs}`,
+      `URI="${licenseUrl}"`,
+      `KEYFORMAT="${FAIRPLAY_KEY_FORMAT}"`,
+      'KEYFORMATVERSIONS="1"',
+    ]),
+  };
+}
+
+function playlistLines(attributes: readonly string[]): Signals {
+  const listed = attributes.join(',');
+  return { hlsMedia: `#EXT-X-KEY:${listed}`, hlsMultivariant: `#EXT-X-SESSION-KEY:${listed}` };
+}
+
+export function cpixSystem(
+  system: CpixSystemName,
+  keyId: Buffer,
+  signals: Signals,
+  asked: readonly CpixSignal[] = Object.keys(signals) as CpixSignal[],
+): CpixSystem {
+  const given: Signals = Object.fromEntries(asked.map((name) => [name, signals[name]]));
+  return { systemId: CPIX_SYSTEM_IDS[system], keyId, ...given, asked: [] };
 }

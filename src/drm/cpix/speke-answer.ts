@@ -14,7 +14,7 @@ import {
 import { sealCpix } from './encryption';
 import { readCpix } from './read';
 import { readCertificate } from './recipient';
-import { cpixSystem, fairPlaySignals, playReadySignals, type Signals, widevineSignals } from './signals';
+import { cpixSystem, fairPlaySignals, playReadySignals, type Signals, widevineSignals } from './signalling';
 import { CPIX_VERSIONS, type SpekeScheme } from './speke';
 import { writeCpix } from './write';
 

@@ -7,7 +7,7 @@ import {
   EMPTY_DOCUMENT,
   NO_FILTERS,
 } from './document';
-import { cpixSystem } from './signals';
+import { cpixSystem } from './signalling';
 import { SPEKE_TRACKS } from './usage-rules';
 import { writeCpix } from './write';
 

@@ -5,7 +5,7 @@ import {
   EMPTY_DOCUMENT,
   NO_FILTERS,
 } from '../cpix/document';
-import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../cpix/signals';
+import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../cpix/signalling';
 import { writeCpix } from '../cpix/write';
 import { FAIRPLAY_KEY_FORMAT } from '../key-file';
 import type { StreamKey } from '../packaging';

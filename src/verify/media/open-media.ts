@@ -1,9 +1,21 @@
+import { readAdtsHeader } from '../../codecs/aac-frame';
+import { ac3FrameLength } from '../../codecs/ac3-frame';
+import { nalUnitsOf } from '../../codecs/nal-units';
 import { refused } from '../../drm/bytes';
 import { looksLikeSegment } from '../../drm/check/segment';
+import type { Problem } from '../../drm/finding';
 import { ivOfSequence } from './decrypt';
-import type { HlsEncryption, MediaTrack, Opened } from './judgement';
+import type {
+  HlsEncryption,
+  MediaKind,
+  MediaSample,
+  MediaScheme,
+  MediaTrack,
+  Opened,
+  SampleEncryption,
+  SampleFormat,
+} from './judgement';
 import { openMp4 } from './mp4-samples';
-import { looksLikeTransportStream, openPackedAudio, openTransportStream } from './ts-samples';
 
 /**
  * Reads the samples of a media segment and how they are encrypted; nothing is decrypted yet. Takes fragmented mp4 with
@@ -59,4 +71,222 @@ function openEncrypted(init: Buffer | undefined, segment: Buffer, iv: Buffer): O
     content: { format: { codec: 'unknown' }, samples, init },
   };
   return { ok: true, value: { container: 'encrypted_segment', tracks: [track], problems: [] } };
+}
+
+const PACKET = 188;
+const SYNC = 0x47;
+const MAX_STREAMS = 64;
+
+/** How the samples of a transport stream, or of packed audio, are encrypted; they do not say so themselves. */
+interface ElementaryEncryption {
+  readonly iv: Buffer;
+  /** Whether the playlist names it; otherwise it is made of the sequence number, and FairPlay's comes with the key. */
+  readonly isNamed: boolean;
+}
+
+interface StreamType {
+  readonly kind: MediaKind;
+  readonly codec: string;
+  readonly format: SampleFormat;
+  readonly isEncrypted?: true;
+}
+
+const ADTS: SampleFormat = { codec: 'aac', adts: true, config: undefined };
+const H264: SampleFormat = { codec: 'h264', lengthSize: 0, parameterSets: [] };
+const H265: SampleFormat = { codec: 'h265', lengthSize: 0, parameterSets: [] };
+
+/** stream_type by ISO/IEC 13818-1 table 2-34 and ATSC A/53; from 0xc0 on by Apple, for SAMPLE-AES. */
+const STREAM_TYPES: Readonly<Record<number, StreamType>> = {
+  15: { kind: 'audio', codec: 'mp4a.40.2', format: ADTS },
+  27: { kind: 'video', codec: 'avc1', format: H264 },
+  36: { kind: 'video', codec: 'hvc1', format: H265 },
+  129: { kind: 'audio', codec: 'ac-3', format: { codec: 'ac3' } },
+  135: { kind: 'audio', codec: 'ec-3', format: { codec: 'ac3' } },
+  193: { kind: 'audio', codec: 'ac-3', format: { codec: 'ac3' }, isEncrypted: true },
+  194: { kind: 'audio', codec: 'ec-3', format: { codec: 'ac3' }, isEncrypted: true },
+  207: { kind: 'audio', codec: 'mp4a.40.2', format: ADTS, isEncrypted: true },
+  219: { kind: 'video', codec: 'avc1', format: H264, isEncrypted: true },
+};
+
+/** Whether bytes are packets of a transport stream. */
+function looksLikeTransportStream(bytes: Buffer): boolean {
+  return bytes.length >= PACKET && bytes[0] === SYNC && (bytes.length < 2 * PACKET || bytes[PACKET] === SYNC);
+}
+
+/** Reads an MPEG transport stream (ISO/IEC 13818-1); `encryption` is that of all samples, where a playlist names one. */
+function openTransportStream(bytes: Buffer, encryption: ElementaryEncryption | undefined): Opened {
+  const streams = new Map<number, { readonly type: StreamType; readonly packets: Buffer[] }>();
+  let tablesAt = -1;
+  let broken = 0;
+  const whole = bytes.length - (bytes.length % PACKET);
+  for (let at = 0; at < whole; at += PACKET) {
+    const packet = bytes.subarray(at, at + PACKET);
+    const payload = packet[0] === SYNC ? payloadOf(packet) : undefined;
+    if (!payload) {
+      if (packet[0] !== SYNC) broken += 1;
+      continue;
+    }
+    const pid = packet.readUInt16BE(1) & 0x1fff;
+    const begins = (packet.readUInt8(1) & 0x40) !== 0;
+    if (pid === 0 && begins) tablesAt = programMapOf(payload) ?? tablesAt;
+    else if (pid === tablesAt && begins) {
+      for (const { id, type } of streamsOf(payload)) {
+        if (!streams.has(id) && streams.size < MAX_STREAMS) streams.set(id, { type, packets: [] });
+      }
+    } else streams.get(pid)?.packets.push(begins ? withMark(payload) : payload);
+  }
+  const problems: Problem[] = [];
+  if (broken > 0) {
+    const description = `${broken} packets of the transport stream do not begin with their sync byte.`;
+    problems.push({ code: 'media_malformed', description });
+  }
+  if (whole < bytes.length) {
+    problems.push({ code: 'media_cut_short', description: 'The transport stream ends within a packet.' });
+  }
+  const tracks = [...streams].map(([id, { type, packets }]) => trackOf(id, type, packets, encryption));
+  if (tracks.every(({ samples }) => samples === 0)) {
+    const description = 'The transport stream has no program map with video or audio, or no packets of them.';
+    return refused('no_samples', description);
+  }
+  return { ok: true, value: { container: 'mpegts', tracks, problems } };
+}
+
+/** Reads packed audio: frames one behind the other, after ID3 tags (RFC 8216 § 3.4). Undefined if it is none. */
+function openPackedAudio(bytes: Buffer, encryption: ElementaryEncryption | undefined): Opened | undefined {
+  let from = 0;
+  while (bytes.toString('latin1', from, from + 3) === 'ID3' && from + 10 <= bytes.length) {
+    const size = [6, 7, 8, 9].reduce((sum, at) => (sum << 7) | ((bytes[from + at] ?? 0) & 0x7f), 0);
+    from += 10 + size;
+  }
+  const payload = bytes.subarray(from);
+  const number = readAdtsHeader(payload) ? 15 : ac3FrameLength(payload) ? 129 : undefined;
+  const type = number === undefined ? undefined : STREAM_TYPES[number];
+  if (!type) return undefined;
+  const tracks = [trackOf(0, type, [withMark(payload)], encryption)];
+  return { ok: true, value: { container: 'packed_audio', tracks, problems: [] } };
+}
+
+/** Payloads that begin a PES packet are recognized by their start code, not by a list. */
+const BEGINS = Symbol('begins');
+
+function withMark(payload: Buffer): Buffer {
+  return Object.assign(payload, { [BEGINS]: true });
+}
+
+function payloadOf(packet: Buffer): Buffer | undefined {
+  const control = (packet.readUInt8(3) >> 4) & 3;
+  if ((control & 1) === 0) return undefined;
+  const from = control & 2 ? 5 + packet.readUInt8(4) : 4;
+  return from < PACKET ? packet.subarray(from) : undefined;
+}
+
+function programMapOf(payload: Buffer): number | undefined {
+  const section = sectionOf(payload);
+  for (let at = 8; section && at + 4 <= section.length - 4; at += 4) {
+    if (section.readUInt16BE(at) !== 0) return section.readUInt16BE(at + 2) & 0x1fff;
+  }
+  return undefined;
+}
+
+function sectionOf(payload: Buffer): Buffer | undefined {
+  const section = payload.subarray(1 + (payload[0] ?? 0));
+  if (section.length < 12) return undefined;
+  return section.subarray(0, Math.min(section.length, 3 + (section.readUInt16BE(1) & 0xfff)));
+}
+
+function streamsOf(payload: Buffer): { id: number; type: StreamType }[] {
+  const section = sectionOf(payload);
+  if (section?.[0] !== 2) return [];
+  const found: { id: number; type: StreamType }[] = [];
+  let at = 12 + (section.readUInt16BE(10) & 0xfff);
+  while (at + 5 <= section.length - 4) {
+    const type = STREAM_TYPES[section.readUInt8(at)];
+    if (type) found.push({ id: section.readUInt16BE(at + 1) & 0x1fff, type });
+    at += 5 + (section.readUInt16BE(at + 3) & 0xfff);
+  }
+  return found;
+}
+
+function trackOf(
+  id: number,
+  type: StreamType,
+  packets: readonly Buffer[],
+  given: ElementaryEncryption | undefined,
+): MediaTrack {
+  const isEncrypted = given !== undefined || type.isEncrypted === true;
+  const iv = given?.iv ?? Buffer.alloc(16);
+  const scheme: MediaScheme | undefined = isEncrypted ? 'sample-aes' : undefined;
+  const encryption: SampleEncryption | undefined = isEncrypted
+    ? { scheme: 'sample-aes', keyId: undefined, iv, subsamples: undefined, pattern: undefined }
+    : undefined;
+  const payloads = joinPackets(packets);
+  const all = type.kind === 'video' ? payloads : framesOf(Buffer.concat(payloads), type.format);
+  const samples: MediaSample[] = all.map((data) => ({ data, encryption }));
+  return {
+    id,
+    kind: type.kind,
+    codec: type.codec === 'avc1' ? avcCodec(samples) : type.codec,
+    scheme,
+    keyIds: [],
+    constantIv: given?.isNamed ? given.iv : undefined,
+    samples: samples.length,
+    encryptedSamples: isEncrypted ? samples.length : 0,
+    seconds: secondsOf(packets, samples.length),
+    content: { format: type.format, samples },
+  };
+}
+
+function joinPackets(packets: readonly Buffer[]): Buffer[] {
+  const groups: Buffer[][] = [];
+  for (const packet of packets) {
+    if (BEGINS in packet) groups.push([pesPayload(packet)]);
+    else groups.at(-1)?.push(packet);
+  }
+  return groups.map((group) => Buffer.concat(group));
+}
+
+function pesPayload(packet: Buffer): Buffer {
+  if (packet.length < 9 || packet.readUIntBE(0, 3) !== 1) return packet;
+  return packet.subarray(9 + packet.readUInt8(8));
+}
+
+/** From the first presentation time to the last, with as much for the last as the others have on average. */
+function secondsOf(packets: readonly Buffer[], samples: number): number {
+  const times = packets.flatMap((packet) => {
+    const hasTime = BEGINS in packet && packet.length >= 14 && packet.readUIntBE(0, 3) === 1;
+    if (!hasTime || (packet.readUInt8(7) & 0x80) === 0) return [];
+    const [a = 0, b = 0, c = 0, d = 0, e = 0] = packet.subarray(9, 14);
+    return ((a >> 1) & 7) * 2 ** 30 + (b << 22) + ((c >> 1) << 15) + (d << 7) + (e >> 1);
+  });
+  if (times.length < 2 || samples < 2) return 0;
+  const first = times.reduce((least, time) => Math.min(least, time));
+  const last = times.reduce((most, time) => Math.max(most, time));
+  const seconds = ((last - first) / 90_000) * (times.length / (times.length - 1));
+  // A clock that wrapped around says nothing.
+  return seconds < 3600 ? seconds : 0;
+}
+
+function framesOf(bytes: Buffer, format: SampleFormat): Buffer[] {
+  const frames: Buffer[] = [];
+  for (let at = 0; at + 7 <= bytes.length; ) {
+    const length = format.codec === 'aac' ? readAdtsHeader(bytes, at)?.length : ac3FrameLength(bytes, at);
+    if (length === undefined) {
+      const next = bytes.indexOf(format.codec === 'aac' ? 0xff : 0x0b, at + 1);
+      if (next < 0) break;
+      at = next;
+      continue;
+    }
+    // A frame that goes on in the next segment is not whole.
+    if (at + length <= bytes.length) frames.push(bytes.subarray(at, at + length));
+    at += length;
+  }
+  return frames;
+}
+
+function avcCodec(samples: readonly MediaSample[]): string {
+  for (const { data } of samples.slice(0, 8)) {
+    const sequence = nalUnitsOf(data, 0)?.find((nal) => ((nal[0] ?? 0) & 31) === 7);
+    if (sequence && sequence.length >= 4) return `avc1.${sequence.toString('hex', 1, 4)}`;
+  }
+  return 'avc1';
 }

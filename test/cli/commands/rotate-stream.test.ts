@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { type CpixPeriod, EMPTY_DOCUMENT, NO_FILTERS } from '../../../src/drm/cpix/document';
-import { cpixSystem, widevineSignals } from '../../../src/drm/cpix/signals';
+import { cpixSystem, widevineSignals } from '../../../src/drm/cpix/signalling';
 import { writeCpix } from '../../../src/drm/cpix/write';
 import { widevinePsshDataOf } from '../../../src/drm/widevine';
 import { temporaryFolder } from '../../support/after-test';

@@ -7,7 +7,7 @@ import {
   fairPlaySignals,
   playReadySignals,
   widevineSignals,
-} from '../../../src/drm/cpix/signals';
+} from '../../../src/drm/cpix/signalling';
 import { buildPlayReadyObject, PLAYREADY_SYSTEM_ID, playReadyObjectOf } from '../../../src/drm/playready';
 import { buildPsshBox } from '../../../src/drm/pssh';
 import { WIDEVINE_SYSTEM_ID, widevinePsshDataOf } from '../../../src/drm/widevine';

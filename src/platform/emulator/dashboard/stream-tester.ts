@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Express } from 'express';
 import * as z from 'zod';
 import { parseUuid } from '../../../drm/bytes';
-import { looksLikeKeyFile } from '../../../drm/check/key-file-lines';
+import { looksLikeKeyFile } from '../../../drm/check/key-file-text';
 import { COMMON_SYSTEM_ID } from '../../../drm/pssh';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';

@@ -15,7 +15,7 @@ import {
   NO_FILTERS,
 } from '../../../drm/cpix/document';
 import { MAX_CPIX_BYTES } from '../../../drm/cpix/read';
-import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../../../drm/cpix/signals';
+import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../../../drm/cpix/signalling';
 import { CPIX_VERSIONS } from '../../../drm/cpix/speke';
 import {
   MALFORMED_CONTRACT,
