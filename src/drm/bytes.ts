@@ -23,11 +23,8 @@ export function decodeBase64(text: string): Checked<Buffer> {
     return refused('base64url', 'is base64url; send standard base64 (+ and / for - and _, padded with =)');
   }
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return refused('not_base64', 'is not base64');
-  if (text.length % 4 !== 0)
-    return refused(
-      'padding_missing',
-      'is not complete base64: its length is not a multiple of 4; look for missing padding (=)',
-    );
+  const cut = 'is not complete base64: its length is not a multiple of 4; look for missing padding (=)';
+  if (text.length % 4 !== 0) return refused('padding_missing', cut);
   const bytes = Buffer.from(text, 'base64');
   if (bytes.toString('base64') !== text)
     return refused('not_canonical', 'is not canonical base64: bits are set after its last byte');

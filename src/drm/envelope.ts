@@ -24,11 +24,8 @@ export function sealEnvelope(text: string, secret: EnvelopeSecret): string {
 /** Checks an envelope's hash, and only when it holds, decrypts it. A fault continues the name of who answered it. */
 export function openEnvelope(envelope: string, secret: EnvelopeSecret): Checked<string> {
   const key = encryptionKey(secret);
-  if (!key)
-    return refused(
-      'secret_too_short',
-      'returned an envelope, but the shared secret of this client is too short to open it',
-    );
+  const short = 'returned an envelope, but the shared secret of this client is too short to open it';
+  if (!key) return refused('secret_too_short', short);
   const [, blob, hash] = /^([A-Za-z0-9+/]+={0,2})\|([0-9a-fA-F]{40})$/.exec(envelope) ?? [];
   if (blob === undefined || hash === undefined)
     return refused('malformed', 'returned an envelope without the form base64|hash');

@@ -2,7 +2,7 @@ import { uuidOfName } from './bytes';
 import type { ExportScheme } from './export/names';
 import type { Problem } from './finding';
 import { importKeyFile } from './import-key-file';
-import { decodeKeys, HLS, type KeyFile, keysIn } from './key-file';
+import { decodeKeys, HLS, type KeyFile } from './key-file';
 import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from './playready';
 import { buildPsshBox, COMMON_SYSTEM_ID } from './pssh';
 import { WIDEVINE_SYSTEM_ID } from './widevine';
@@ -63,7 +63,7 @@ export function readPackagingKeys(text: string, needsSystem = true, needsKey = t
     return refused(code, `can't be used: ${problems.join('; ')}`);
   }
   const { cenc, widevine, playready, fairplay } = imported.keyFile;
-  const keys = decodeKeys(keysIn(text));
+  const keys = cenc && decodeKeys(cenc);
   if (cenc && !widevine && !playready && needsSystem) {
     const sentence =
       'has a key for DASH but neither Widevine nor PlayReady, so no player can request it; provision the stream again';

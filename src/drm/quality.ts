@@ -27,9 +27,8 @@ export function commonKeys(common: JsonObject): string[] {
     ...['kid', 'track'].filter((name) => isGiven(common.cpix) && isGiven(common[name])),
     ...OF_HLS.flatMap((name) => {
       const part = common[name];
-      return isJsonObject(part)
-        ? ['key', 'iv'].filter((value) => isGiven(part[value])).map((value) => `${name}.${value}`)
-        : [];
+      const given = isJsonObject(part) ? ['key', 'iv'].filter((value) => isGiven(part[value])) : [];
+      return given.map((value) => `${name}.${value}`);
     }),
   ];
 }
@@ -88,10 +87,8 @@ export function qualityOf(
     return within(bitrate, bitrates, 'bits per second, more than bitrates allows for any quality');
   }
   const missing = bitrates ? 'neither height nor bit rate' : 'no height';
-  return refused(
-    'no_quality',
-    `the stream has ${missing} in the SMIL document; add it there, or give members with their quality`,
-  );
+  const sentence = `the stream has ${missing} in the SMIL document; add it there, or give members with their quality`;
+  return refused('no_quality', sentence);
 }
 
 function within(value: number, limits: Limits, tooMuch: string): Checked<string> {

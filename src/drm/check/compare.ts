@@ -47,11 +47,8 @@ export function compareInputs(
     }
   }
   compareMedia(comparison, media, manifests, hasKeyFiles);
-  compareRotation(
-    comparison,
-    media,
-    others.filter(({ result }) => result.kind === 'media_segment'),
-  );
+  const segments = others.filter(({ result }) => result.kind === 'media_segment');
+  compareRotation(comparison, media, segments);
   const { compared, faults } = comparison.result();
   const first = faults.slice(0, MAX_FINDINGS);
   return { compared, faults: reveal ? first : maskFaults(first, inputs) };
@@ -222,11 +219,10 @@ function compareRenditions(
   const remaining = manifests.filter(isNew);
   for (const file of remaining.length > 0 ? media.filter(isNew) : []) {
     const ofScheme = remaining.filter((manifest) => agree(compareSchemes, file, manifest));
+    const isSilent = (manifest: CheckedInput) =>
+      compareTwo(compareKeyIdsOf, file, manifest).compared.length === 0;
     // It may belong to a file without a key id, or to one that was not given, if a key file confirms it.
-    const isOpen = ofScheme.some(
-      (manifest) => compareTwo(compareKeyIdsOf, file, manifest).compared.length === 0,
-    );
-    if (isOpen || (hasKeyFiles && ofScheme.length === 0)) continue;
+    if (ofScheme.some(isSilent) || (hasKeyFiles && ofScheme.length === 0)) continue;
     compareKeyIdsOf(comparison, sideOf(remaining, 'manifest'), sideOf([file]));
   }
 }
@@ -261,9 +257,8 @@ function isComparedAsClear(
   manifests: readonly CheckedInput[],
 ): boolean {
   const isSome = media.some(isEncrypted);
-  return manifests.includes(input)
-    ? isSome
-    : media.includes(input) && !isSome && manifests.some(promisesProtection);
+  if (manifests.includes(input)) return isSome;
+  return media.includes(input) && !isSome && manifests.some(promisesProtection);
 }
 
 function isEncrypted({ claims }: CheckedInput): boolean {

@@ -1,4 +1,5 @@
 import { formatUuid, formsOfBytes, isZero, swapKeyIdOrder } from '../bytes';
+import type { Finding } from '../finding';
 import { MASK } from '../key-file';
 import type { CheckedInput } from './check';
 import { type CheckField, type CheckResult, claimsOf } from './report';
@@ -11,17 +12,13 @@ export function maskSecrets(result: CheckResult, secrets: ReadonlySet<string>): 
   return maskTexts(result, (text) => (secrets.has(text) ? MASK : finder.mask(text)));
 }
 
-function maskTexts(result: CheckResult, mask: (text: string) => string): CheckResult {
-  const maskField = ({ name, value, note }: CheckField) => ({
-    name: mask(name),
-    value: mask(value),
-    ...(note !== undefined && { note: mask(note) }),
-  });
-  return {
-    kind: result.kind,
-    fields: result.fields.map(maskField),
-    faults: result.faults.map((fault) => ({ ...fault, description: mask(fault.description) })),
+function maskTexts({ kind, fields, faults }: CheckResult, mask: (text: string) => string): CheckResult {
+  const maskField = ({ name, value, note }: CheckField): CheckField => {
+    const masked = { name: mask(name), value: mask(value) };
+    return note === undefined ? masked : { ...masked, note: mask(note) };
   };
+  const maskFault = (fault: Finding) => ({ ...fault, description: mask(fault.description) });
+  return { kind, fields: fields.map(maskField), faults: faults.map(maskFault) };
 }
 
 /** Whether a text is one of the secrets, or has one in it. Cheaper than masking, for texts that are one value. */
@@ -96,11 +93,10 @@ export class SecretFinder {
 
   static ofKeys(inputs: readonly Pick<CheckedInput, 'secrets'>[]): SecretFinder {
     const finder = new SecretFinder();
-    for (const { secrets } of inputs) {
-      for (const secret of secrets) {
-        const key = readKey(secret);
-        if (key) finder.addKey(key);
-      }
+    for (const secret of inputs.flatMap(({ secrets }) => [...secrets])) {
+      const bytes = readByteText(secret)?.bytes;
+      const key = bytes && bytes.length !== 16 ? readTwiceEncoded(bytes)?.bytes : bytes;
+      if (key?.length === 16) finder.addKey(key);
     }
     return finder;
   }
@@ -139,12 +135,6 @@ export class SecretFinder {
     }
     return masked + text.slice(end);
   }
-}
-
-function readKey(secret: string): Buffer | undefined {
-  const bytes = readByteText(secret)?.bytes;
-  const key = bytes && bytes.length !== 16 ? readTwiceEncoded(bytes)?.bytes : bytes;
-  return key?.length === 16 ? key : undefined;
 }
 
 /** Lower case without a change of length, which some characters would have. */
