@@ -5,7 +5,6 @@ import { showProgress } from '../../terminal/progress';
 import { count, shown, showSome, someNames } from '../../terminal/text';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import { type SidecarApi, withRetries } from '../client';
-import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import { requireFleet, waitFields, waitForPackagers } from '../fleet/wait';
 import { providerFields, statsOf, unusable } from '../input';
@@ -14,7 +13,7 @@ import { hasGroupRules, type Manifest, type ManifestItem } from '../manifest/ent
 import { readManifest, requireFaultless } from '../manifest/read-manifest';
 import { readAllowances } from '../manifest/secrets';
 import type { Options } from '../options';
-import { countsOf, countsText, endAs, failureOf, stopFields } from '../outcome';
+import { confirm, countsOf, countsText, endAs, failureOf, requireTerminal, stopFields } from '../outcome';
 
 /** `apply`: provisions the streams of a manifest, or imports existing key files. */
 export async function apply(

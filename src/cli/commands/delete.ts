@@ -4,12 +4,11 @@ import { showProgress } from '../../terminal/progress';
 import { count, shown, showSome, timeText } from '../../terminal/text';
 import { answerOrError, CliError, EXIT, interrupted, usageError } from '../cli-error';
 import { listPages, type SidecarApi, withRetries } from '../client';
-import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import { requireFleet, secondsOfOne, waitFields, waitForPackagers } from '../fleet/wait';
 import { readStreamIds } from '../manifest/read-manifest';
 import type { Options } from '../options';
-import { countsOf, countsText, endAs, failureOf, stopFields } from '../outcome';
+import { confirm, countsOf, countsText, endAs, failureOf, requireTerminal, stopFields } from '../outcome';
 
 const NOTHING = 'Nothing was deleted.';
 

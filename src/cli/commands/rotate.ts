@@ -1,7 +1,6 @@
 import { count, shellWord, shown, showSome, someNames } from '../../terminal/text';
 import { CliError, EXIT, optionOf, usageError } from '../cli-error';
 import { listPages, type SidecarApi } from '../client';
-import { requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import { requireFleet } from '../fleet/wait';
 import { providerFields } from '../input';
@@ -9,6 +8,7 @@ import { keyIdChange, renderChanges, renderKeyChange } from '../key-files';
 import { readManifest, requireFaultless } from '../manifest/read-manifest';
 import { readAllowances } from '../manifest/secrets';
 import { type Options, PACKAGER_URL, WATCH_SECONDS } from '../options';
+import { requireTerminal } from '../outcome';
 import {
   endAsProvisioned,
   failedIn,

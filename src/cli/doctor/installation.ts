@@ -83,11 +83,14 @@ export async function readNamedStreams(folders: readonly string[]) {
   const streamFiles = new Set<string>();
   const notRead: { what: string; todo: string }[] = [];
   for (const folder of new Set(folders)) {
-    const names = await filesIn(folder).catch((thrown) => unread(thrown));
-    if ('problem' in names) {
-      notRead.push({ what: `${folder} ${names.problem.description}`, todo: names.todo });
+    const entries = await readdir(folder, { withFileTypes: true }).catch((thrown) => unread(thrown));
+    if ('problem' in entries) {
+      // An application need not have each folder.
+      const what = `${folder} ${entries.problem.description}`;
+      if (!entries.isAbsent) notRead.push({ what, todo: entries.todo });
       continue;
     }
+    const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
     for (const name of names.sort()) {
       if (/\.stream$/i.test(name)) streamFiles.add(name);
       if (!/\.smil$/i.test(name)) continue;
@@ -105,17 +108,6 @@ export async function readNamedStreams(folders: readonly string[]) {
 async function foldersIn(path: string): Promise<string[]> {
   const names = await readdir(path);
   return names.filter((name) => !name.startsWith('.') && statsOf({ cwd: path }, name)?.isDirectory());
-}
-
-/** None when the folder is not there: an application need not have each. */
-async function filesIn(path: string): Promise<string[]> {
-  try {
-    const entries = await readdir(path, { withFileTypes: true });
-    return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
-  } catch (thrown) {
-    if (unread(thrown).isAbsent) return [];
-    throw thrown;
-  }
 }
 
 export const DEFAULT_KEY_DIR = `\${com.wowza.wms.context.VHostConfigHome}/keys`;
@@ -177,14 +169,11 @@ export function isDenied(thrown: unknown): boolean {
 /** Reads a text in UTF-8, or in UTF-16 when its first bytes say so, as an XML reader does. */
 async function readText(path: string): Promise<{ readonly ok: true; readonly value: string } | Unread> {
   try {
-    return { ok: true, value: decode(await readFile(path)) };
+    const bytes = await readFile(path);
+    const mark = bytes.toString('hex', 0, 2);
+    const encoding = mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';
+    return { ok: true, value: new TextDecoder(encoding).decode(bytes) };
   } catch (thrown) {
     return unread(thrown);
   }
-}
-
-function decode(bytes: Buffer): string {
-  const mark = bytes.toString('hex', 0, 2);
-  const encoding = mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';
-  return new TextDecoder(encoding).decode(bytes);
 }

@@ -4,10 +4,9 @@ import { type Progress, showProgress } from '../../terminal/progress';
 import { count, shown, showSome } from '../../terminal/text';
 import { CliError, EXIT, interrupted } from '../cli-error';
 import { type FleetStep, withRetries } from '../client';
-import { confirm, requireTerminal } from '../confirm';
 import type { CliContext } from '../context';
 import type { Options } from '../options';
-import { countsText, endAs, stopFields } from '../outcome';
+import { confirm, countsText, endAs, requireTerminal, stopFields } from '../outcome';
 
 /** Few enough for a bar that moves and a stop that comes soon; many enough, since each step looks at the whole folder. */
 const STEP = 500;
