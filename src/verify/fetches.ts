@@ -153,7 +153,7 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
     refused('too_large', `is larger than ${mebibytes(most)}, the limit for one file; it was not read`);
   const isComplete = range?.last !== undefined && answer.body.length > range.last;
   if (answer.isCut && !(isComplete && headers['content-encoding'] === undefined)) return tooLarge();
-  const unpacked = unpack(answer.body, headers['content-encoding'], most + (range?.first ?? 0));
+  const unpacked = unpack(answer.body, headers['content-encoding'] ?? '', most + (range?.first ?? 0));
   if (unpacked === 'too_large') return tooLarge();
   if (unpacked === undefined)
     return refused('answer_broken', `is not ${headers['content-encoding']}, as its content-encoding says`);
@@ -172,24 +172,19 @@ function statusFault(status: number): NotFetched {
   return refused('http_error', `answers with ${status}`);
 }
 
-function unpack(body: Buffer, encoding: string | undefined, most: number): Buffer | 'too_large' | undefined {
-  const options = { maxOutputLength: most };
+const DECOMPRESS: ReadonlyMap<string, (body: Buffer, options: { maxOutputLength: number }) => Buffer> =
+  new Map([
+    ['gzip', gunzipSync],
+    ['x-gzip', gunzipSync],
+    ['br', brotliDecompressSync],
+    ['deflate', inflateSync],
+  ]);
+
+function unpack(body: Buffer, encoding: string, most: number): Buffer | 'too_large' | undefined {
+  const name = encoding.trim().toLowerCase();
+  if (name === '' || name === 'identity') return body;
   try {
-    switch (encoding?.trim().toLowerCase()) {
-      case undefined:
-      case '':
-      case 'identity':
-        return body;
-      case 'gzip':
-      case 'x-gzip':
-        return gunzipSync(body, options);
-      case 'br':
-        return brotliDecompressSync(body, options);
-      case 'deflate':
-        return inflateSync(body, options);
-      default:
-        return undefined;
-    }
+    return DECOMPRESS.get(name)?.(body, { maxOutputLength: most });
   } catch (thrown) {
     return (thrown as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'too_large' : undefined;
   }

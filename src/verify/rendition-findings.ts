@@ -174,10 +174,7 @@ function withHistory(finding: StreamFinding, { keyFiles, started }: FindingsOpti
 }
 
 function timeOf(date: Date): string {
-  return date
-    .toISOString()
-    .replace('T', ' ')
-    .replace(/\.\d+Z$/, ' UTC');
+  return `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 /** Boxes of one system that say different things in manifest and init segment, beyond what their comparison finds. */

@@ -28,16 +28,10 @@ export function signalsOfManifest(xml: string): Signal[] {
       );
       const [, pro] = /<(?:[\w-]{1,20}:)?pro\b[^<>]*>([^<]*)</.exec(element) ?? [];
       if (boxes.length > 0) return boxes.flatMap(signalsOfBoxes);
-      const object = pro === undefined ? undefined : readByteText(pro.replaceAll(/\s+/g, ''))?.bytes;
+      const object = readByteText((pro ?? '').replaceAll(/\s+/g, ''))?.bytes;
       const fields = object ? checkInput(object).result.fields : [];
-      return [
-        {
-          systemId,
-          name: systemName(systemId) ?? systemId,
-          content: object?.toString('base64') ?? '',
-          fields,
-        },
-      ];
+      const content = object?.toString('base64') ?? '';
+      return [{ systemId, name: systemName(systemId) ?? systemId, content, fields }];
     });
 }
 
@@ -86,10 +80,7 @@ export function systemsOf(
       found.set(key, entry);
     }
   }
-  return [...found.values()].map(({ signal: { systemId, name, fields }, in: files }) => ({
-    systemId,
-    name,
-    in: [...files],
-    fields,
-  }));
+  return [...found.values()].map(({ signal: { systemId, name, fields }, in: files }) => {
+    return { systemId, name, in: [...files], fields };
+  });
 }

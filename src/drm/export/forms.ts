@@ -18,7 +18,7 @@ export interface ExportForm {
   readonly mediaType: string;
   readonly extension: string;
   /** Whether it holds the keys of both schemes where none is asked for. All others hold one key. */
-  readonly holdsBoth: boolean;
+  readonly holdsBoth?: boolean;
   /** Those that the packager takes, the one to export by default first. Left out: `cenc` and `cbcs`. */
   readonly schemes?: readonly [ExportScheme, ...ExportScheme[]];
   /** Whether keys that are left out where no scheme is asked for are a warning. */
@@ -35,43 +35,34 @@ export const EXPORT_FORMS: Readonly<Record<ExportName, ExportForm>> = {
   shaka: {
     mediaType: AS_TEXT,
     extension: 'flags',
-    holdsBoth: false,
     render: ([key]) => `${SHAKA_HEAD}${shakaFlags(key).join('\n')}\n`,
   },
   'shaka-streamer': {
     mediaType: AS_TEXT,
     extension: 'yaml',
-    holdsBoth: false,
     warnsOfOthers: true,
     render: ([key]) => streamerPart(key),
   },
   'nginx-vod': {
     mediaType: 'application/json; charset=utf-8',
     extension: 'json',
-    holdsBoth: false,
     limit: { bytes: 4096, sentence: 'nginx-vod-module takes 4096 unless vod_drm_max_info_length is raised' },
     render: ([key]) => `${JSON.stringify([drmInfoOf(key)])}\n`,
   },
   bento4: {
     mediaType: AS_TEXT,
     extension: 'options',
-    holdsBoth: false,
-    render: ([key]) =>
-      bento4Options(key)
-        .map((option) => `${option}\n`)
-        .join(''),
+    render: ([key]) => `${bento4Options(key).join('\n')}\n`,
   },
   gpac: {
     mediaType: AS_TEXT,
     extension: 'xml',
-    holdsBoth: false,
     warnsOfOthers: true,
     render: ([key]) => gpacDrm(key),
   },
   ffmpeg: {
     mediaType: AS_TEXT,
     extension: 'ffmpeg',
-    holdsBoth: false,
     schemes: ['cenc', 'aes-128'],
     warnsOfOthers: true,
     noSystems:

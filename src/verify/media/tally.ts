@@ -83,13 +83,8 @@ export function tallySamples(
   const { called } = check;
   const isAll = looked === 0 || looked + clear === samples.length;
   const proof = isSparse ? 'have the byte values of audio' : check.proof;
-  const evidence = evidenceOf(
-    isAll ? called : `${called}, taken from ${samples.length},`,
-    proof,
-    looked,
-    counts,
-    clear,
-  );
+  const named = isAll ? called : `${called}, taken from ${samples.length},`;
+  const evidence = evidenceOf(named, proof, looked, counts, clear);
   return { samples: Math.min(looked, first), ...counts, weight, evidence };
 }
 
@@ -100,9 +95,8 @@ function evidenceOf(
   { valid, broken, undecided }: { valid: number; broken: number; undecided: number },
   clear: number,
 ): string {
-  if (looked === 0) {
+  if (looked === 0)
     return clear > 0 ? `None of the ${called} has an encrypted byte.` : `No ${called} were checked.`;
-  }
   if (undecided === looked) return `${looked} ${called} were checked: too little data to tell.`;
   const more = undecided > 0 ? `; for ${undecided} there is too little data to tell` : '';
   if (broken === 0 || valid > broken) return `${valid} of ${looked} ${called} ${proof}${more}.`;
@@ -166,20 +160,12 @@ const byLength = ({ bytes }: EncryptedPart) => (bytes >= 1024 ? 10 : 5);
 const certain = () => 10;
 
 function sampleCheckOf(format: SampleFormat): SampleCheck {
-  if (format.codec === 'h264') {
-    const pictures = new PictureCheck(format.lengthSize, format.parameterSets);
+  if (format.codec === 'h264' || format.codec === 'h265') {
+    const [Check, name] = format.codec === 'h264' ? [PictureCheck, 'H.264'] : [HevcPictureCheck, 'H.265'];
+    const pictures = new Check(format.lengthSize, format.parameterSets);
     return {
       called: 'pictures',
-      proof: 'are valid H.264 to the last bit',
-      check: (sample) => pictures.check(sample),
-      weightOf: byLength,
-    };
-  }
-  if (format.codec === 'h265') {
-    const pictures = new HevcPictureCheck(format.lengthSize, format.parameterSets);
-    return {
-      called: 'pictures',
-      proof: 'are valid H.265 to the last bit',
+      proof: `are valid ${name} to the last bit`,
       check: (sample) => pictures.check(sample),
       weightOf: byLength,
     };
@@ -201,12 +187,10 @@ function sampleCheckOf(format: SampleFormat): SampleCheck {
       weightOf: byLength,
     };
   }
-  if (format.codec === 'ttml') {
+  if (format.codec === 'ttml')
     return { called: 'texts', proof: 'are XML in UTF-8', check: checkXml, weightOf: certain };
-  }
-  if (format.codec === 'webvtt') {
+  if (format.codec === 'webvtt')
     return { called: 'texts', proof: 'are made of WebVTT boxes', check: checkCues, weightOf: certain };
-  }
   return { called: 'samples', proof: 'can be read', check: () => 'undecided', weightOf: () => 0 };
 }
 
