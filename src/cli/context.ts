@@ -50,6 +50,7 @@ export function createContext(
     for (const warning of connection.warnings) out.warn(warning);
     return { connection, send: createHttpCall(connection) };
   };
+  const configFile = () => findConfigFile(ambient.env, ambient.cwd, options.config);
   let connected: ReturnType<typeof connect> | undefined;
   return {
     ...ambient,
@@ -60,9 +61,9 @@ export function createContext(
       const signal = calls?.finishCalls ? new AbortController().signal : ambient.interrupted;
       return createSidecarApi(connected.connection, signal, connected.send);
     },
-    authority: () => readAuthority(options, ambient.env, ambient.cwd),
+    authority: () => pemOf(sourcesOf(options, ambient.env, configFile()), 'ca', ambient.cwd),
     apiKeyFile: options.keyFile,
-    configFile: () => findConfigFile(ambient.env, ambient.cwd, options.config),
+    configFile,
   };
 }
 
@@ -117,14 +118,6 @@ export function readConnection(options: Options, env: Environment, cwd: string):
       ? [`${file.path} holds an API key and others can read it; run: chmod 600 ${file.path}`]
       : [],
   };
-}
-
-/**
- * The certificate of the authority to trust, for calls to others than the sidecar.
- * @throws CliError when it can't be used.
- */
-function readAuthority(options: Options, env: Environment, cwd: string): string | undefined {
-  return pemOf(sourcesOf(options, env, findConfigFile(env, cwd, options.config)), 'ca', cwd);
 }
 
 type Source = (name: Setting) => Found | undefined;

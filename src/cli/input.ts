@@ -10,7 +10,16 @@ const CHUNK_BYTES = 256 * 1024;
 
 /** Reads a file that the user names, or standard input for `-`. @throws CliError when it can't be read. */
 export async function readInput(context: Pick<CommandRun, 'cwd' | 'stdin'>, name: string): Promise<Buffer> {
-  return name === '-' ? readStdin(context) : readNamedFile(context, name);
+  if (name !== '-') return readNamedFile(context, name);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of context.stdin) {
+    const bytes = Buffer.from(chunk);
+    length += bytes.length;
+    if (length > MAX_BYTES) throw unusable('Standard input is larger than 64 MiB.');
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks);
 }
 
 /** @throws CliError when the file can't be read, or is too large: a pipe or a device may have no end. */
@@ -42,18 +51,6 @@ export function statsOf({ cwd }: Pick<CommandRun, 'cwd'>, name: string): Stats |
   } catch {
     return undefined;
   }
-}
-
-async function readStdin({ stdin }: Pick<CommandRun, 'stdin'>): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of stdin) {
-    const bytes = Buffer.from(chunk);
-    length += bytes.length;
-    if (length > MAX_BYTES) throw unusable('Standard input is larger than 64 MiB.');
-    chunks.push(bytes);
-  }
-  return Buffer.concat(chunks);
 }
 
 /** The text of a file that `name` names for the user. @throws CliError when it is no UTF-8. */

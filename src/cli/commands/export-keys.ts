@@ -98,19 +98,16 @@ function showExport(
   }
 }
 
+/** The certificates of the recipients, DER. */
 function certificatesIn(context: CliContext, { as, recipient = [] }: ExportOptions): Buffer[] {
   if (recipient.length > 0 && as !== 'cpix')
     throw usageError(`--recipient is for --as cpix: ${as} has no way to encrypt keys.`);
-  return recipient.map((file) => certificateIn(context, file));
-}
-
-/** DER. */
-function certificateIn(context: CliContext, file: string): Buffer {
-  const certificate = readCertificate(readNamedFile(context, file).toString('latin1'));
-  if (!certificate.ok) throw unusable(`The file ${file} ${certificate.problem.description}.`);
-  const { validTo } = new X509Certificate(certificate.value);
-  if (new Date(validTo) < context.now()) {
-    context.out.warn(`The certificate in ${file} has expired; its recipient may refuse the document.`);
-  }
-  return certificate.value;
+  return recipient.map((file) => {
+    const certificate = readCertificate(readNamedFile(context, file).toString('latin1'));
+    if (!certificate.ok) throw unusable(`The file ${file} ${certificate.problem.description}.`);
+    const { validTo } = new X509Certificate(certificate.value);
+    if (new Date(validTo) < context.now())
+      context.out.warn(`The certificate in ${file} has expired; its recipient may refuse the document.`);
+    return certificate.value;
+  });
 }

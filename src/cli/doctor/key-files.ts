@@ -169,7 +169,11 @@ function groupedBy(files: readonly CheckedKeyFile[], field: keyof FileKeys): Map
 
 function keyIdText({ value, groups }: Clash, contentKeys: ReadonlySet<string>): string {
   const isSame = groups.flat().every(({ shownKeyId }) => shownKeyId === value);
-  const subject = isSame && !isContentKey(value, contentKeys) ? `Key id ${value}` : 'One key id';
+  const read = parseUuid(value);
+  // A key id may be the content key of another file, in either byte order.
+  const orders = read.ok ? [read.value, swapKeyIdOrder(read.value)] : [];
+  const isContentKey = orders.some((bytes) => contentKeys.has(digestOf(bytes)));
+  const subject = isSame && !isContentKey ? `Key id ${value}` : 'One key id';
   return `${subject} belongs to ${count(groups.length, 'content key')}, ${eachOf(groups)}`;
 }
 
@@ -188,14 +192,6 @@ function eachOf(groups: Clash['groups']): string {
   const others = groups.slice(MAX_NAMES);
   if (others.length === 0) return named.join(', ');
   return `${named.join(', ')}, and ${count(others.length, 'more', 'more')} in ${count(others.flat().length, 'key file')}`;
-}
-
-/** Whether a key id is the content key of another file, in either byte order. */
-function isContentKey(keyId: string, contentKeys: ReadonlySet<string>): boolean {
-  const read = parseUuid(keyId);
-  return (
-    read.ok && [read.value, swapKeyIdOrder(read.value)].some((bytes) => contentKeys.has(digestOf(bytes)))
-  );
 }
 
 function digestOf(bytes: Buffer): string {

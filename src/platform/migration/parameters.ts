@@ -15,12 +15,6 @@ import { isObject, type Json, type JsonObject, toV1Value, toV2Value } from './ma
 /** The parameters of a v1 call, by name; a name that was sent several times has all its values. */
 export type V1Parameters = Readonly<Record<string, string | readonly string[]>>;
 
-/** Custom parameters as v1 sends them: some are set, some are taken away, the others stay. */
-interface CustomChanges {
-  readonly set: Readonly<Record<string, string>>;
-  readonly removed: readonly string[];
-}
-
 /** A body of v2; parts that have nothing are absent. That of an action has its fields at top level. */
 export interface V2Body {
   readonly [field: string]: Json;
@@ -144,7 +138,8 @@ function customName({ resource, action }: RouteMapping, name: string): string | 
   return /^custom\.(-?.+)$/su.exec(name)?.[1];
 }
 
-function customChanges(mapping: RouteMapping, texts: Readonly<Record<string, string>>): CustomChanges {
+/** Custom parameters as v1 sends them: some are set, some are taken away, the others stay. */
+function customChanges(mapping: RouteMapping, texts: Readonly<Record<string, string>>) {
   const set = emptyRecord<string>();
   const removed: string[] = [];
   for (const [parameter, text] of Object.entries(texts)) {
@@ -159,7 +154,7 @@ function customChanges(mapping: RouteMapping, texts: Readonly<Record<string, str
 /** The custom parameters after the changes; v2 wants all of them, as it replaces them as a whole. */
 export function changeCustom(
   before: Readonly<Record<string, string>>,
-  { set, removed }: CustomChanges,
+  { set, removed }: ReturnType<typeof customChanges>,
 ): Record<string, string> {
   const after = Object.assign(emptyRecord<string>(), before);
   for (const name of removed) delete after[name];
