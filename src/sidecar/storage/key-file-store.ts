@@ -166,11 +166,12 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     return held;
   };
 
-  /** Runs a change in a folder, and remembers whether it would survive a power cut. */
+  /** Runs a change in a folder, if it is there, and remembers whether it would survive a power cut. */
   const settle = async (
-    held: HeldFolder,
+    held: HeldFolder | undefined,
     change: (held: HeldFolder) => Promise<NotSynced | undefined>,
   ): Promise<NotSynced | undefined> => {
+    if (!held) return undefined;
     try {
       const notSynced = await change(held);
       if (notSynced) unsynced.add(held.id);
@@ -181,53 +182,49 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     }
   };
 
+  /** Makes a change when the stream's turn has come, if the present file meets the conditions. */
+  const change = (
+    streamId: StreamId,
+    conditions: Conditions,
+    apply: (at: KeyFilePath, former: Buffer | undefined) => Promise<Change>,
+  ): Promise<Change> =>
+    inTurn(streamId, () =>
+      guard('write', async () => {
+        const at = keyFilePath(folder, streamId);
+        const former = read(at);
+        requireMatch(conditions, former);
+        return apply(at, former);
+      }),
+    );
+
   return {
     read: (streamId) => guardSync('read', () => read(keyFilePath(folder, streamId))),
     write: (streamId, bytes, conditions = {}) =>
-      inTurn(streamId, () =>
-        guard('write', async () => {
-          const at = keyFilePath(folder, streamId);
-          const former = read(at);
-          requireMatch(conditions, former);
-          if (!isLeftAlone(conditions, former, bytes)) {
-            const notSynced = await settle(await make(at), ({ path, id }) =>
-              writer.write(`${path}/${at.name}`, bytes, mode, id),
-            );
-            return { former, notSynced };
-          }
-          if (unsynced.size === 0) return { former, notSynced: undefined };
-          // The file already has this content; make sure that it is synced.
-          const held = hold(at);
-          const notSynced =
-            held &&
-            (await settle(held, async ({ path, id }) =>
-              unsynced.has(id) ? writer.trySync(path, id) : undefined,
-            ));
-          return { former, notSynced };
-        }),
-      ),
+      change(streamId, conditions, async (at, former) => {
+        if (!isLeftAlone(conditions, former, bytes)) {
+          const write = ({ path, id }: HeldFolder) => writer.write(`${path}/${at.name}`, bytes, mode, id);
+          return { former, notSynced: await settle(await make(at), write) };
+        }
+        if (unsynced.size === 0) return { former, notSynced: undefined };
+        // The file already has this content; make sure that it is synced.
+        const sync = async ({ path, id }: HeldFolder) =>
+          unsynced.has(id) ? writer.trySync(path, id) : undefined;
+        return { former, notSynced: await settle(hold(at), sync) };
+      }),
     remove: (streamId, conditions = {}) =>
-      inTurn(streamId, () =>
-        guard('write', async () => {
-          const at = keyFilePath(folder, streamId);
-          const former = read(at);
-          requireMatch(conditions, former);
-          if (!former) return { former, notSynced: undefined };
-          const held = hold(at);
-          let isRemoved = false;
-          const notSynced =
-            held &&
-            (await settle(held, async ({ path, id }) => {
-              const removed = await writer.remove(`${path}/${at.name}`, id);
-              isRemoved = removed !== 'absent';
-              return typeof removed === 'object' ? removed : undefined;
-            }));
-          if (isRemoved) return { former, notSynced };
-          // Another process was faster; reading again shows whether the file is gone, or the folder with it.
-          read(at);
-          return { former: undefined, notSynced: undefined };
-        }),
-      ),
+      change(streamId, conditions, async (at, former) => {
+        if (!former) return { former, notSynced: undefined };
+        let isRemoved = false;
+        const notSynced = await settle(hold(at), async ({ path, id }) => {
+          const removed = await writer.remove(`${path}/${at.name}`, id);
+          isRemoved = removed !== 'absent';
+          return typeof removed === 'object' ? removed : undefined;
+        });
+        if (isRemoved) return { former, notSynced };
+        // Another process was faster; reading again shows whether the file is gone, or the folder with it.
+        read(at);
+        return { former: undefined, notSynced: undefined };
+      }),
     probe: () =>
       guard('write', async () => {
         check();
