@@ -108,11 +108,7 @@ const NOT_WITH_CPIX = [...SUPPLYING, 'client', ...KEY_FIELDS] as const;
  * @param read names no faulty entry: its form is checked.
  * @param needsContentId false when content ids are given to the entries later.
  */
-export function buildManifest(
-  read: ReadFile,
-  secrets: NamedSecrets,
-  needsContentId: boolean,
-): { readonly manifest: Manifest; readonly faults: readonly FileProblem[] } {
+export function buildManifest(read: ReadFile, secrets: NamedSecrets, needsContentId: boolean) {
   const { file, lineOf } = read;
   const faults: FileProblem[] = [];
   const report = (line: number | undefined, description: string) => faults.push({ line, description });
@@ -140,11 +136,8 @@ export function buildManifest(
 
   const documentOf = (own: Fields, path: readonly PropertyKey[], name: string): string => {
     const other = NOT_WITH_CPIX.find((field) => own[field]);
-    if (other !== undefined)
-      report(
-        lineOf([...path, other], 'name'),
-        `${other} can't be used with cpix, whose document holds the keys`,
-      );
+    const refused = `${other} can't be used with cpix, whose document holds the keys`;
+    if (other !== undefined) report(lineOf([...path, other], 'name'), refused);
     const text = secrets.ofDocument(name);
     if (!text.ok) report(lineOf([...path, 'cpix'], 'name'), `cpix ${text.problem.description}`);
     return text.ok ? text.value : '';

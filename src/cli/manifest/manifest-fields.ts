@@ -167,11 +167,6 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 
 export type Fields = Omit<StreamEntry, 'streamid'> | GroupEntry;
 
-interface Names {
-  readonly streamid?: string | undefined;
-  readonly contentId?: string | undefined;
-}
-
 /**
  * The fields of a request, some undefined: an entry's own, and those of the defaults that its kind of keys takes. An
  * entry turns a default part off by `null`.
@@ -184,7 +179,11 @@ export function mergeDefaults(
   streamid?: string,
 ): Record<string, unknown> {
   const contentId = own.contentId ?? fillName(defaults.contentId, { streamid });
-  const names = { streamid, contentId };
+  // A part may be the default itself, whose address has placeholders.
+  const withAddress = (part: Readonly<Record<string, unknown>>, standard: string | undefined) => {
+    const laurl = part.laurl === standard ? undefined : part.laurl;
+    return { ...part, laurl: laurl ?? fillName(standard, { streamid, contentId }) };
+  };
   const common = { contentId, cmaf: own.cmaf ?? defaults.cmaf ?? undefined };
   const { cenc, fairplay, aes } = own;
   if (!cenc && !fairplay && !aes)
@@ -201,9 +200,9 @@ export function mergeDefaults(
   return {
     ...common,
     cenc: cenc ?? undefined,
-    playready: playready ? withAddress(playready, defaults.playready?.laurl, names) : undefined,
+    playready: playready ? withAddress(playready, defaults.playready?.laurl) : undefined,
     widevine: widevine ?? undefined,
-    fairplay: fairplay ? withAddress(fairplay, defaults.fairplay?.laurl, names) : undefined,
+    fairplay: fairplay ? withAddress(fairplay, defaults.fairplay?.laurl) : undefined,
     aes: aes ?? undefined,
   };
 }
@@ -228,20 +227,10 @@ function choiceOf({ track, kid, period, systems }: Pick<Fields, 'track' | 'kid' 
   };
 }
 
-function withAddress(
-  part: Readonly<Record<string, unknown>>,
-  standard: string | undefined,
-  names: Names,
-): Record<string, unknown> {
-  // The part may be the default itself, whose address has placeholders.
-  const own = part.laurl === standard ? undefined : part.laurl;
-  return { ...part, laurl: own ?? fillName(standard, names) };
-}
-
 /** Replaces `{streamid}`, `{name}` (its last part) and `{contentId}`. A placeholder without a value stays. */
 export function fillName(
   text: string | null | undefined,
-  { streamid, contentId }: Names,
+  { streamid, contentId }: { streamid: string | undefined; contentId?: string | undefined },
 ): string | undefined {
   const values = { streamid, name: streamid?.split('/').at(-1), contentId };
   return text?.replaceAll(
