@@ -85,10 +85,10 @@ export function meantFiles(
   const chosen = files.filter(isChosen);
   const byId = chosen.filter(({ cenc }) => cenc && isAmong(cenc.keyId, keyIds));
   const uris = segment?.keys?.map(({ uri }) => uri) ?? [];
-  const meant =
-    byId.length > 0
-      ? byId
-      : chosen.filter(({ fairPlay }) => fairPlay?.url !== undefined && uris.includes(fairPlay.url));
+  const byAddress = chosen.filter(
+    ({ fairPlay }) => fairPlay?.url !== undefined && uris.includes(fairPlay.url),
+  );
+  const meant = byId.length > 0 ? byId : byAddress;
   return meant.length > 0 ? files.filter((file) => !isChosen(file) || meant.includes(file)) : files;
 }
 

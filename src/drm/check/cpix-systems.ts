@@ -1,10 +1,9 @@
 import { isZero } from '../bytes';
-import { type CpixKey, type CpixSystem, FAIRPLAY_SYSTEM_ID, plainKey } from '../cpix/document';
+import { type CpixKey, type CpixSystem, cpixSystemOf, FAIRPLAY_SYSTEM_ID, plainKey } from '../cpix/document';
 import { checked } from '../cpix/fault';
 import { fairPlayAddress, playReadySignal, widevineData } from '../cpix/signalling';
 import { checkValues, REQUEST_NAMES, type ValueNames } from '../cross-check';
 import type { Subject } from '../finding';
-import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { boxOfSystem, looksLikePsshBox, parsePsshBox } from '../pssh';
 import { parseWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../widevine';
 import { describeBoxList, describeWidevineData, systemName } from './boxes';
@@ -30,12 +29,6 @@ export function namesOf(at: string, checksum = `${at}.checksum`): ValueNames {
   };
 }
 
-const PLACES: Readonly<Record<string, string>> = {
-  [WIDEVINE_SYSTEM_ID]: 'widevine',
-  [PLAYREADY_SYSTEM_ID]: 'playready',
-  [FAIRPLAY_SYSTEM_ID]: 'fairplay',
-};
-
 /** Checks what a document says about a system for a key, in a separate report without a limit. */
 export function describeSystem(
   system: CpixSystem,
@@ -44,9 +37,10 @@ export function describeSystem(
 ): Report {
   const report = new Report();
   const { systemId, pssh, protectionHeader, contentProtectionData, uriExtXKey } = system;
-  const at = `${key.at}.${PLACES[systemId] ?? 'system'}`;
+  const place = cpixSystemOf(systemId);
+  const at = `${key.at}.${place ?? 'system'}`;
   const called = systemName(systemId) ?? 'an unknown DRM system';
-  report.field(PLACES[systemId] ? `${at}.system` : at, systemId, called);
+  report.field(place ? `${at}.system` : at, systemId, called);
   const seen = new Map<string, string>();
   const signal = (name: string, describe: (part: Report, at: string) => void) => {
     const part = describeSignal(key, `${at}.${name}`, describe);
@@ -85,15 +79,13 @@ export function describeSystem(
     report.field(`${at}.asked`, system.asked.join(', '), note);
   }
   if (systemId === FAIRPLAY_SYSTEM_ID) checkFairPlay(report, key, isRequest);
-  if (!isRequest && PLACES[systemId]) checkUse(report, system, key, at, subject);
+  if (!isRequest && place) checkUse(report, system, key, at, subject);
   return report;
 }
 
 function contentOf({ claims }: Report): string {
-  return claims
-    .map(({ at: _at, ...claim }) => JSON.stringify(claim))
-    .sort()
-    .join();
+  const said = claims.map(({ at: _at, ...claim }) => JSON.stringify(claim));
+  return said.sort().join();
 }
 
 function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void {

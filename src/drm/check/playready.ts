@@ -6,7 +6,7 @@ import { type Cipher, joinSignalling, type KeySignalling, NO_SIGNALLING } from '
 import { type Report, wholeOf } from './report';
 import { checkAddress, keyIdField, readBlock, readChecksum, suspectByteOrder } from './values';
 
-const HEADER_RECORD = 1;
+export const HEADER_RECORD = 1;
 const LICENSE_STORE_RECORD = 3;
 const MAX_BYTES = 15 * 1024;
 

@@ -1,6 +1,6 @@
 import { decodeBase64, decodeBase64Block, swapKeyIdOrder } from '../bytes';
 import { attributesOf, keyLinesOf } from '../check/playlist';
-import { isUtf16Xml } from '../check/playready';
+import { HEADER_RECORD, isUtf16Xml } from '../check/playready';
 import { checkLicenseUrl, FAIRPLAY_KEY_FORMAT } from '../key-file';
 import {
   buildPlayReadyObject,
@@ -128,8 +128,6 @@ function objectIn(what: string, bytes: Buffer): PlayReadySource {
   if (systemId === PLAYREADY_SYSTEM_ID) return { what, object: data };
   return unusable(`has a ${what} that is a pssh box of system ${systemId}`);
 }
-
-const HEADER_RECORD = 1;
 
 function readHeader(object: Buffer, what: string): XmlElement {
   const header = headerIn(object, what);
