@@ -91,16 +91,13 @@ async function deleteOne(context: CliContext, streamId: string, { ifMatch, wait 
 
 function showPlan(out: Output, { deletions, failed, staying = 0 }: Found, all: boolean): void {
   const title = `${count(deletions.length, 'key file')} would be deleted`;
-  showSome(out, title, deletions, all, (one) =>
-    out.write(`  ${out.style('red', '-')} ${shown(one.streamid)}${out.style('dim', detailsOf(one))}\n`),
-  );
+  showSome(out, title, deletions, all, ({ streamid, modified, content_id }) => {
+    const content = content_id ? `, content ${shown(content_id)}` : '';
+    const details = modified === undefined ? '' : `  (of ${shown(timeText(modified))} UTC${content})`;
+    out.write(`  ${out.style('red', '-')} ${shown(streamid)}${out.style('dim', details)}\n`);
+  });
   showFailed(out, failed, all);
   if (staying > 0) out.write(`${out.style('bold', `${count(staying, 'key file')} would stay`)}\n`);
-}
-
-function detailsOf({ modified, content_id }: Deletion): string {
-  if (modified === undefined) return '';
-  return `  (of ${shown(timeText(modified))} UTC${content_id ? `, content ${shown(content_id)}` : ''})`;
 }
 
 function showFailed(out: Output, failed: readonly DeleteResult[], all: boolean): void {

@@ -1,4 +1,4 @@
-import { createReadStream, type Dirent } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { lstat, readdir, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream';
@@ -128,8 +128,14 @@ export async function readPieces(
     const unpacked = () => pipeline(given.all, createGunzip(), () => undefined);
     const { head, all } = isGzip ? await withHead(unpacked()) : given;
     const kind = reading.from ?? (languageOfFile(name) ? 'source' : kindOfText(head.toString()));
-    if (kind === 'log') await readLogFile(reading, name, all);
-    else if (kind === 'har') {
+    if (kind === 'log') {
+      const { lines, tooLong } = await readLog(all, (call, method) =>
+        // Of a form nothing is in a log.
+        collector.addForm(method === 'POST' ? { ...call, incomplete: true } : call),
+      );
+      const leftOut = tooLong > 0 ? [`${count(tooLong, 'line')} longer than 1 MiB left out`] : [];
+      collector.addInput({ name, kind, lines, leftOut });
+    } else if (kind === 'har') {
       const { callsOfHar } = await import('../read-calls/har');
       for await (const call of callsOfHar(all)) collector.addForm(call);
       collector.addInput({ name, kind, leftOut: [] });
@@ -179,15 +185,6 @@ async function wholeText(all: AsyncIterable<Buffer>, name: string): Promise<stri
     .replace(/^\ufeff/, '');
 }
 
-async function readLogFile({ collector }: Reading, name: string, all: AsyncIterable<Buffer>): Promise<void> {
-  const { lines, tooLong } = await readLog(all, (call, method) =>
-    // Of a form nothing is in a log.
-    collector.addForm(method === 'POST' ? { ...call, incomplete: true } : call),
-  );
-  const leftOut = tooLong > 0 ? [`${count(tooLong, 'line')} longer than 1 MiB left out`] : [];
-  collector.addInput({ name, kind: 'log', lines, leftOut });
-}
-
 /** Commands and addresses are given to be migrated: that there is no call among them is a mistake. */
 function readText({ collector }: Reading, kind: 'curl' | 'url', text: string, name: string): void {
   const leftOut: string[] = [];
@@ -219,21 +216,16 @@ async function readTree({ collector, interrupted }: Reading, folder: string, giv
   let files = 0;
   let huge = 0;
 
-  /** What a call of the system answers; undefined, and told, when it fails. */
-  const attempt = async <Result>(name: string, call: Promise<Result>): Promise<Result | undefined> => {
-    try {
-      return await call;
-    } catch (thrown) {
-      if (systemCode(thrown) === undefined) throw thrown;
-      unread.push(`${name} can't be read`);
-      return undefined;
-    }
+  const unreadable = (name: string) => (thrown: unknown) => {
+    if (systemCode(thrown) === undefined) throw thrown;
+    unread.push(`${name} can't be read`);
+    return undefined;
   };
 
   const readProgram = async (path: string, name: string, language: LanguageName) => {
-    const { size = 0 } = (await attempt(name, lstat(path))) ?? {};
+    const { size = 0 } = (await lstat(path).catch(unreadable(name))) ?? {};
     if (size > MAX_FILE * MIB) huge += 1;
-    const bytes = size > MAX_FILE * MIB ? undefined : await attempt(name, readFile(path));
+    const bytes = size > MAX_FILE * MIB ? undefined : await readFile(path).catch(unreadable(name));
     if (!bytes || bytes.subarray(0, 8192).includes(0)) return;
     files += 1;
     const text = bytes.toString();
@@ -248,7 +240,7 @@ async function readTree({ collector, interrupted }: Reading, folder: string, giv
 
   const readFolder = async (path: string, name: string): Promise<void> => {
     interrupted.throwIfAborted();
-    const entries: Dirent[] = (await attempt(name, readdir(path, { withFileTypes: true }))) ?? [];
+    const entries = (await readdir(path, { withFileTypes: true }).catch(unreadable(name))) ?? [];
     entries.sort((one, other) => (one.name < other.name ? -1 : 1));
     for (const entry of entries) {
       const language = entry.isFile() ? languageOfFile(entry.name) : undefined;
