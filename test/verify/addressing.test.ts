@@ -25,9 +25,17 @@ function mpd(
 </MPD>`;
 }
 
+async function verifyMpd(
+  stream: ServedStream,
+  text: string,
+  options: Parameters<typeof stream.verify>[0] = {},
+) {
+  await fs.outputFile(join(stream.folder, options.path ?? 'm.mpd'), text);
+  return stream.verify(options);
+}
+
 async function testMpd(stream: ServedStream, text: string, path = '/m.mpd') {
-  await fs.outputFile(join(stream.folder, path), text);
-  const report = await stream.verify({ path });
+  const report = await verifyMpd(stream, text, { path });
   const [rendition] = report.renditions;
   return {
     faults: report.faults,
@@ -164,8 +172,7 @@ describe('DASH', () => {
     const second = period.replace('id="p"', 'id="q"').replace('v$Number', 'w$Number');
     await fs.copy(join(stream.folder, 'v1.m4s'), join(stream.folder, 'w1.m4s'));
     await fs.copy(join(stream.folder, 'v2.m4s'), join(stream.folder, 'w2.m4s'));
-    await fs.writeFile(join(stream.folder, 'm.mpd'), `${before}${period}${second}</MPD>`);
-    const report = await stream.verify();
+    const report = await verifyMpd(stream, `${before}${period}${second}</MPD>`);
     expect(
       report.renditions.map(({ name, segment }) => [name, segment?.url.replace(stream.url, '')]),
     ).toEqual([
@@ -180,11 +187,8 @@ describe('DASH', () => {
 
   test('takes of a live stream the newest segment that is over', async () => {
     const stream = await startStream('dash');
-    await fs.writeFile(
-      join(stream.folder, 'm.mpd'),
-      mpd(NUMBER, { attributes: LIVE, period: ' start="PT0S"' }),
-    );
-    const report = await stream.verify({ now: () => NOW });
+    const text = mpd(NUMBER, { attributes: LIVE, period: ' start="PT0S"' });
+    const report = await verifyMpd(stream, text, { now: () => NOW });
     expect([report.live, report.renditions[0]?.segment?.number, report.faults]).toEqual([true, 3, []]);
   });
 
@@ -198,11 +202,8 @@ describe('DASH', () => {
         .replace('id="p"', `id="${name}"`)
         .replace('v$Number', `${name}$Number`);
     await fs.copy(join(stream.folder, 'v1.m4s'), join(stream.folder, 'q1.m4s'));
-    await fs.writeFile(
-      join(stream.folder, 'm.mpd'),
-      text.replace('</MPD>', `${later(4, 'q')}${later(3600, 'r')}</MPD>`),
-    );
-    const report = await stream.verify({ now: () => NOW });
+    const periods = text.replace('</MPD>', `${later(4, 'q')}${later(3600, 'r')}</MPD>`);
+    const report = await verifyMpd(stream, periods, { now: () => NOW });
     expect(report.renditions.map(({ segment }) => segment?.url.replace(stream.url, ''))).toEqual(['/q1.m4s']);
     const blamed = async (second: number) => {
       const text = keyFileText({
@@ -220,11 +221,8 @@ describe('DASH', () => {
 
   test('takes an older segment when the newest is not there yet, and says so', async () => {
     const stream = await startStream('dash');
-    await fs.writeFile(
-      join(stream.folder, 'm.mpd'),
-      mpd(NUMBER, { attributes: LIVE, period: ' start="PT0S"' }),
-    );
-    const report = await stream.verify({ now: () => new Date('2026-11-22T12:00:09Z') });
+    const text = mpd(NUMBER, { attributes: LIVE, period: ' start="PT0S"' });
+    const report = await verifyMpd(stream, text, { now: () => new Date('2026-11-22T12:00:09Z') });
     expect(report.faults).toEqual([
       {
         severity: 'warning',
@@ -238,20 +236,11 @@ describe('DASH', () => {
   test('reads the protection of each Representation, and that of a reference', async () => {
     const stream = await startStream('dash');
     const other = SIGNALLING.replaceAll('4b6a75d3', '99999999');
-    await fs.writeFile(
-      join(stream.folder, 'm.mpd'),
-      mpd(NUMBER)
-        .replace(SIGNALLING, '')
-        .replace(
-          '<Representation id="v"',
-          `<Representation id="w" bandwidth="1" codecs="avc1.64000b">${other}${NUMBER}</Representation><Representation id="v"`,
-        )
-        .replace(
-          'codecs="avc1.64000b"><SegmentTemplate',
-          `codecs="avc1.64000b">${SIGNALLING}<SegmentTemplate`,
-        ),
-    );
-    const report = await stream.verify({ keyFiles: [] });
+    const another = `<Representation id="w" bandwidth="1" codecs="avc1.64000b">${other}${NUMBER}</Representation>`;
+    const text = mpd(SIGNALLING + NUMBER)
+      .replace(SIGNALLING, '')
+      .replace('<Representation id="v"', `${another}<Representation id="v"`);
+    const report = await verifyMpd(stream, text, { keyFiles: [] });
     expect(report.faults.map(({ code, description }) => [code, description.slice(0, 60)])).toEqual([
       ['key_id_mismatch', expect.stringContaining('m.mpd has key id 99999999-8049-4edc-b82a-c7a2680c5781')],
     ]);
