@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { check } from '../../api/check';
-import { formatUuid } from '../../drm/bytes';
+import { formatUuid, parseUuid } from '../../drm/bytes';
 import { cpixSystemOf, schemeName } from '../../drm/cpix/document';
 import { decodeXml, looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
 import { type Finding, isError } from '../../drm/finding';
@@ -235,13 +235,11 @@ function shownUrl(url: string, secrets: readonly string[], known: readonly strin
   const { origin, pathname, searchParams } = new URL(url);
   const shown = (text: string) => {
     if (secrets.includes(text)) return '…';
-    return known.includes(text) || UUID.test(text) ? text : withoutSecrets(text, secrets);
+    return known.includes(text) || parseUuid(text).ok ? text : withoutSecrets(text, secrets);
   };
   const query = [...searchParams].map(([name, value]) => `${name}=${shown(value)}`).join('&');
   return origin + pathname.split('/').map(shown).join('/') + (query && `?${query}`);
 }
-
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function keysIn(text: string): ShownKey[] {
   const read = readCpix(text);
@@ -257,13 +255,10 @@ function keysIn(text: string): ShownKey[] {
 }
 
 function keysOf({ cenc, widevine, playready, fairplay }: KeyFile): ShownKey[] {
-  const ofCenc = [...(widevine ? ['widevine'] : []), ...(playready ? ['playready'] : [])];
-  return [
-    ...(cenc
-      ? [{ keyid: formatUuid(Buffer.from(cenc.keyId, 'base64')), scheme: 'cenc', systems: ofCenc }]
-      : []),
-    ...(fairplay ? [{ keyid: '', scheme: 'cbcs', systems: ['fairplay'] }] : []),
-  ];
+  const keyid = cenc && formatUuid(Buffer.from(cenc.keyId, 'base64'));
+  const systems = [widevine ? 'widevine' : [], playready ? 'playready' : []].flat();
+  const ofFairPlay = { keyid: '', scheme: 'cbcs', systems: ['fairplay'] };
+  return [keyid ? { keyid, scheme: 'cenc', systems } : [], fairplay ? ofFairPlay : []].flat();
 }
 
 /** The result of a test for a person. */
@@ -319,19 +314,14 @@ function showCall(out: Output, call: TestedProtocol['calls'][number], former: Te
   for (const [name, value] of isRepeated ? [] : Object.entries(headers))
     out.write(`    ${shown(name)}: ${shown(value)}\n`);
   for (const key of asks) out.write(`    asks for ${keyText(key)}\n`);
-  const answer =
-    status === null
-      ? failureText(failure ?? 'ERROR')
-      : [`${status}`, contentType ?? 'without a content-type'].map(shown).join(', ');
+  const code = failure ?? 'ERROR';
+  const none = `no answer: ${whyNoAnswer(code, REMEDIES)} (${code})`;
+  const failed = code === 'ABORT_ERR' ? 'cut, because another call failed' : none;
+  const answer = status === null ? failed : shown(`${status}, ${contentType ?? 'without a content-type'}`);
   out.write(`  ${out.style('bold', `→ ${answer}`)}, ${ms} ms\n`);
   if (location !== null) out.write(`    leads to ${shown(location)}\n`);
   if (text !== null) out.write(`    says: ${shown(text)}\n`);
   for (const key of keys) out.write(`    ${keyText(key)}\n`);
-}
-
-function failureText(code: string): string {
-  if (code === 'ABORT_ERR') return 'cut, because another call failed';
-  return `no answer: ${whyNoAnswer(code, REMEDIES)} (${code})`;
 }
 
 function keyText({ keyid, scheme, systems }: ShownKey): string {

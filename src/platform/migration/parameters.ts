@@ -60,6 +60,7 @@ export function readParameters(
     const value = toV2Value('option', texts[name] ?? '');
     if (value.ok) put(parts, [...SETUP_CONFIG.split('.'), name], value.value);
   }
+  const known = [...fields, ...listParametersOf(mapping)].map(({ v1 }) => v1);
   return {
     /** What takes the place of the placeholders in the path, by their names. */
     ids: textsOf({ ...objectAt(parts, 'path'), ...objectAt(parts, 'lookup') }),
@@ -78,7 +79,7 @@ export function readParameters(
     /** Parameters that the route isn't known to have, with the known name that may have been meant. */
     unknown: (options.length > 0 ? [] : rest).map((field) => ({
       field,
-      near: nearestName(field, knownNames(mapping, fields)),
+      near: nearestName(field, [...new Set([...known, ...AUTHENTICATION])]),
     })),
     /** The parameters of v1's signature and answer format that were there. */
     authentication: Object.keys(texts).filter(isAuthentication),
@@ -103,16 +104,9 @@ function textsIn(
   return texts;
 }
 
-function knownNames(mapping: RouteMapping, fields: readonly FieldMapping[]): string[] {
-  const known = [...fields, ...listParametersOf(mapping)].map(({ v1 }) => v1);
-  return [...new Set([...known, ...AUTHENTICATION])];
-}
-
 function bodyOf({ resource, action }: RouteMapping, parts: Readonly<Record<string, Json>>): V2Body {
-  const upload = uploadOf(
-    objectAt(parts, 'upload'),
-    ['video', 'track'].includes(resource) && action === 'create',
-  );
+  const isNew = ['video', 'track'].includes(resource) && action === 'create';
+  const upload = uploadOf(objectAt(parts, 'upload'), isNew);
   return {
     ...objectAt(parts, 'action'),
     ...(parts.metadata !== undefined && { metadata: objectAt(parts, 'metadata') }),
