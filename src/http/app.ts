@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express';
+import { ipKeyGenerator } from 'express-rate-limit';
 import helmet, { type HelmetOptions } from 'helmet';
 import typeIs from 'type-is';
 import { describeThrown, errorBody, type HttpError, httpError, toHttpError } from './errors';
@@ -115,6 +117,14 @@ function requestLog({ log, newId, now, quietPaths = [], observe }: Shell): Reque
 /** Where a request came from, for the audit. */
 export function addressOf({ socket }: IncomingMessage): string {
   return socket.remoteAddress ?? 'unknown';
+}
+
+/**
+ * The address that a client can't choose freely: of IPv6 the first 64 bits, since a subscriber has all addresses
+ * below them; IPv4 written as IPv6 (`::ffff:192.0.2.1`) is IPv4.
+ */
+export function networkOf(address = ''): string {
+  return isIP(address) === 0 ? 'unknown' : ipKeyGenerator(address, 64);
 }
 
 /** The path of a request, as it came. */

@@ -1,7 +1,7 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import { isIP, type Server, type Socket } from 'node:net';
-import { ipKeyGenerator } from 'express-rate-limit';
-import { errorBody, type HttpError, httpError } from './errors';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Server, Socket } from 'node:net';
+import { networkOf } from './app';
+import { answerLast, type HttpError, httpError, wholeAnswer } from './errors';
 import { PiecewiseSocket } from './piecewise';
 
 export interface ConnectionLimits {
@@ -162,7 +162,7 @@ export function createConnections({
   const limitUnread = () => {
     for (const connection of open.values()) {
       const { socket, response } = connection;
-      if (!response || stateOf(connection) !== 'answering' || socket?.timeout === answerMs) continue;
+      if (!response || stateOf(connection) !== 'answering' || socket?.inner.timeout === answerMs) continue;
       const late = () => count(connection, 'answer_timeout');
       // Node destroys a socket that has timed out.
       socket?.setTimeout(answerMs).once('timeout', late);
@@ -301,34 +301,3 @@ function peerOf({ remoteAddress, remotePort }: Peer): string {
 
 const USE_HTTPS = httpError('https_required');
 const BUSY = httpError('too_many_connections');
-/** Answers a request with an error after which the connection ends. */
-export function answerLast(response: ServerResponse, error: HttpError): void {
-  const { headers, body } = lastAnswer(error);
-  response.writeHead(error.status, headers).end(body);
-}
-
-/** The same as the text of a whole response, where there is no request to answer. */
-function wholeAnswer(error: HttpError): string {
-  const { headers, body } = lastAnswer(error);
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${body}`;
-}
-
-function lastAnswer(error: HttpError) {
-  const body = JSON.stringify(errorBody(error));
-  const headers = {
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    ...error.headers,
-    connection: 'close',
-  };
-  return { headers, body };
-}
-
-/**
- * The address that a client can't choose freely: of IPv6 the first 64 bits, since a subscriber has all addresses
- * below them; IPv4 written as IPv6 (`::ffff:192.0.2.1`) is IPv4.
- */
-export function networkOf(address = ''): string {
-  return isIP(address) === 0 ? 'unknown' : ipKeyGenerator(address, 64);
-}

@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { ErrorEntry, Problem } from './faults';
 
 export type { Problem };
@@ -177,6 +177,30 @@ export function toHttpError(thrown: unknown): HttpError {
 /** The error body of every answer that isn't a success. */
 export function errorBody(error: HttpError): { errors: Problem[] } {
   return { errors: error.problems.map(({ code, description }) => ({ code, description })) };
+}
+
+/** Answers a request with an error after which the connection ends. */
+export function answerLast(response: ServerResponse, error: HttpError): void {
+  const { headers, body } = lastAnswer(error);
+  response.writeHead(error.status, headers).end(body);
+}
+
+/** The same as the text of a whole response, where there is no request to answer. */
+export function wholeAnswer(error: HttpError): string {
+  const { headers, body } = lastAnswer(error);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${body}`;
+}
+
+function lastAnswer(error: HttpError) {
+  const body = JSON.stringify(errorBody(error));
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    ...error.headers,
+    connection: 'close',
+  };
+  return { headers, body };
 }
 
 /** A thrown value as plain data for a log line, without the messages that quote what was being parsed. */

@@ -10,6 +10,8 @@ const HALF_CLOSED_MS = 250;
  * pipeline would take 400 MB before the first of them could be destroyed. It costs about 12 µs a request.
  */
 export class PiecewiseSocket extends Duplex {
+  declare readonly remoteAddress: string | undefined;
+  declare readonly remotePort: number | undefined;
   #rest: Buffer | undefined;
   #isDue = false;
   #hasEnded = false;
@@ -41,6 +43,9 @@ export class PiecewiseSocket extends Duplex {
         done(error);
       },
     });
+    const { remoteAddress, remotePort, localPort } = inner;
+    // Express reads `encrypted`, for `request.protocol`.
+    Object.assign(this, { remoteAddress, remotePort, localPort, encrypted: 'encrypted' in inner });
     inner.on('data', (chunk: Buffer) => {
       if (chunk.length > pieceBytes()) {
         this.#rest = chunk;
@@ -103,29 +108,8 @@ export class PiecewiseSocket extends Duplex {
     return this;
   }
 
-  get timeout() {
-    return this.inner.timeout;
-  }
-
   /** Read by the emulator, for the bytes that leaving viewers got. */
   get bytesWritten() {
     return this.inner.bytesWritten;
-  }
-
-  get remoteAddress() {
-    return this.inner.remoteAddress;
-  }
-
-  get remotePort() {
-    return this.inner.remotePort;
-  }
-
-  get localPort() {
-    return this.inner.localPort;
-  }
-
-  /** Read by Express, for `request.protocol`. */
-  get encrypted() {
-    return 'encrypted' in this.inner;
   }
 }

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { ConfigError } from './config';
-import { answerLast, type Connections, createConnections } from './connections';
-import { describeThrown, httpError, systemCode } from './errors';
+import { type Connections, createConnections } from './connections';
+import { answerLast, describeThrown, httpError, systemCode } from './errors';
 import type { Log } from './log';
 import { createTlsServer, type Tls } from './tls';
 

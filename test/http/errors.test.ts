@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { networkOf } from '../../src/http/app';
 import { ConfigError, readConfig, unknownVariables } from '../../src/http/config';
-import { networkOf } from '../../src/http/connections';
 import { describeThrown, errorBody, HttpError, systemCode, toHttpError } from '../../src/http/errors';
 import { nearest, printable, readBody } from '../../src/http/faults';
 import { type Content, html } from '../../src/http/html';

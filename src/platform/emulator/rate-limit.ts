@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from 'express';
-import { networkOf } from '../../http/connections';
+import { networkOf } from '../../http/app';
 import { HttpError } from '../../http/errors';
 import { type CredentialParts, credentialBySecret, secretOf } from './auth';
 import type { Clock } from './clock';

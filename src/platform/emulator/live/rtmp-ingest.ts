@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import { networkOf } from '../../../http/connections';
+import { networkOf } from '../../../http/app';
 import { describeThrown, systemCode } from '../../../http/errors';
 import type { Log } from '../../../http/log';
 import { type Broadcast, CONNECT_REFUSALS } from './broadcast';
