@@ -142,6 +142,10 @@ export function createCalls(options: EtcdOptions) {
     const attempts: Promise<JsonObject>[] = [];
     /** The attempts at which nothing has come yet. */
     const silent = new Set<{ readonly server: string }>();
+    const answered = (answer: JsonObject): JsonObject => {
+      for (const each of silent) skip(each.server, SILENT);
+      return answer;
+    };
     for (let server = current; !isClosed; server = after(server)) {
       // A pause may take longer than it was to.
       const left = Math.max(1, deadline - now());
@@ -163,25 +167,21 @@ export function createCalls(options: EtcdOptions) {
         if (thrown instanceof Failed) return thrown;
         throw thrown;
       });
-      if (outcome && !(outcome instanceof Failed)) {
-        for (const each of silent) skip(each.server, SILENT);
-        return outcome;
-      }
+      if (outcome && !(outcome instanceof Failed)) return answered(outcome);
       const wait = outcome ? pauseBefore(attempts.length - urls.length) : 0;
       if ((outcome && !outcome.fault.again) || now() + wait >= deadline) break;
-      if (wait > 0) await pause(wait, undefined, { ref: false });
+      const late = wait > 0 && (await Promise.any([...attempts, pause(wait, undefined, { ref: false })]));
+      if (late) return answered(late);
     }
-    let failed: unknown;
-    let mayBeDone = false;
-    for (const ended of await Promise.allSettled(attempts)) {
-      if (ended.status === 'fulfilled') return ended.value;
-      failed = ended.reason;
-      mayBeDone ||= isChange && ended.reason instanceof Failed && ended.reason.fault.mayBeDone === true;
-    }
-    failed ??= new EngineError('unavailable', 'The connections to the engine are closed');
-    if (failed instanceof Failed && mayBeDone)
-      throw new EngineError('unknown', `It is not known whether the change was made: ${failed.message}`);
-    throw failed;
+    return Promise.any(attempts).then(answered, ({ errors }: AggregateError) => {
+      const failures: readonly unknown[] = errors;
+      const mayBeDone = failures.some((each) => each instanceof Failed && each.fault.mayBeDone);
+      const failed =
+        failures.at(-1) ?? new EngineError('unavailable', 'The connections to the engine are closed');
+      if (failed instanceof Failed && isChange && mayBeDone)
+        throw new EngineError('unknown', `It is not known whether the change was made: ${failed.message}`);
+      throw failed;
+    });
   };
 
   return {

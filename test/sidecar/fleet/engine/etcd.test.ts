@@ -314,6 +314,40 @@ describe('a change whose answer is lost', () => {
     expect([late.asked.length, other.asked.length]).toEqual([3, 2]);
   });
 
+  test('is made when an early attempt is answered at last: no pause and no other attempt is waited for', async () => {
+    const made = JSON.stringify({ header: { cluster_id: '5', revision: '9' }, succeeded: true });
+    let held: ServerResponse | undefined;
+    const hold = (response: ServerResponse) => {
+      held ??= response;
+    };
+    const slow = await startGateway((_asked, count) => (count === 1 ? hold : cut));
+    const broken = await startGateway((_asked, count) => (response) => {
+      cut(response);
+      // The next pause is one of 400 ms.
+      if (count === 3) setTimeout(() => held?.end(made), 20);
+    });
+    const pausing = openEngine([slow.url, broken.url], { pace: { attemptMs: 1500 } });
+    expect((await pausing.change(CHANGE))?.answers).toEqual([{ made: true, revision: 9 }]);
+    await pause(50);
+    expect([slow.asked.length, broken.asked.length]).toEqual([3, 3]);
+    held = undefined;
+    const late = await startGateway(() => hold);
+    let isGivenUp = false;
+    const silent = await startGateway(() => (response) => {
+      response.once('close', () => {
+        isGivenUp = true;
+      });
+    });
+    const refusing = await startGateway(() => (response) => {
+      refusal('etcdserver: no space', 8)(response);
+      setTimeout(() => held?.end(made), 20);
+    });
+    const waiting = openEngine([late.url, silent.url, refusing.url], { pace: { attemptMs: 900 } });
+    expect((await waiting.change(CHANGE))?.answers).toEqual([{ made: true, revision: 9 }]);
+    await pause(50);
+    expect(isGivenUp).toBe(false);
+  });
+
   test('is not made at a server that refuses for certain', async () => {
     const gateway = await startGateway(() => refusal('etcdserver: mvcc: database space exceeded', 8, 429));
     const message = `${gateway.url}: etcdserver: mvcc: database space exceeded`;
