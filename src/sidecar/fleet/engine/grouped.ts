@@ -55,7 +55,7 @@ interface Waiting<Asked, Answer> {
   readonly reject: (thrown: unknown) => void;
 }
 
-/** A group has a key once. */
+/** A group may read a key several times, and changes it once. */
 function createGroups<Asked extends Pick<Change, 'key'> & Partial<Change>, Answer>(
   call: (asked: readonly Asked[]) => Promise<readonly Answer[]>,
 ): (asked: Asked) => Promise<Answer> {
@@ -65,10 +65,10 @@ function createGroups<Asked extends Pick<Change, 'key'> & Partial<Change>, Answe
   const take = (): Waiting<Asked, Answer>[] => {
     let total = 0;
     const keys = new Set<string>();
-    const end = waiting.findIndex(({ asked: { key, value } }, index) => {
+    const end = waiting.findIndex(({ asked: { key, value, expected } }, index) => {
       total += value?.length ?? 0;
       const isFull = index === MAX_CHANGES || (index > 0 && total > MAX_GROUP_BYTES) || keys.has(key);
-      keys.add(key);
+      if (expected !== undefined) keys.add(key);
       return isFull;
     });
     return waiting.splice(0, end < 0 ? waiting.length : end);

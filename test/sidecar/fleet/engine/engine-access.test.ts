@@ -276,3 +276,11 @@ test('two changes of one key at a time are decided one after the other, and hold
   expect(answers.map((answer) => answer?.made)).toEqual([true, false, true]);
   expect(['a', 'b'].map((key) => cluster.get(key)?.value.toString())).toEqual(['1', '3']);
 });
+
+test('reads of one key at a time are one call', async () => {
+  const engine = new FakeCluster().connect();
+  const read = jest.spyOn(engine, 'read');
+  const grouped = groupCalls(engine);
+  await Promise.all(['a', 'a', 'b', 'a'].map((key) => grouped.read(key)));
+  expect(read.mock.calls).toEqual([[['a', 'a', 'b', 'a']]]);
+});
