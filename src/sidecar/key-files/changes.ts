@@ -273,13 +273,18 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
     }
   };
 
+  /** One after the other: together they would read more than their share. */
+  const lookSoon = (): Promise<void> => {
+    looking = looking.catch(() => undefined).then(lookAtWaiting);
+    return looking;
+  };
+
   const failed = (thrown: unknown) =>
     log.warn('key files cannot be surveyed', { cause: describeThrown(thrown) });
 
   const runAll = async (): Promise<void> => {
     for (const streamId of await listStreamIds(folder)) waiting.add(streamId);
-    await looking;
-    await lookAtWaiting();
+    await lookSoon();
     isComplete = !isClosed;
   };
 
@@ -299,7 +304,7 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
         if (isLeftAlone(conditions, change.former, bytes)) return change;
         index.set(streamId, indexedKeysIn(keysIn(bytes.toString('latin1'))));
         waiting.add(streamId);
-        looking = looking.then(lookAtWaiting).catch(failed);
+        lookSoon().catch(failed);
         return change;
       },
       async remove(streamId, conditions, context) {
