@@ -36,20 +36,22 @@ export function mountMedia(
 ): void {
   const get = onlyMethods('GET', 'HEAD');
 
-  /** Complete parts, which do not change any more: keys that rotate make hundreds in an hour. */
-  const complete = new Map<string, PlaylistPart>();
+  const kept = new Map<string, PlaylistPart & { readonly isDone: boolean }>();
+  /**
+   * A complete part does not change any more, and keys that rotate make hundreds in an hour. One with the same text stays
+   * the same object, by which it is known what was read of it: that of a day takes the time of many requests.
+   */
   const readPart = async ({ name, continues, isDone }: PartRecord, path: string): Promise<PlaylistPart> => {
-    const known = complete.get(path);
-    if (known) return known;
+    const known = kept.get(path);
+    if (known?.isDone) return known;
     const text = await readFile(path, 'utf8').catch((thrown: unknown) => {
       if (systemCode(thrown) === 'ENOENT') return '';
       throw thrown;
     });
-    const part = { folder: name, continues, text };
-    if (isDone) {
-      if (complete.size >= MAX_KEPT_PARTS) complete.clear();
-      complete.set(path, part);
-    }
+    if (known?.text === text && !isDone) return known;
+    const part = { folder: name, continues, text, isDone };
+    if (kept.size >= MAX_KEPT_PARTS) kept.clear();
+    kept.set(path, part);
     return part;
   };
 

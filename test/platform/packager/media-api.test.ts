@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { processorMs } from '../../support/processor-time';
 import {
   MEDIA_VECTORS,
   sourceOf,
@@ -118,6 +119,25 @@ test('a live manifest has the present at each request, and each new segment, and
   expect(times).not.toContain(undefined);
   await packager.api.post('/streams/news/end').expect(200);
   expect(await manifest()).toContain(' type="static"');
+});
+
+test('what is read of a part that is written still is kept while it has no more segments', async () => {
+  const packager = await startRunning();
+  const stream = join(packager.home, 'media/packager-media/streams/news');
+  const part = join(stream, readdirSync(stream).find((name) => name.startsWith('part-')) ?? '');
+  const grow = (file: string, segment: RegExp, another: (index: number) => string) => {
+    const text = readFileSync(join(part, file), 'utf8');
+    const segments = Array.from({ length: 30_000 }, (_, index) => another(index)).join('');
+    writeFileSync(join(part, file), text.replace(segment, segments));
+  };
+  grow('dash/manifest.mpd', /<S [^>]*>/, (index) => `<S t="${index * 180_000}" d="180000"/>`);
+  grow('hls/video.m3u8', /#EXTINF.*\n.*\n/, (index) => `#EXTINF:2.000,\nvideo_${index}.m4s\n`);
+  const get = async () => {
+    for (const file of ['dash/manifest.mpd', 'hls/video.m3u8'])
+      await packager.api.get(`/media/news/${file}?window=30`).expect(200);
+  };
+  const first = await processorMs(get);
+  expect(await processorMs(() => get().then(get))).toBeLessThan(first);
 });
 
 test('nothing but the media of a stream is served', async () => {

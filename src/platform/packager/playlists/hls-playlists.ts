@@ -55,7 +55,10 @@ export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: Play
   let discontinuities = 0;
   const segments = parts.flatMap((part, index) => {
     if (index > 0 && !part.continues) discontinuities += 1;
-    return segmentsOf(part, discontinuities);
+    const known = readParts.get(part);
+    const read = known?.[0]?.part === discontinuities ? known : segmentsOf(part, discontinuities);
+    readParts.set(part, read);
+    return read;
   });
   // It may not change while a player listens: that of what the window leaves out too, and never less than is aimed at.
   const target = largest([SEGMENT_SECONDS[latency], ...segments.map(({ seconds }) => Math.round(seconds))]);
@@ -84,6 +87,9 @@ export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: Play
   if (ended) lines.push('#EXT-X-ENDLIST');
   return `${lines.filter((line) => line !== '').join('\n')}\n`;
 }
+
+/** What was read of the parts that are handed in again. */
+const readParts = new WeakMap<PlaylistPart, Segment[]>();
 
 function segmentsOf({ folder, text }: PlaylistPart, part: number): Segment[] {
   const segments: Segment[] = [];
