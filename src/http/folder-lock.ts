@@ -5,6 +5,8 @@ import { systemCode } from './errors';
 export type FolderLock = ReturnType<typeof lockOf>;
 
 const LOCK_NAME = 'lock';
+/** The longest path of a socket on macOS. Node 20 cuts a longer one, and has the socket elsewhere. */
+const MAX_PATH_BYTES = 103;
 /** A socket refuses connections between the bind and the listen of its process: only one that refuses twice is dead. */
 const PAUSE_MS = 50;
 const TRIES = 10;
@@ -12,13 +14,14 @@ const TRIES = 10;
 /**
  * Locks a folder for this process. The lock is a Unix socket that the process listens on: the kernel closes it with the
  * process, and it also works between containers on one machine. Processes of other machines are not detected.
- * @returns `taken` while another process has the lock; undefined where the file system supports no sockets.
+ * @returns `taken` while another process has the lock; undefined where the file system supports no sockets, or the path is too long for one.
  */
 export async function lockFolder(
   folder: string,
   newId: () => string,
 ): Promise<FolderLock | 'taken' | undefined> {
   const path = `${folder}/${LOCK_NAME}`;
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) return undefined;
   for (let tries = TRIES; tries > 0; tries -= 1) {
     const server = await listenAt(path);
     if (server === 'not possible') return undefined;

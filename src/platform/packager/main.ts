@@ -44,6 +44,8 @@ async function main(): Promise<void> {
   const now = () => performance.now();
   const start = async () => {
     for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
+    if (!folder.isLocked)
+      log.warn('PACKAGER_FOLDER takes no lock: no sockets, or a long path; no second packager may use it');
     const { apiKey, keyFilesPath, maxBytes, rotate } = config;
     const streams = new Streams({
       ...{ keyFilesPath, maxBytes, rotate, lookMs: LOOK_MS, limits: LIVE_LIMITS },

@@ -46,6 +46,8 @@ export async function openMediaFolder(parent: string, newId: () => string) {
       path,
       /** For files of the packager and its programs: on the same file system, and emptied at each start. */
       temporary,
+      /** Whether another packager on this machine is kept away. */
+      isLocked: lock !== undefined,
       /** The ids of the streams that have a folder. */
       ids: () => readdirSync(streams),
       /** The folder of a stream, which need not exist. */
