@@ -240,7 +240,7 @@ async function send(
   const chunks = chunksOf(manifest);
   try {
     for (const chunk of chunks) {
-      if (context.interrupted.aborted) stopped = interrupted();
+      if (context.interrupted.aborted) stopped ??= interrupted();
       if (stopped) break;
       // With the last changes the packagers report at once that they have all of them, else within five seconds.
       const wait = isAwaited && chunk === chunks.at(-1) ? 1 : undefined;

@@ -243,6 +243,24 @@ many.csv: 100 created, 150 not reached.
   });
 });
 
+test('says on SIGINT, too, why the request under way was refused', async () => {
+  const interrupt = new AbortController();
+  sidecar.before = ({ dryRun }) => {
+    if (dryRun) return undefined;
+    interrupt.abort();
+    return {
+      status: 401,
+      body: { errors: [{ code: 'unauthorized', description: 'The API key is wrong.' }] },
+    };
+  };
+  await writeMany(101);
+  const { code, stderr } = await apply(MANY, { interrupt: interrupt.signal });
+  expect({ code, first: stderr.split('\n')[0] }).toEqual({
+    code: 3,
+    first: `error: ${sidecar.url} refused the API key of PACKAGERDRM_APIKEY: The API key is wrong.`,
+  });
+});
+
 test.each<[string, readonly string[]]>([
   ['too few results', ['live/a']],
   ['too many results', ['live/a', 'live/b', 'live/c']],
