@@ -144,7 +144,8 @@ export function widevineFindings(data: WidevinePsshData, at: string): Finding[] 
     ...schemeFindings(data, name('protection_scheme')),
   ];
   if (keyIds.length === 0 && (contentId === undefined || contentId.length === 0)) {
-    const description = 'names neither a key id nor a content id, by which license servers find the key';
+    const description =
+      'names neither a key id nor a content id, by which license servers find the key; add one';
     findings.push(warning('names_nothing', at === '' ? { called: 'The data' } : at, description));
   }
   return findings;
@@ -163,7 +164,7 @@ function schemeFindings({ algorithm, protectionScheme }: WidevinePsshData, at: s
   if (protectionScheme === undefined) return [];
   const known = schemeName(protectionScheme);
   if (known === undefined)
-    return [error('unknown_scheme', at, 'is not one of cenc, cens, cbc1 and cbcs, as a big-endian number')];
+    return [error('unknown_scheme', at, 'is not cenc, cens, cbc1 or cbcs; write one as a big-endian number')];
   if (known === 'cens' || known === 'cbc1')
     return [warning('unsupported_scheme', at, `is ${known}, which the packager does not accept; use cenc`)];
   if (known !== 'cbcs' || algorithm !== 1) return [];

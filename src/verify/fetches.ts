@@ -156,7 +156,10 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
   const unpacked = unpack(answer.body, headers['content-encoding'] ?? '', most + (range?.first ?? 0));
   if (unpacked === 'too_large') return tooLarge();
   if (unpacked === undefined)
-    return refused('answer_broken', `is not ${headers['content-encoding']}, as its content-encoding says`);
+    return refused(
+      'answer_broken',
+      `is not ${headers['content-encoding']}, although its content-encoding says so; check the server, or a proxy in front of it`,
+    );
   const isRangeIgnored = range !== undefined && status === 200 && unpacked.length > 0;
   const body = isRangeIgnored
     ? unpacked.subarray(range.first, range.last === undefined ? undefined : range.last + 1)

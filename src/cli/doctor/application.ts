@@ -113,7 +113,7 @@ const EXT_X_VERSION: typeof SESSION_ID = {
   value: '5',
   unset: "EXT-X-VERSION is the packager's default, 3: SAMPLE-AES needs 5",
   good: 'EXT-X-VERSION is 5',
-  bad: 'EXT-X-VERSION needs 5 for SAMPLE-AES; it is',
+  bad: 'SAMPLE-AES needs EXT-X-VERSION 5; it is',
 };
 
 /** Checks the two settings of HLS of an application, with the defaults that all applications get. */

@@ -178,7 +178,7 @@ function compareRotating(
   const sentence =
     reference.each === 'document'
       ? `${other.called} rotates its keys, and ${reference.called} ${reference.has} none of those that it names; give the document of its key periods`
-      : `${other.called} rotates its keys, which a key file can't do, so it was not made from ${reference.called}; check the media that were`;
+      : `${other.called} rotates its keys, which a key file can't do, so it was not made from ${reference.called}; check the media that were made from it`;
   comparison.differ('key_rotation', [other, reference], sentence, 'warning');
 }
 

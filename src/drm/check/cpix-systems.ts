@@ -94,7 +94,7 @@ function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void
     report.warning(
       'scheme_mismatch',
       `${key.at}.scheme`,
-      'is cenc, but FairPlay plays only cbcs; ask for that',
+      'is cenc, but FairPlay plays only cbcs; ask the key provider for cbcs',
     );
   if (isRequest) return;
   if (ivFault !== undefined) report.error('malformed_iv', `${key.at}.iv`, ivFault);

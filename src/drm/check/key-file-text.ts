@@ -244,7 +244,7 @@ function checkFetchedKey(report: Report, lines: Lines, isAes: boolean): void {
     const sentence = `${fault}, though the other lines of HLS look like FairPlay's; write ${FAIRPLAY_KEY_FORMAT}, unless players fetch the key itself`;
     report.warning('not_fairplay', `${HLS}-key-format`, sentence);
   } else if (get('iv') !== undefined && include === 'false') {
-    const sentence = 'should be true: players that find no IV there take the number of the segment';
+    const sentence = 'should be true: players that find no IV in the playlist take the number of the segment';
     report.warning('iv_not_in_playlist', `${HLS}-iv-include-in-chunklist`, sentence);
   }
 }

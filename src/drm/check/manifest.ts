@@ -71,7 +71,8 @@ export function describeManifest(report: Report, manifest: string): void {
   else report.warning('names_nothing', THE_MANIFEST, NAMES_NOTHING);
 }
 
-const NAMES_NOTHING = 'has no pssh or pro element and no default_KID here; the init segment must have them';
+const NAMES_NOTHING =
+  'has no pssh or pro element and no default_KID here; the init or media segments must have them';
 
 /** Shows boxes and PlayReady objects in elements, each once. Fields begin with `at`; `subject` has the elements. */
 export function describeElements(

@@ -109,7 +109,7 @@ export function compareKeyIds(report: Report, one: KeySignallingAt, other: KeySi
   const known = new Set(one.keyIds.map(formatUuid));
   if (other.keyIds.some((keyId) => known.has(formatUuid(keyId)))) return;
   if (other.keyIds.some((keyId) => known.has(formatUuid(swapKeyIdOrder(keyId))))) {
-    const sentence = `names the key id of ${one.at} in the other byte order; it must be big endian, but in a PlayReady header`;
+    const sentence = `names the key id of ${one.at} in the other byte order; it must be big endian, except in a PlayReady header`;
     report.error('key_id_byte_order', other.at, sentence);
   } else {
     report.warning('key_id_mismatch', other.at, `names another key id than ${one.at}`);

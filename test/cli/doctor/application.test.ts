@@ -79,9 +79,9 @@ its name is misspelt:
 the version is not there:
   fault ext_x_version: EXT-X-VERSION is the packager's default, 3: SAMPLE-AES needs 5 → add in Root/Application/HTTPStreamer/Properties: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
 the version is 4:
-  fault ext_x_version: EXT-X-VERSION needs 5 for SAMPLE-AES; it is "4" → change the Value in Root/Application/HTTPStreamer/Properties to: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
+  fault ext_x_version: SAMPLE-AES needs EXT-X-VERSION 5; it is "4" → change the Value in Root/Application/HTTPStreamer/Properties to: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
 the version is none:
-  fault ext_x_version: EXT-X-VERSION needs 5 for SAMPLE-AES; it is "-5" → change the Value in Root/Application/HTTPStreamer/Properties to: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
+  fault ext_x_version: SAMPLE-AES needs EXT-X-VERSION 5; it is "-5" → change the Value in Root/Application/HTTPStreamer/Properties to: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
 the version is higher:
   warning ext_x_version: EXT-X-VERSION is 7: enough for SAMPLE-AES, but key files are documented with 5 → set it to 5 unless a higher version is intended
 HLS is not served:

@@ -112,6 +112,11 @@ describe('a manifest of a packager', () => {
     expect(check(text).fields[0]).toEqual({ name: 'type', value: type });
   });
 
+  it('names the media segments, too, which have the boxes where keys rotate', () => {
+    const [fault] = check(packagedManifest('rotation/s.mpd')).faults;
+    expect(fault?.description).toContain('the init or media segments must have them');
+  });
+
   it('sends on from a multivariant playlist to the playlists that name the keys', () => {
     const text = packagedManifest('clear/master.m3u8').replace('a.m3u8"', 'audio/a.m3u8?token=abcdefgh"');
     expect(check(text).fields.slice(1)).toEqual([
