@@ -140,40 +140,45 @@ export function createCalls(options: EtcdOptions) {
     const deadline = now() + timeoutMs;
     const silentMs = path === TRANSACTION ? attemptMs / 3 : attemptMs;
     const attempts: Promise<JsonObject>[] = [];
-    /** The attempts at which nothing has come yet. */
-    const silent = new Set<{ readonly server: string }>();
-    const answered = (answer: JsonObject): JsonObject => {
-      for (const each of silent) skip(each.server, SILENT);
-      return answer;
-    };
+    const asked: { readonly server: string; isSilent: boolean }[] = [];
     for (let server = current; !isClosed; server = after(server)) {
       // A pause may take longer than it was to.
       const left = Math.max(1, deadline - now());
       // The last attempt has all that is left: two short ones would find out less.
       const silenceMs = left < 2 * attemptMs ? left : attemptMs;
-      const mine = { server };
-      silent.add(mine);
-      const own = once(server, path, body, silenceMs, () => silent.delete(mine)).catch((thrown: unknown) => {
-        silent.delete(mine);
-        if (thrown instanceof Failed && thrown.fault.again) skip(mine.server, thrown.fault.why);
-        throw thrown;
-      });
+      const before = [...asked];
+      const mine = { server, isSilent: true };
+      asked.push(mine);
+      const hear = () => {
+        mine.isSilent = false;
+      };
+      const own = once(server, path, body, silenceMs, hear).then(
+        (answer) => {
+          for (const each of before) if (each.isSilent) skip(each.server, SILENT);
+          return answer;
+        },
+        (thrown: unknown) => {
+          hear();
+          if (thrown instanceof Failed && thrown.fault.again) skip(mine.server, thrown.fault.why);
+          throw thrown;
+        },
+      );
       attempts.push(own);
       // It may be dead, or have passed the change on to a leader that is. Its answer counts also when it comes late.
       const silence = pause(silentMs, undefined, { ref: false }).then(() =>
-        silent.has(mine) ? undefined : own,
+        mine.isSilent ? undefined : own,
       );
       const outcome = await Promise.race([own, Promise.any(attempts), silence]).catch((thrown: unknown) => {
         if (thrown instanceof Failed) return thrown;
         throw thrown;
       });
-      if (outcome && !(outcome instanceof Failed)) return answered(outcome);
+      if (outcome && !(outcome instanceof Failed)) return outcome;
       const wait = outcome ? pauseBefore(attempts.length - urls.length) : 0;
       if ((outcome && !outcome.fault.again) || now() + wait >= deadline) break;
       const late = wait > 0 && (await Promise.any([...attempts, pause(wait, undefined, { ref: false })]));
-      if (late) return answered(late);
+      if (late) return late;
     }
-    return Promise.any(attempts).then(answered, ({ errors }: AggregateError) => {
+    return Promise.any(attempts).catch(({ errors }: AggregateError) => {
       const failures: readonly unknown[] = errors;
       const mayBeDone = failures.some((each) => each instanceof Failed && each.fault.mayBeDone);
       const failed =

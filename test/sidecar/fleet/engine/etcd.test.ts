@@ -346,6 +346,13 @@ describe('a change whose answer is lost', () => {
     expect((await waiting.change(CHANGE))?.answers).toEqual([{ made: true, revision: 9 }]);
     await pause(50);
     expect(isGivenUp).toBe(false);
+    // It stays the first, though it was asked once more and has not answered that.
+    held = undefined;
+    const { log, lines } = recordedLog();
+    const asked = await startGateway((_asked, count) => (count === 1 ? hold : () => held?.end(made)));
+    const staying = openEngine([asked.url, silent.url], { log, pace: { attemptMs: 300 } });
+    expect((await staying.change(CHANGE))?.answers).toEqual([{ made: true, revision: 9 }]);
+    expect([asked.asked.length, lines]).toEqual([2, []]);
   });
 
   test('is not made at a server that refuses for certain', async () => {
