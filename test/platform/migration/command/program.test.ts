@@ -229,6 +229,7 @@ const WRONG = `
 [""] → An input is empty; name a file or a folder.
 ["--from","har","API/videos/list?api_key=SECRET"] → The argument is no file or folder that is there, and no curl command or address with /v1/.
 ["--api-key=SECRET"] → unknown option '--api-key'
+["--api key=SECRET"] → unknown option '--api key'
 ["--from","tar","x"] → option '--from <kind>' argument 'tar' is invalid. Allowed choices are curl, url, har, log, source.
 ["--from","har","a.log"] → a.log is no HAR file; export it as HAR 1.2.
 ["--from","log","folder"] → folder is a folder, which is read as --from source only.
