@@ -139,7 +139,9 @@ export function reportThrown<Code extends number>(thrown: unknown, out: Output, 
     if (thrown.exitCode === 0) return 0;
     const isHelp = thrown.code === 'commander.help';
     // Without the value that was given to an option: it may be a key.
-    const text = thrown.message.replace(/^error: /, '').replaceAll(/'(--?[^'=]+)=[^']*'/g, "'$1'");
+    const text = thrown.message
+      .replace(/^error: /, '')
+      .replaceAll(/(unknown option '[^'=]*|'--?[^'=\s]+)=[^']*'/g, "$1'");
     const description = isHelp ? 'A command is missing.' : text.trim().replaceAll(/\s+/g, ' ');
     if (!isHelp || out.json) out.errors([{ code: 'usage', description }]);
     return usage;
