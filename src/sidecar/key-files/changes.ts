@@ -241,7 +241,7 @@ const WRITTEN_REST_MS = 50;
 export function createSurvey(folder: string, log: Log, index: KeyIndex) {
   const faulty = new Map<StreamId, keyof FaultyKeyFiles>();
   const waiting = new Set<StreamId>();
-  let looking: Promise<void> = Promise.resolve();
+  let looking: Promise<void> | undefined;
   let isComplete = false;
   let isClosed = false;
 
@@ -261,21 +261,25 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
   };
 
   const lookAtWaiting = async (): Promise<void> => {
-    while (waiting.size > 0 && !isClosed) {
-      await pause(isComplete ? WRITTEN_REST_MS : REST_MS, undefined, { ref: false });
-      let count = 0;
-      for (const streamId of waiting) {
-        waiting.delete(streamId);
-        look(streamId);
-        count += 1;
-        if (count === FILES_AT_A_STRETCH) break;
+    try {
+      while (waiting.size > 0 && !isClosed) {
+        await pause(isComplete ? WRITTEN_REST_MS : REST_MS, undefined, { ref: false });
+        let count = 0;
+        for (const streamId of waiting) {
+          waiting.delete(streamId);
+          look(streamId);
+          count += 1;
+          if (count === FILES_AT_A_STRETCH) break;
+        }
       }
+    } finally {
+      looking = undefined;
     }
   };
 
-  /** One after the other: together they would read more than their share. */
+  /** All wait for the same: together, several would read more than their share. */
   const lookSoon = (): Promise<void> => {
-    looking = looking.catch(() => undefined).then(lookAtWaiting);
+    looking ??= Promise.resolve().then(lookAtWaiting);
     return looking;
   };
 
@@ -304,7 +308,7 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
         if (isLeftAlone(conditions, change.former, bytes)) return change;
         index.set(streamId, indexedKeysIn(keysIn(bytes.toString('latin1'))));
         waiting.add(streamId);
-        lookSoon().catch(failed);
+        if (!looking) lookSoon().catch(failed);
         return change;
       },
       async remove(streamId, conditions, context) {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import fs from 'fs-extra';
 import { FLEET_STATES } from '../../../src/api/fleet';
@@ -131,6 +132,23 @@ test('tells in the log when the folder cannot be read, and goes without', async 
   await fs.remove(folder);
   await faults.run();
   expect(faults.counts()).toBeUndefined();
+  expect(lines.map(([level, message]) => [level, message])).toEqual([
+    ['warn', 'key files cannot be surveyed'],
+  ]);
+});
+
+test('tells once in the log that written files cannot be looked at', async () => {
+  const folder = await temporaryFolder();
+  const { log, lines } = recordedLog();
+  const store = createKeyFileStore(folder, 0o640, createDurableWriter(randomUUID));
+  const survey = createSurvey(folder, log, createKeyIndex());
+  const change = { former: undefined, notSynced: undefined };
+  const { write } = survey.follow({ ...store, write: () => Promise.resolve(change) });
+  // The system takes no such long name.
+  const names = Array.from({ length: 30 }, (_, index) => `${'x'.repeat(300)}${index}` as StreamId);
+  await Promise.all(names.map((name) => write(name, Buffer.from(SOUND))));
+  await until(() => lines.length > 0);
+  await pause(60);
   expect(lines.map(([level, message]) => [level, message])).toEqual([
     ['warn', 'key files cannot be surveyed'],
   ]);
