@@ -102,12 +102,16 @@ test('an encoder that comes back begins a new part, which players are told; the 
   expect(countOf(manifest.text, '<Period ')).toBe(2);
 });
 
-test('an encoder that has gone is what is told while there is nothing to pull', async () => {
-  const packager = await startRunning();
+test('an encoder that has gone is soon pulled again, and is what is told while there is nothing to pull', async () => {
+  const retryMs = 500;
+  const packager = await startRunning({ limits: { retryMs } });
   writeFileSync(join(packager.home, 'live.refused'), '');
   await encoderGoes(packager);
-  await packager.put('news');
-  await until(() => existsSync(join(packager.home, 'live.asked')));
+  const isAsked = () => existsSync(join(packager.home, 'live.asked'));
+  // A source that refuses is left alone for five times as long.
+  const late = performance.now() + 4 * retryMs;
+  await until(() => isAsked() || performance.now() > late);
+  expect(isAsked()).toBe(true);
   const { state, problem } = await packager.until('news', (told) => told.problem !== null);
   expect([state, problem?.code]).toEqual(['interrupted', 'encoder_gone']);
 });

@@ -216,7 +216,9 @@ export class LiveStream {
     this.#set(state === 'interrupted' && this.record.started === null ? 'starting' : state, reported);
     this.#closeSession();
     if (state !== 'interrupted' || now() - this.#wantedAt > WANTED_MS) return;
-    const delay = isOwnFailure ? limits.retryMs : limits.retryMs * 5;
+    // An encoder whose connection broke is soon back.
+    const isSoon = isOwnFailure || problem.code === 'encoder_gone';
+    const delay = isSoon ? limits.retryMs : limits.retryMs * 5;
     this.#retry = setTimeout(() => this.#start(), delay).unref();
   }
 

@@ -31,7 +31,7 @@ export const LIVE_LIMITS = {
   firstSegmentMs: 20_000,
   /** How long a process may take to write what has come when a part is over. */
   finishMs: 10_000,
-  /** How long to wait before what failed here is tried again; five times as long before a source is that failed. */
+  /** How long to wait before what failed here, or ended, is tried again; five times as long before a source that failed. */
   retryMs: 1000,
 };
 export type LiveLimits = Readonly<typeof LIVE_LIMITS>;
