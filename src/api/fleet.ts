@@ -35,7 +35,7 @@ export const MAX_LACKS = 100;
 /** How long a request may wait for all packagers, in seconds. */
 export const MAX_WAIT_SECONDS = 30;
 /** The most streams of one step of an import and of a reseal. */
-export const MAX_FLEET_STEP = 1000;
+const MAX_FLEET_STEP = 1000;
 
 export const namesOf = <Name extends string>(table: Readonly<Record<Name, string>>): [Name, ...Name[]] =>
   Object.keys(table) as [Name, ...Name[]];

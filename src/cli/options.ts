@@ -62,9 +62,9 @@ export function option<Value>(
 }
 
 /** The values of `--cmaf`. */
-export const CMAF_CHOICES: readonly string[] = ['cenc', 'true', 'false'];
+const CMAF_CHOICES: readonly string[] = ['cenc', 'true', 'false'];
 
-export function cmafChoice(text: string): string {
+function cmafChoice(text: string): string {
   if (CMAF_CHOICES.includes(text)) return text;
   const allowed = `Allowed choices are ${CMAF_CHOICES.join(', ')}.`;
   throw new InvalidArgumentError(text === 'cbcs' ? `It ${CMAF_CBCS_REFUSED}.` : allowed);

@@ -365,7 +365,7 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
 }
 
 /** A text with `…` in the place of the secrets that were sent. */
-export function withoutSent(text: string, secrets: readonly string[]): string {
+function withoutSent(text: string, secrets: readonly string[]): string {
   const forms = secrets.flatMap(formsOf).sort((one, other) => other.length - one.length);
   return forms.reduce((rest, form) => rest.replaceAll(form, HIDDEN), text);
 }

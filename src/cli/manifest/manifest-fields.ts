@@ -116,7 +116,7 @@ export const manifestFile = z.strictObject(
 
 export type ManifestFile = z.output<typeof manifestFile>;
 export type Defaults = z.output<typeof defaults>;
-export type StreamEntry = z.output<typeof stream>;
+type StreamEntry = z.output<typeof stream>;
 export type GroupEntry = z.output<typeof group>;
 
 /** The columns of a CSV file that only a group's row has. */

@@ -210,7 +210,7 @@ function unknown(report: Report, code: string, sentence: string): CheckKind {
   return 'unknown';
 }
 
-export function checkBytes(report: Report, bytes: Buffer, isInner = false): CheckKind {
+function checkBytes(report: Report, bytes: Buffer, isInner = false): CheckKind {
   if (looksLikePsshBox(bytes)) {
     describeBoxes(report, bytes);
     return 'pssh_box';

@@ -16,7 +16,7 @@ export const LIST_NAMES: Partial<Readonly<Record<V1Resource, readonly [v1: strin
 };
 
 /** How a list of v1 is narrowed by a parameter. */
-export type ListParameter =
+type ListParameter =
   | { readonly v1: string; readonly kind: 'limit' | 'offset' | 'sort' | 'search' | 'tags' | 'tags_mode' }
   /** Words with commas, one of which the v2 field must have. */
   | { readonly v1: string; readonly kind: 'any_of'; readonly v2: string }
@@ -77,7 +77,7 @@ const SEARCHED: Partial<Readonly<Record<V1Resource, readonly [usual: string[], a
   ],
 };
 
-export function searchedFields(resource: V1Resource, all: boolean): readonly string[] {
+function searchedFields(resource: V1Resource, all: boolean): readonly string[] {
   return SEARCHED[resource]?.[all ? 1 : 0] ?? [];
 }
 
@@ -85,7 +85,7 @@ export function searchedFields(resource: V1Resource, all: boolean): readonly str
  * The name that `sort` and `q` of v2 have for a field of v1, as `publish_start_date` for `date`; undefined for a field
  * that v2 doesn't have. `<resource>_key` is v1's other name of `key`.
  */
-export function listedName(resource: V1Resource, v1: string): string | undefined {
+function listedName(resource: V1Resource, v1: string): string | undefined {
   if (v1.startsWith('custom.')) return `custom_params.${v1.slice('custom.'.length)}`;
   const name = v1.endsWith('_key') && v1 !== 'protectionrule_key' ? 'key' : v1;
   const place = FIELDS[resource].find((field) => field.v1 === name && field.answer !== undefined)?.answer;

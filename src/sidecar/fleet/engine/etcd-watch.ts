@@ -27,7 +27,7 @@ import { type Calls, pauseBefore } from './etcd-calls';
  * Asks a server what only one with a majority answers: how far the engine is. Watches share an answer that is at most a
  * second old, unless it has to be `fresh`. @throws Failed
  */
-export type Heartbeat = (server: string, fresh: boolean) => Promise<Moment>;
+type Heartbeat = (server: string, fresh: boolean) => Promise<Moment>;
 
 /** While a server has no leader, its watches stay, and so many heartbeats come at an eighth of the interval. */
 const ELECTION_HEARTBEATS = 6;
