@@ -78,17 +78,11 @@ const CALLS = `
 /v1/channels/delete?channel_key=PLAYLIST
 /v1/channels/delete?channel_key=PLAYLIST&type=manual
 /v1/channels/list?result_limit=5&order_by=title:desc&search=a&type=manual
-/v1/channels/show?channel_key=PLAYLIST
 /v1/channels/update?channel_key=PLAYLIST&title=b&custom.a=1&custom.-b=
 /v1/channels/videos/create?channel_key=PLAYLIST&video_key=MEDIA
-/v1/channels/videos/delete?channel_key=PLAYLIST&position=1
-/v1/channels/videos/list?channel_key=PLAYLIST
-/v1/channels/videos/show?channel_key=PLAYLIST&position=1
-/v1/channels/videos/update?channel_key=PLAYLIST&position_from=1&position_to=2
 /v1/players/create?name=a&release_channel=beta&responsive=true&aspectratio=16:9&playback_rate_controls=1,2&width=640&mute=true&custom.a=1
 /v1/players/delete?player_key=PLAYER
 /v1/players/list?search=a&order_by=name:asc
-/v1/players/show?player_key=PLAYER
 /v1/players/update?player_key=PLAYER&name=b&repeat=false&custom.a=1
 /v1/videos/create?title=a&tags=b,c&description=d&author=e&date=1890000000&expires_date=&link=https://a.example&category=Music&language=en&custom.a=1&md5=x&size=1
 /v1/videos/create?title=a&sourcetype=url&sourceurl=https://a.example/b.m3u8&sourceformat=m3u8&duration=5
@@ -98,7 +92,6 @@ const CALLS = `
 /v1/videos/list?search=a"b*&tags=a,b c&tags_mode=any&statuses_filter=ready,failed&mediatypes_filter=video&start_date=1&end_date=1890000000&order_by=date:desc,title,duration:asc,key&result_limit=7&result_offset=14
 /v1/videos/list?search:custom.a=x&search:title,link=y&tags=a
 /v1/videos/list?search:*=x&order_by=status:asc,mediatype:desc,author,expires_date:desc,updated:asc
-/v1/videos/show?video_key=MEDIA
 /v1/videos/update?video_key=MEDIA&title=b&custom.a=1&custom.-b=&expires_date=1890000000
 /v1/videos/update?video_key=MEDIA&title=b&update_file=true
 /v1/videos/conversions/create?video_key=MEDIA&template_key=template2
@@ -107,7 +100,6 @@ const CALLS = `
 /v1/videos/conversions/show?video_key=MEDIA&conversion_key=RENDITION
 /v1/videos/thumbnails/show?video_key=MEDIA
 /v1/videos/thumbnails/update?video_key=MEDIA&position=2.5
-/v1/videos/thumbnails/update?video_key=MEDIA&thumbnail_index=3
 /v1/videos/thumbnails/update?video_key=MEDIA
 /v1/videos/tracks/create?video_key=MEDIA&kind=captions&label=English&language=en
 /v1/videos/tracks/delete?video_key=MEDIA&track_key=TRACK

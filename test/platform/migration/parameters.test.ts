@@ -38,11 +38,16 @@ test('a value that v2 cannot take is told with what it must be, and each of seve
     { field: 'sourcetype', fault: 'must be one of file, url' },
     { field: 'upload_method', fault: 'must be one of single, s3, multipart, fetch, external, direct' },
   ]);
-  expect(read('/v1/channels/create', { type: 'radio' }).faults).toEqual([
-    {
-      field: 'type',
-      fault: 'must be one of manual, dynamic, trending, article_matching, search, recommendations',
-    },
+  const channel = { type: 'radio', sort_order: 'size-asc', videos_max: 'all' };
+  expect(read('/v1/channels/create', channel).faults.map(({ fault }) => fault)).toEqual([
+    'must be one of manual, dynamic, trending, article_matching, search, recommendations',
+    'must be one of date, title, duration, views, with -asc or -desc',
+    'must be a number, as 12.5',
+  ]);
+  const player = { repeat: 'maybe', playback_rate_controls: 'fast' };
+  expect(read('/v1/players/create', player).faults.map(({ fault }) => fault)).toEqual([
+    'must be true, false, or numbers with commas between them',
+    'must be true or false',
   ]);
 });
 
@@ -81,7 +86,7 @@ test('what a list of v1 has and v2 has not is told', () => {
   const list = read('/v1/videos/list', {
     result_offset: '7',
     result_limit: 'x',
-    order_by: 'views:desc',
+    order_by: 'views:desc,title:up',
     'search:custom.*': 'a',
     tags: 'a',
     tags_mode: 'some',
@@ -93,6 +98,7 @@ test('what a list of v1 has and v2 has not is told', () => {
   ]);
   expect(list?.faults).toEqual([
     { field: 'result_limit', fault: 'must be a whole number, 0 or more' },
+    { field: 'order_by', fault: 'must be as date:asc or date:desc' },
     { field: 'tags_mode', fault: 'must be all or any' },
   ]);
 });
@@ -218,7 +224,6 @@ const IN_PYTHON = `
 /v1/videos/show {"video_key":"v"} → Media.get(site_id="S", media_id="v")
 /v1/videos/update {"video_key":"v","expires_date":"","tags":"a"} → Media.update(site_id="S", media_id="v", body={"metadata": {"tags": ["a"], "publish_end_date": None}})
 /v1/videos/list {} → Media.list(site_id="S", query_params={"page_length": "50"})
-/v1/videos/delete {"video_key":"v"} → Media.delete(site_id="S", media_id="v")
 /v1/videos/update {"video_key":"v","update_file":"1"} → Media.reupload(site_id="S", media_id="v", body={"upload": {"method": "direct"}})
 /v1/players/create {"repeat":"true"} → request("POST", "/v2/sites/S/players/", body={"metadata": {"setup_config": {"repeat": True}}})
 /v1/videos/tracks/show {"video_key":"v","track_key":"t"} → request("GET", "/v2/sites/S/media/v/text_tracks/t/")
@@ -238,7 +243,6 @@ const IN_PHP = String.raw`
 /v1/channels/create {"type":"manual","title":"a"} → Playlist->ManualPlaylist->create('S', ['metadata' => ['title' => 'a']]);
 /v1/channels/update {"channel_key":"c","type":"dynamic","title":"a"} → Playlist->DynamicPlaylist->update('S', 'c', ['metadata' => ['title' => 'a']]);
 /v1/accounts/tags/delete {"name":"a"} → Site->remove_tag('S', ['name' => 'a']);
-/v1/players/show {"player_key":"p"} → request('GET', '/v2/sites/S/players/p/');
 /v1/channels/show {"channel_key":"c"} → request('GET', '/v2/sites/S/playlists/c/');
 `;
 

@@ -71,7 +71,6 @@ test.each(rowsOf(IN_PHP))('PHP: %s', (text = '', route, parameters = '') => {
 
 test.each([
   [JAVASCRIPT, `fetch('${A}/videos/list?tags=a&api_key=K&search=' + term)`, { tags: 'a', search: '{term}' }],
-  [JAVASCRIPT, `axios.get(\`${A}/videos/list?tags=\${tag}\`)`, { tags: '{tag}' }],
   [PYTHON, `requests.get('${A}/videos/list?tags=' + tag)`, { tags: '{tag}' }],
   [PYTHON, `requests.get(f'${A}/videos/list', params=p)`, {}],
   [PHP, `<?php $u = "${A}/videos/list?tags=$tag";`, { tags: '{tag}' }],
