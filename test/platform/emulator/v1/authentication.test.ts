@@ -47,25 +47,6 @@ test('a signed set that is sent twice, in the query and as a form, counts once',
   expect(codeOf(await unauthenticated.get(`${STATUS}?${query}`).send(query))).toEqual([405, 'NotSupported']);
 });
 
-test('a form that repeats a part of the signed query counts once', async () => {
-  const { unauthenticated } = await shared();
-  const pairs = signedPairs({ title: 'a', tags: 'b' });
-  const answer = await unauthenticated.post(`${STATUS}?${queryOf(pairs)}`).send('title=a&tags=b');
-  expect(codeOf(answer)).toEqual([405, 'NotSupported']);
-});
-
-test.each([
-  'application/json',
-  'text/plain; charset=ISO-8859-1',
-  'text/plain',
-  'application/x-www-form-urlencoded',
-])('JSON beside a signed query is not signed, declared as %s', async (type) => {
-  const { unauthenticated } = await shared();
-  const call = unauthenticated.post(signedPath(STATUS)).set('content-type', type);
-  const answer = await call.send(JSON.stringify({ title: 'é', custom: { a: 'b' } }));
-  expect(codeOf(answer)).toEqual([405, 'NotSupported']);
-});
-
 test('nonces of 1 to 10 digits are taken, as released clients send them', async () => {
   const { unauthenticated } = await shared();
   for (const api_nonce of ['3', '00000042', '123456789', '0123456789']) {
@@ -127,22 +108,6 @@ test('a parameter of the protocol that is given twice is refused', async () => {
   expect(codeOf(answer)).toEqual([400, 'ApiKeyInvalid']);
 });
 
-test('a replayed call is refused', async () => {
-  const { unauthenticated } = await shared();
-  const path = signedPath(STATUS);
-  expect(codeOf(await unauthenticated.get(path))).toEqual([405, 'NotSupported']);
-  const replayed = await unauthenticated.get(path);
-  expect([replayed.status, replayed.body]).toEqual([
-    400,
-    {
-      status: 'error',
-      code: 'SignatureInvalid',
-      title: 'Signature Invalid',
-      message: 'This signature was used before. Sign each call again, with another api_nonce.',
-    },
-  ]);
-});
-
 test('a hundred thousand signatures are remembered, and the oldest is forgotten for more', () => {
   const signatures = new Map(Array.from({ length: 100_000 }, (_, at) => [`${at}`, START + HOUR]));
   const parameters = readParameters(queryOf(signedPairs()));
@@ -193,17 +158,17 @@ test('a client that signs with its own clock goes on when the clock of the platf
   }
 });
 
-test('a replayed signature is known in capitals, too', async () => {
+test('a replayed call is refused, in capitals, too', async () => {
   const { unauthenticated } = await shared();
   const pairs = signedPairs();
   await unauthenticated.get(`${STATUS}?${queryOf(pairs)}`);
   const capitals = pairs.map(
     ([name, value]) => [name, name === 'api_signature' ? value.toUpperCase() : value] as const,
   );
-  expect(codeOf(await unauthenticated.get(`${STATUS}?${queryOf(capitals)}`))).toEqual([
-    400,
-    'SignatureInvalid',
-  ]);
+  const { status, body } = await unauthenticated.get(`${STATUS}?${queryOf(capitals)}`);
+  const message = 'This signature was used before. Sign each call again, with another api_nonce.';
+  const title = 'Signature Invalid';
+  expect([status, body]).toEqual([400, { status: 'error', code: 'SignatureInvalid', title, message }]);
 });
 
 test('a reset forgets the signatures', async () => {
