@@ -3,20 +3,6 @@ import { deriveKeys } from '../../../src/platform/emulator/upstreams/key-provide
 import { signedPath } from '../../support/sign-v1';
 import { startEmulator, type TestEmulator } from '../../support/start-emulator';
 
-test('answers /healthz without a credential', async () => {
-  const response = await (await startEmulator()).unauthenticated.get('/healthz');
-  expect(response.status).toBe(200);
-  expect(response.body).toEqual({ status: 'ok' });
-});
-
-test('answers 404 in the error form where nothing is', async () => {
-  const response = await (await startEmulator()).unauthenticated.get('/nothing');
-  expect(response.status).toBe(404);
-  expect(response.body).toEqual({
-    errors: [{ code: 'not_found', description: 'There is nothing at this path.' }],
-  });
-});
-
 test.each(['a b', '[::1', 'x:99999', '%', 'user@host', 'host/path', 'host?', 'host#', '\\'])(
   'addresses in answers are those of loopback when the Host header %j is none',
   async (host) => {
@@ -34,15 +20,6 @@ test.each(['a b', '[::1', 'x:99999', '%', 'user@host', 'host/path', 'host?', 'ho
     expect([made.status, made.body.link.address]).toEqual([200, new URL(emulator.url).host]);
   },
 );
-
-test("carries the caller's request id, or a new one, in every answer", async () => {
-  const { api, unauthenticated } = await startEmulator();
-  const path = '/keyprovider/cenc/demo/film';
-  const given = await api.get(path).set('x-request-id', 'from-caller');
-  const made = await unauthenticated.get(path);
-  expect(given.headers['x-request-id']).toBe('from-caller');
-  expect(made.headers['x-request-id']).toBe('request-1');
-});
 
 test('logs one line for each request and no secret, API key or key in any of them', async () => {
   const { api, client, logOf, unauthenticated } = await startEmulator();

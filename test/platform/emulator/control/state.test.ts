@@ -149,14 +149,14 @@ test.each([
   ],
   ['with wrong metadata', at('channels', { metadata: {} }), 'saved.channels.0.metadata.title: is missing'],
   [
-    'with a field of another',
-    at('channels', { streamkey: 'x' }),
-    'saved.channels.0.streamkey is not a field of this request. Did you mean saved.channels.0.streamKey?',
-  ],
-  [
     'of a time that is none',
     changed((saved) => Object.assign(saved, { clockOffsetMs: 1e15 })),
     'saved.clockOffsetMs: must be at most 1e14',
+  ],
+  [
+    'with a field of another',
+    at('channels', { streamkey: 'x' }),
+    'saved.channels.0.streamkey is not a field of this request. Did you mean saved.channels.0.streamKey?',
   ],
   [
     'with a fault that no switch can be',
@@ -166,7 +166,6 @@ test.each([
     'saved.faults.0.status: must be 400 to 599',
   ],
   ['without a part', changed((saved) => Reflect.deleteProperty(saved, 'media')), 'saved.media: is missing'],
-  ['that is another document', () => '{"now":1}', 'saved: is missing'],
   ['that is no object', () => '[]', 'A state is a JSON object with saved, as GET /state answers it.'],
   ['that is cut', (state: object) => JSON.stringify(state).slice(0, -9), undefined],
 ])(

@@ -20,7 +20,6 @@ test('tells the time and moves it forward', async () => {
 });
 
 test.each([
-  [{}, 'advance_seconds: is missing'],
   [{ advance_seconds: '1' }, 'advance_seconds: must be a number of seconds'],
   [{ advance_seconds: -1 }, 'advance_seconds: must not be negative: time goes forward'],
   [{ advance_seconds: 1e12 }, 'advance_seconds: must be at most a year'],
@@ -149,12 +148,10 @@ const WRONG = `
 GET /v2/sites/demosite/chanels/ → NEAREST GET /v2/sites/:siteId/channels?
 PUT /v2/sites/:site/channels/*/disabel/ → NEAREST PUT /v2/sites/:siteId/channels/:channelId/disable?
 GET /live/chanels/* → NEAREST GET /live/channels/:channelId.json?
-GET /live/channels/abcd1234.jsn → NEAREST GET /live/channels/:channelId.json?
 * /v2/webhook → NEAREST * /v2/webhooks?
 GET /embed/chanel.js → NEAREST GET /embed/channel.js?
 GET /V2/media/* → NEAREST GET /v2/media/:mediaId?
 PST /v2/sites/demosite/channels → target: /v2/sites/:siteId/channels takes GET, POST, not PST
-PUT /live/channels/* → target: /live/channels/:channelId.json takes GET, not PUT
 GET /some/thing/else/that/is/nowhere/near → target: the platform has no such route; its routes begin with /config, /keyprovider,…
 GET /healthz → target: the platform has no such route…
 webhook:abcd1234 → target: there is no webhook with this id; GET /state lists them, webhook:* means all
@@ -180,10 +177,7 @@ test.each([
   'OPTIONS /live/channels/*',
   '* /live/channels/:id',
   'GET /live/channels/abcd1234.json',
-  'GET /live/events/{event}',
   'GET /live/events/*/hls/part-1/video_1.m4s',
-  'GET /manifests/abcd1234/dash/*',
-  'POST /keyprovider/clearkey',
   'GET /keyprovider/cenc/demo/*',
   'POST /dashboard/channels',
 ])('takes the target %s', async (target) => {

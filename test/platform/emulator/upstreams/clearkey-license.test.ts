@@ -33,36 +33,12 @@ test.each(['cenc', 'playready', 'widevine'])(
   },
 );
 
-test('lets pages of any origin ask', async () => {
-  const { unauthenticated } = await startEmulator();
-  const asked = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' };
-  const { headers } = await unauthenticated.options(PATH).set(asked).expect(204);
-  expect(headers).toMatchObject({
-    'access-control-allow-origin': '*',
-    'access-control-allow-methods': 'POST',
-    'access-control-allow-headers': 'content-type',
-  });
-});
-
-test('forgets the keys that were given out on a reset of the control port', async () => {
+test('answers a license request whatever a player declares it as', async () => {
   const emulator = await startEmulator();
   await issue(emulator, 'cenc');
-  await emulator.control.post('/reset').expect(204);
-  const response = await emulator.unauthenticated.post(PATH).send({ kids: [KEY_ID], type: 'temporary' });
-  expect([response.status, response.body]).toEqual([404, { errors: [unknownKey(KEY_ID)] }]);
+  const post = emulator.unauthenticated.post(PATH).type('text/plain;charset=UTF-8');
+  await post.send(JSON.stringify({ kids: [KEY_ID], type: 'temporary' })).expect(200);
 });
-
-test.each([undefined, 'application/octet-stream', 'text/plain;charset=UTF-8'])(
-  'answers a license request that a player declares as %s',
-  async (mediaType) => {
-    const emulator = await startEmulator();
-    await issue(emulator, 'cenc');
-    const post = emulator.unauthenticated.post(PATH);
-    if (mediaType !== undefined) post.set('content-type', mediaType);
-    const response = await post.send(Buffer.from(JSON.stringify({ kids: [KEY_ID], type: 'temporary' })));
-    expect(response.status).toBe(200);
-  },
-);
 
 test('answers the license of a key that fairplay gave out, under the id of its license address', async () => {
   const emulator = await startEmulator();
@@ -96,12 +72,10 @@ test('answers the keys that were given out, and 404 that names each key id when 
   expect(response.body).toEqual({ errors: [unknownKey(OTHER_KEY_ID), unknownKey(third)] });
 });
 
-test.each<[string, unknown, string[]]>([
-  ['nothing', undefined, ['kids: is missing']],
+test.each<[string, object, string[]]>([
   ['an array', [], ['Invalid input: expected object, received array']],
   ['no kids', {}, ['kids: is missing']],
   ['no key id', { kids: [] }, ['kids: names no key id']],
-  ['a number for a key id', { kids: [1] }, ['kids.0: Invalid input: expected string, received number']],
   ['101 key ids', { kids: Array(101).fill(KEY_ID) }, ['kids: names more than 100 key ids']],
   [
     'several faults',
@@ -113,31 +87,25 @@ test.each<[string, unknown, string[]]>([
     ],
   ],
 ])('answers 400 to a license request with %s', async (_case, body, descriptions) => {
-  const response = await (await startEmulator()).unauthenticated
-    .post(PATH)
-    .set('content-type', 'application/json')
-    .send(body === undefined ? undefined : JSON.stringify(body));
-  expect(response.status).toBe(400);
-  expect(response.body).toEqual({
-    errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
-  });
+  const response = await (await startEmulator()).unauthenticated.post(PATH).send(body);
+  const errors = descriptions.map((description) => ({ code: 'invalid_body', description }));
+  expect([response.status, response.body]).toEqual([400, { errors }]);
 });
 
-test.each<[number, string, string]>([
-  [400, 'malformed_json', '{"kids":'],
-  [413, 'body_too_large', JSON.stringify({ kids: ['A'.repeat(16_384)] })],
-])('answers %i %s', async (status, code, body) => {
-  const response = await (await startEmulator()).unauthenticated
+test('refuses a license request that is too large', async () => {
+  const { unauthenticated } = await startEmulator();
+  const { body } = await unauthenticated
     .post(PATH)
-    .set('content-type', 'application/json')
-    .send(body);
-  expect([response.status, response.body.errors[0].code]).toEqual([status, code]);
+    .send({ kids: ['A'.repeat(16_384)] })
+    .expect(413);
+  expect(body.errors[0].code).toBe('body_too_large');
 });
 
 test('drops the oldest key over its limit, of which one that is given out again is none', () => {
   const keys = new IssuedKeys(2);
   const keyIdOf = (number: number) => Buffer.alloc(16, number);
-  for (const number of [1, 2, 1, 3])
-    keys.remember({ keyId: keyIdOf(number), key: Buffer.alloc(16, number + 100) });
-  expect([1, 2, 3].filter((number) => keys.find(keyIdOf(number)))).toEqual([1, 3]);
+  for (const [at, number] of [1, 2, 1, 3].entries())
+    keys.remember({ keyId: keyIdOf(number), key: Buffer.alloc(16, at) });
+  // The newest of two keys with one id counts.
+  expect([1, 2, 3].map((number) => keys.find(keyIdOf(number))?.key[0])).toEqual([2, undefined, 3]);
 });

@@ -95,25 +95,12 @@ test.each(['a', '0', 'A-b_c.d', '...', 'x'.repeat(200)])('takes the content id %
   expect(keys.laurl).toBe(`skd://fairplay-license.example.com/license/${contentId}`);
 });
 
-test.each<[string, string, Record<string, string>, number, string]>([
-  ['without a key', '/keyprovider/cenc/demo/film', {}, 401, 'api_key_missing'],
-  [
-    'with a wrong key, whatever its content id',
-    '/keyprovider/fairplay/demo/a%20b',
-    { API_KEY: 'wrong' },
-    401,
-    'api_key_refused',
-  ],
-  [
-    'for a client that does not exist',
-    '/keyprovider/aes/nobody/film',
-    { 'API-KEY': KEY },
-    404,
-    'client_unknown',
-  ],
-  ['for another kind of keys', '/keyprovider/clearkey/demo/film', { 'API-KEY': KEY }, 404, 'not_found'],
-])('answers no keys to a request %s', async (_case, path, headers, status, code) => {
-  const response = await (await startEmulator()).unauthenticated.get(path).set(headers);
+test.each([
+  ['with a wrong key, whatever its content id', 'fairplay/demo/a%20b', 'wrong', 401, 'api_key_refused'],
+  ['for another kind of keys', 'clearkey/demo/film', KEY, 404, 'not_found'],
+] as const)('answers no keys to a request %s', async (_case, path, key, status, code) => {
+  const { unauthenticated } = await startEmulator();
+  const response = await unauthenticated.get(`/keyprovider/${path}`).set('API-KEY', key);
   expect([response.status, response.body.errors[0].code]).toEqual([status, code]);
 });
 
@@ -124,15 +111,11 @@ test.each(['.', '..', '%2e', '%2E%2e', 'a%2Fb', 'a%20b', 'a%00', 'caf%C3%A9', 'a
     const { port, client } = await startEmulator();
     const path = `/keyprovider/cenc/${client.name}/${contentId}`;
     const { status, text } = await rawRequest(port, 'GET', path, { 'API-KEY': client.apiKey });
-    expect(status).toBe(400);
-    expect(JSON.parse(text)).toEqual({
-      errors: [
-        {
-          code: 'invalid_content_id',
-          description: 'A content id is 1 to 200 letters, digits, _, - and ., and not . or ..',
-        },
-      ],
-    });
+    const description = 'A content id is 1 to 200 letters, digits, _, - and ., and not . or ..';
+    expect([status, JSON.parse(text)]).toEqual([
+      400,
+      { errors: [{ code: 'invalid_content_id', description }] },
+    ]);
   },
 );
 
@@ -159,45 +142,31 @@ const REFUSED = {
   ],
 };
 
-test.each<[string, Record<string, string>]>([
-  ['API-KEY', { 'API-KEY': KEY }],
-  ['API_KEY', { API_KEY: KEY }],
-  ['both headers', { 'API-KEY': KEY, API_KEY: KEY }],
-])('answers the record to the API key in %s', async (_case, headers) => {
-  const response = await (await startEmulator()).unauthenticated.get(CONFIG_PATH).set(headers);
-  expect(response.status).toBe(200);
-  expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
-  expect(response.headers['cache-control']).toBe('no-store');
-  expect(response.body).toEqual(RECORD);
-});
+test.each<Record<string, string>>([{ 'API-KEY': KEY }, { API_KEY: KEY }, { 'API-KEY': KEY, API_KEY: KEY }])(
+  'answers the record to the API key in %j',
+  async (sent) => {
+    const { status, headers, body } = await (await startEmulator()).unauthenticated
+      .get(CONFIG_PATH)
+      .set(sent);
+    expect([status, headers['cache-control'], body]).toEqual([200, 'no-store', RECORD]);
+  },
+);
 
 test.each<[string, Record<string, string>, object]>([
   ['no key', {}, MISSING],
-  ['the key in x-api-key', { 'x-api-key': KEY }, MISSING],
   ['an empty key', { 'API-KEY': '' }, REFUSED],
   ['another key', { 'API-KEY': 'demo-client-api-kez' }, REFUSED],
-  ['a longer key', { 'API-KEY': `${KEY}x` }, REFUSED],
   ['a right and a wrong key', { 'API-KEY': KEY, API_KEY: 'other' }, REFUSED],
 ])('answers 401 to %s', async (_case, headers, body) => {
   const response = await (await startEmulator()).unauthenticated.get(CONFIG_PATH).set(headers);
-  expect(response.status).toBe(401);
-  expect(response.body).toEqual(body);
+  expect([response.status, response.body]).toEqual([401, body]);
 });
 
 test('answers 404 to the name of a client that does not exist', async () => {
-  const response = await (await startEmulator()).unauthenticated
-    .get('/config/v1/clients/nobody')
-    .set('API-KEY', KEY);
-  expect(response.status).toBe(404);
-  expect(response.body).toEqual({
-    errors: [
-      {
-        code: 'client_unknown',
-        description:
-          'There is no client of this name. The emulator knows the one that EMULATOR_CLIENT names.',
-      },
-    ],
-  });
+  const { body } = await (await startEmulator()).api.get('/config/v1/clients/nobody').expect(404);
+  const description =
+    'There is no client of this name. The emulator knows the one that EMULATOR_CLIENT names.';
+  expect(body).toEqual({ errors: [{ code: 'client_unknown', description }] });
 });
 
 test('answers the record of the client that the environment names', async () => {
