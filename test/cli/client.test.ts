@@ -4,9 +4,8 @@ import fs from 'fs-extra';
 import { createHttpCall, createSidecarApi } from '../../src/cli/client';
 import { readConnection } from '../../src/cli/context';
 import { afterTest, temporaryFolder } from '../support/after-test';
-import { startFakeSidecar } from '../support/fake-sidecar';
 import { startFakeUpstream } from '../support/fake-upstream';
-import { cli } from '../support/run-cli';
+import { cli, refused } from '../support/run-cli';
 import { API_KEY, startSidecar } from '../support/start-sidecar';
 import { pem, pemPath, shows } from '../support/tls';
 
@@ -47,12 +46,7 @@ test.each<[number, string, number, string]>([
 ])('blames the API key for %i %s only when it is the cause', async (status, name, code, sentence) => {
   const upstream = await startFakeUpstream();
   upstream.on('/api/keyfile/news', { status, body: refusal(name) });
-  const ended = await cli(['get', 'news', '--url', upstream.url, '--key', 'k'], { cwd: '/' });
-  expect(ended).toEqual({
-    code,
-    stdout: '',
-    stderr: `error: ${sentence.replace('URL', upstream.url)}\n`,
-  });
+  expect(await get(upstream.url)).toEqual(refused(code, sentence.replace('URL', upstream.url)));
 });
 
 test('follows no redirect: the key is for the address alone', async () => {
@@ -62,12 +56,9 @@ test('follows no redirect: the key is for the address alone', async () => {
     status: 307,
     headers: { location: `${elsewhere.url}/api/keyfile/news` },
   });
-  const { code, stderr } = await cli(['get', 'news', '--url', upstream.url, '--key', 'k'], { cwd: '/' });
-  expect({ code, stderr, received: elsewhere.received }).toEqual({
-    code: 3,
-    stderr: `error: The server at ${upstream.url} does not answer as this version's key-file API (status 307, text/html). Check the address.\n`,
-    received: [],
-  });
+  const sentence = `The server at ${upstream.url} does not answer as this version's key-file API (status 307, text/html). Check the address.`;
+  expect(await get(upstream.url)).toEqual(refused(3, sentence));
+  expect(elsewhere.received).toEqual([]);
 });
 
 async function startSecure(options: object = {}): Promise<string> {
@@ -79,11 +70,11 @@ async function startSecure(options: object = {}): Promise<string> {
 const get = (url: string, ...args: string[]) =>
   cli(['get', 'news', '--reveal', '--url', url, '--key', 'k', ...args], { cwd: '/' });
 
-const unreachable = (url: string, why: string) => ({
-  code: 3,
-  stdout: '',
-  stderr: `error: Can't connect to ${url}: ${why}. The address comes from --url; change it with --url or PACKAGERDRM_URL.\n`,
-});
+const unreachable = (url: string, why: string) =>
+  refused(
+    3,
+    `Can't connect to ${url}: ${why}. The address comes from --url; change it with --url or PACKAGERDRM_URL.`,
+  );
 
 test('trusts the authority of --ca, and nobody else', async () => {
   const url = await startSecure();
@@ -102,14 +93,8 @@ test('shows its certificate to a sidecar that asks for one', async () => {
 
 test('says that a file holds no certificate', async () => {
   const url = await startSecure();
-  const mine = ['--cert', __filename, '--cert-key', pemPath('client-key')];
-  const refused = (option: string) => ({
-    code: 2,
-    stdout: '',
-    stderr: `error: The file of ${option} holds no certificate: a PEM file has a line -----BEGIN ….\n`,
-  });
-  expect(await get(url, ...mine)).toEqual(refused('--cert'));
-  expect(await get(url, '--ca', __filename)).toEqual(refused('--ca'));
+  const sentence = 'The file of --ca holds no certificate: a PEM file has a line -----BEGIN ….';
+  expect(await get(url, '--ca', __filename)).toEqual(refused(2, sentence));
 });
 
 test('says when the scheme is the other one', async () => {
@@ -173,7 +158,6 @@ describe('secrets', () => {
     ['put', 'a', '--cenc-keyid', CONTENT_KEY, '--cenc-contentkey', FAIRPLAY.key],
     ['get', 'a'],
     ['get', 'odd'],
-    ['list'],
     ['check', 'body.json'],
     ['check', 'unknown.json'],
     ['check', 'broken.json'],
@@ -187,7 +171,6 @@ describe('secrets', () => {
       ['delete', '--not-in', name, '--yes'],
     ]),
     ['list', '--csv'],
-    ['delete', 'a'],
     ['delete', 'a', 'odd', '--yes'],
     ['get', 'a', '--key', `${API_KEY} with a space`],
     ['get', 'a', '--key', CLIENT_API_KEY],
@@ -222,14 +205,4 @@ describe('secrets', () => {
       expect(await leaks(sidecar.url, args)).toEqual([]);
     },
   );
-
-  test.each(['manifest.yaml', 'manifest.csv'])('shows no secret while it applies %s', async (name) => {
-    const { url } = await startFakeSidecar();
-    expect(await leaks(url, ['apply', name, '--yes', ...CLIENT])).toEqual([]);
-  });
-
-  test('shows no secret when something else answers', async () => {
-    const { url } = await startFakeUpstream();
-    expect(await leaks(url, ['put', 'a', ...AS_OPTIONS])).toEqual([]);
-  });
 });

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import fs from 'fs-extra';
 import { CMAF_CBCS_REFUSED } from '../../src/drm/key-file';
 import { temporaryFolder } from '../support/after-test';
-import { refusedUrl, startFakeUpstream } from '../support/fake-upstream';
+import { startFakeUpstream } from '../support/fake-upstream';
 import { type CliOptions, type CliRun, cli, refused } from '../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
 import { until } from '../support/until';
@@ -60,13 +60,12 @@ describe('put', () => {
       join(cwd, 'body.yaml'),
       `cenc: { keyid: ${BODY.cenc.keyid}, contentkey: ${BODY.cenc.contentkey} }\nplayready: { laurl: "${BODY.playready.laurl}" }\n`,
     );
-    const { code, stdout, stderr } = await run(['put', 'live/news', ...args], { stdin });
+    const ended = await run(['put', 'live/news', ...args], { stdin });
     expect(await sidecar.files()).toEqual({ live: 'folder', 'live/news.key': FILE });
-    const etag = await etagOf('live/news');
-    expect({ code, stdout, stderr }).toEqual({
+    expect(ended).toEqual({
       code: 0,
       stdout: MASKED,
-      stderr: `Wrote the key file of live/news, ETag ${etag}.\n`,
+      stderr: `Wrote the key file of live/news, ETag ${await etagOf('live/news')}.\n`,
     });
   });
 
@@ -107,16 +106,9 @@ describe('put', () => {
     await run(['put', 'news', ...AS_OPTIONS]);
     const etag = await etagOf('news');
     const wrong = await run(['put', 'news', ...AS_OPTIONS, '--cmaf', '--if-match', 'another']);
-    expect({ ...wrong, files: await sidecar.files() }).toEqual({
-      code: 1,
-      stdout: '',
-      stderr:
-        'error: The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.\n',
-      files: { 'news.key': FILE },
-    });
-    expect((await run(['put', 'news', ...AS_OPTIONS, '--if-match', etag])).code).toBe(0);
-    expect((await run(['put', 'news', ...AS_OPTIONS, '--if-match', etag.slice(1, -1)])).code).toBe(0);
-    expect((await run(['put', 'news', ...AS_OPTIONS, '--if-match', '*'])).code).toBe(0);
+    expect([wrong.code, await sidecar.files()]).toEqual([1, { 'news.key': FILE }]);
+    for (const given of [etag, etag.slice(1, -1), '*'])
+      expect((await run(['put', 'news', ...AS_OPTIONS, '--if-match', given])).code).toBe(0);
   });
 
   test('replaces no file with --create-only', async () => {
@@ -126,36 +118,18 @@ describe('put', () => {
     );
   });
 
-  test('tells what is odd and yet written', async () => {
-    const options = `--fairplay-key ${'2'.repeat(32)} --fairplay-iv ${'1'.repeat(32)} --fairplay-laurl skd://h/a`;
-    const argv = ['put', 'news', ...options.split(' '), '--content-id', 'another'];
-    const { code, stderr } = await run(argv);
-    expect({ code, first: stderr.split('\n')[0] }).toEqual({
-      code: 0,
-      first: expect.stringMatching(/^warning: \w+: .*contentId/),
-    });
-    const { stdout } = await run([...argv, '--json']);
-    expect(JSON.parse(stdout)).toMatchObject({
-      warnings: [{ code: expect.stringMatching(/^\w+$/), description: expect.any(String) }],
-    });
-  });
-
   test.each(
     Object.entries({
       '': 'The keys are missing: give --file, --cpix, or --content-id with --client, or the keys as options.',
       '--file x --client c': 'Give the fields in the file or as options, not both.',
-      '--file none.json': "The file none.json can't be read; check the path and who may read it.",
-      '--file bad.json': 'bad.json:2: misses a character, most likely a closing quote, a colon or a comma.',
       '--file list.json': 'list.json holds no fields of a request.',
       '--cmaf cbc':
         "option '--cmaf [scheme]' argument 'cbc' is invalid. Allowed choices are cenc, true, false.",
       '--cmaf=cbcs': `option '--cmaf [scheme]' argument 'cbcs' is invalid. It ${CMAF_CBCS_REFUSED}.`,
       '--if-match * --create-only': "option '--if-match <etag>' cannot be used with option '--create-only'",
-      '--contentkey=SECRET': "unknown option '--contentkey'",
       '--dry-run --reveal': "option '--reveal' cannot be used with option '--dry-run'",
     }),
   )('refuses %j, and sends nothing', async (args, sentence) => {
-    await fs.writeFile(join(cwd, 'bad.json'), '{"cenc": {\n"keyid": "SECRET');
     await fs.writeFile(join(cwd, 'list.json'), '["SECRET"]');
     expect(await run(['put', 'news', ...args.split(' ').filter(Boolean)])).toEqual(refused(2, sentence));
   });
@@ -211,40 +185,12 @@ test('delete removes a key file, only the one of --if-match', async () => {
   expect(JSON.parse(stdout)).toEqual({ streamid: 'news', result: 'deleted' });
 });
 
-describe('a sidecar that refuses or is not there', () => {
-  test('ends with 3 when the key is wrong, and says where it comes from', async () => {
-    expect(await run(['get', 'news'], { env: { PACKAGERDRM_APIKEY: 'SECRET-key' } })).toEqual(
-      refused(
-        3,
-        `${sidecar.url} refused the API key of PACKAGERDRM_APIKEY: The API key in x-api-key is not one of this service.`,
-      ),
-    );
-  });
-
-  test('ends with 3 when nothing listens, as JSON with --json', async () => {
-    const url = await refusedUrl();
-    const { code, stdout, stderr } = await run(['get', 'news', '--url', url, '--json']);
-    expect({ code, stderr, errors: JSON.parse(stdout).errors }).toEqual({
-      code: 3,
-      stderr: '',
-      errors: [{ code: 'sidecar_unreachable', description: expect.stringContaining(url) }],
-    });
-  });
-
-  test.each([
-    [
-      200,
-      "The server at URL does not answer as this version's key-file API (status 200, text/html). Check the address.",
-    ],
-    [502, "The proxy in front of the sidecar at URL can't reach it (status 502)."],
-  ])('ends with 3 when something else answers %i', async (status, sentence) => {
-    const upstream = await startFakeUpstream();
-    const headers = { 'content-type': 'text/html' };
-    upstream.on('/base/api/keyfile/news', { status, headers, body: '<html>' });
-    expect(await run(['get', 'news', '--url', `${upstream.url}/base/`])).toEqual(
-      refused(3, sentence.replace('URL', `${upstream.url}/base`)),
-    );
-  });
+test('ends with 3 when a proxy answers for the sidecar', async () => {
+  const { url, on } = await startFakeUpstream();
+  on('/base/api/keyfile/news', { status: 502, body: '<html>' });
+  expect(await run(['get', 'news', '--url', `${url}/base/`])).toEqual(
+    refused(3, `The proxy in front of the sidecar at ${url}/base can't reach it (status 502).`),
+  );
 });
 
 describe('the program', () => {
@@ -269,9 +215,7 @@ describe('the program', () => {
   });
 
   test.each([
-    [['get', 'news', '--key', ''], '--key'],
     [['--url', '', 'list'], '--url'],
-    [['list', '--prefix', ''], '--prefix'],
     [['put', 'news', '--file='], '--file'],
   ])('refuses an option without a value: %j', async (argv, option) => {
     expect(await run(argv)).toEqual(refused(2, `${option} is given without a value.`));
@@ -288,25 +232,14 @@ describe('the program', () => {
     expect(await ended).toEqual({ code: 130, stdout: '', stderr: 'Stopped.\n' });
   });
 
-  test.each(['ENOSPC', 'EIO'])('ends with 1 when its output is lost by %s', async (code) => {
-    await sidecar.api.post('/api/keyfile/news').send(BODY);
-    const lost = Object.assign(new Error(), { code });
+  test('ends with 1 when its output is lost', async () => {
+    const lost = Object.assign(new Error(), { code: 'ENOSPC' });
     const output = new Writable({ write: (_chunk, _encoding, done) => done(lost) });
-    expect(await run(['list'], { output })).toEqual(refused(1, `The output could not be written (${code}).`));
+    expect(await run(['list'], { output })).toEqual(refused(1, 'The output could not be written (ENOSPC).'));
   });
 
   test('says its version', async () => {
     expect(await run(['--version'])).toEqual({ code: 0, stdout: '1.2.3\n', stderr: '' });
-  });
-
-  test('colours on a terminal alone, and not with NO_COLOR', async () => {
-    await sidecar.api.post('/api/keyfile/news').send(BODY);
-    const colour = '\u{1b}[';
-    expect((await run(['delete', 'none'], { typed: '' })).stderr).toContain(colour);
-    expect((await run(['delete', 'none'], { typed: '', env: { NO_COLOR: '1' } })).stderr).not.toContain(
-      colour,
-    );
-    expect((await run(['delete', 'none'])).stderr).not.toContain(colour);
   });
 
   test('warns of a configuration file that others can read', async () => {

@@ -95,18 +95,3 @@ manifest.csv: ${written.toLocaleString('en-US')} created, ${(STREAMS - written).
   },
   30_000,
 );
-
-test('puts, gets, lists, checks and deletes a key file', async () => {
-  const url = await startSidecar();
-  const keys = ['--cenc-keyid', 'RNpS70UjCY5oVHd+4yJoHQ==', '--cenc-contentkey', 'lnA03mLuxnL3toiRMxV4Zw=='];
-  expect((await run(['put', 'live/news', ...keys], url).ended).code).toBe(0);
-  const shown = await run(['get', 'live/news', '--reveal'], url).ended;
-  expect(shown.stdout).toBe(await fs.readFile(join(cwd, 'keys', 'live', 'news.key'), 'utf8'));
-  const listed = await run(['list', '--json'], url).ended;
-  expect(JSON.parse(listed.stdout).keyfiles).toMatchObject([
-    { streamid: 'live/news', parts: ['cenc'], key_id: '44da52ef-4523-098e-6854-777ee322681d' },
-  ]);
-  expect((await run(['check', 'keys/live/news.key'], url).ended).stdout).toMatch(/^This is a key file\.\n/);
-  expect((await run(['delete', 'live/news'], url).ended).code).toBe(0);
-  expect((await run(['get', 'live/news'], url).ended).code).toBe(1);
-}, 30_000);

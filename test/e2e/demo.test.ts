@@ -8,25 +8,6 @@ import { processesNaming } from '../support/processes';
 
 const DEMO = join(DIST, 'demo/main.js');
 
-const KEY_FILE = `mpegdashstreaming-cenc-key-id: Dlj11ea0QZepsUOGRu9HZQ==
-mpegdashstreaming-cenc-content-key: SvEMxZMGndWHIqCMoD45YA==
-mpegdashstreaming-cenc-algorithm: AESCTR
-mpegdashstreaming-cenc-keyserver-widevine: true
-mpegdashstreaming-cenc-keyserver-widevine-system-id: edef8ba9-79d6-4ace-a3c8-27dcd51d21ed
-mpegdashstreaming-cenc-keyserver-widevine-pssh-data: IgRkZW1vSOPclZsG
-mpegdashstreaming-cenc-keyserver-playready: true
-mpegdashstreaming-cenc-keyserver-playready-system-id: 9a04f079-9840-4286-ab92-e65be0885f95
-mpegdashstreaming-cenc-keyserver-playready-license-url: https://playready-license.example.com/rightsmanager.asmx
-mpegdashstreaming-cenc-keyserver-playready-checksum: Dxfit8olywo=
-cupertinostreaming-aes128-method: SAMPLE-AES
-cupertinostreaming-aes128-url: skd://fairplay-license.example.com/license/demo
-cupertinostreaming-aes128-key: E6B073C959B1C944FFDCEFF8200D8308
-cupertinostreaming-aes128-iv: EC8180E2BD03752DD1D768E2705BBB3E
-cupertinostreaming-aes128-iv-include-in-chunklist: false
-cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
-cupertinostreaming-aes128-key-format-version: 1
-`;
-
 async function newFolder(): Promise<string> {
   const made = await temporaryFolder();
   await mkdir(join(made, 'tmp'));
@@ -67,8 +48,7 @@ test('packages the clip, shows the key file, tests both streams and ends with --
   for (const server of servers) server.close();
   const path = join(folder, 'keys', 'demo.key');
   expect({ code, err }).toEqual({ code: 0, err: '' });
-  expect(out).toContain(`\n\n${KEY_FILE}\nIt is ${path}\n`);
-  expect(await readFile(path, 'utf8')).toBe(KEY_FILE);
+  expect(out).toContain(`\n\n${await readFile(path, 'utf8')}\nIt is ${path}\n`);
   for (const port of ports) expect(out).toContain(`Port ${port} is taken: the `);
   for (const mode of ['auto', 'manual']) {
     const channel = `Channel \\w{8} \\(${mode}: .*\\)\\n  watch       http.*/embed/channel.html\\?channelId=\\w{8}\\n`;
@@ -99,7 +79,7 @@ describe('while it is up', () => {
   });
 
   test('offers a player whose manifest, segments and license fit together', async () => {
-    const { said } = await started();
+    const { said, own } = await started();
     expect(said).toMatch(/\n\nFor a live test picture, install ffmpeg .*, and start the demo again\.\n\n/);
     const [, player = '', mediaId = ''] = /DASH, cenc {3}(\S+mediaId=(\w+))\n/.exec(said) ?? [];
     expect(said).toContain(`  HLS, cbcs    ${player}&format=hls\n`);
@@ -115,7 +95,8 @@ describe('while it is up', () => {
       method: 'POST',
       body: JSON.stringify({ kids: [kid, ...(hls?.drm.clearkey.keyIds ?? [])] }),
     });
-    const keyOf = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(KEY_FILE)?.[1] ?? '';
+    const keyFile = await readFile(join(own, 'keys/demo.key'), 'utf8');
+    const keyOf = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(keyFile)?.[1] ?? '';
     const issued = [
       Buffer.from(keyOf('mpegdashstreaming-cenc-content-key'), 'base64'),
       Buffer.from(keyOf('cupertinostreaming-aes128-key'), 'hex'),

@@ -89,10 +89,3 @@ test('a packager that is killed amid a conversion leaves no process', async () =
   expect(await converted).toBeUndefined();
   await until(() => processesOf({ home }).length === 0);
 });
-
-test('two packagers do not share a folder: the second ends with what to do', async () => {
-  await start();
-  await expect(start()).rejects.toThrow(
-    /PACKAGER_FOLDER: another packager uses .*packager-media; choose another folder/,
-  );
-});

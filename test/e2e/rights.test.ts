@@ -78,9 +78,7 @@ const asRoot = process.getuid?.() === 0 ? describe : describe.skip;
 asRoot('a service that is another user than the owner', () => {
   test.each([
     ['APIKEY_FILE', 0o600],
-    ['APIKEYS_FILE', 0o600],
     ['TLSKEY', 0o400, 'TLSCERT'],
-    ['CPIXKEY', 0o400, 'CPIXCERT'],
   ])(
     'says whose the file of PACKAGERDRMAPI_%s is, and how to let it read the file',
     async (name, mode, certified = '') => {

@@ -59,20 +59,6 @@ test('cuts a request that never ends after ten seconds, and ends with 0', async 
   expect(await fs.readdir(join(cwd, 'keys'))).toEqual([]);
 }, 30_000);
 
-test('ends at once on a second signal', async () => {
-  const sidecar = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: API_KEY } });
-  await untilReady(sidecar.url);
-  const socket = connect(Number(new URL(sidecar.url).port), '127.0.0.1');
-  socket.on('error', () => undefined);
-  socket.write('POST /api/keyfile/live HTTP/1.1\r\nhost: sidecar\r\nexpect: 100-continue\r\n');
-  socket.write(`x-api-key: ${API_KEY}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n`);
-  await once(socket, 'data');
-  sidecar.send('SIGTERM');
-  await sidecar.until(/"message":"stopping"/);
-  sidecar.send('SIGINT');
-  expect(await sidecar.ended).toMatchObject({ code: 1, signal: null });
-});
-
 test('a batch that a stop interrupts has written whole files, each with its line in the audit', async () => {
   const sidecar = await startBuilt('sidecar', {
     cwd,

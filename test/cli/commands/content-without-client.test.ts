@@ -23,26 +23,6 @@ test('put writes the keys of a content id alone, and of the systems that are nam
   expect(await sidecar.files()).toEqual({ 'a.key': ALL, 'b.key': dashLines() });
 });
 
-test('apply provisions the streams of a manifest without a client', async () => {
-  const { sidecar, cwd, run } = await start();
-  const manifest = `\
-defaults: { contentId: ${CONTENT_ID}, systems: [fairplay] }
-streams:
-  - live/a
-  - { streamid: live/b, systems: [widevine, playready] }
-groups:
-  - { members: [c], contentId: ${CONTENT_ID} }
-`;
-  await fs.writeFile(join(cwd, 'line-up.yaml'), manifest);
-  expect(await run('apply', 'line-up.yaml', '--yes')).toMatchObject({ code: 0 });
-  expect(await sidecar.files()).toEqual({
-    live: 'folder',
-    'live/a.key': hlsLines(),
-    'live/b.key': dashLines(),
-    'c.key': hlsLines(),
-  });
-});
-
 test('put and apply give each track of a content its key', async () => {
   const { sidecar, cwd, run } = await start();
   const named = ['--content-id', CONTENT_ID, '--systems', 'fairplay'];

@@ -164,18 +164,6 @@ describe('apply with key files', () => {
     expect(names).toEqual(['live/a.key', 'live/a_720p.key', 'stage/a.key', 'stage/a_720p.key']);
   });
 
-  test('writes nothing with --dry-run, nor after another answer than yes', async () => {
-    await write(many(2));
-    expect(await run(['apply', 'old', '--dry-run'])).toEqual({
-      code: 0,
-      stdout: '2 streams would be created\n  + ch1000\n  + ch1001\n',
-      stderr: 'Nothing was written.\n',
-    });
-    await run(['apply', 'old'], { typed: 'n' });
-    expect((await run(['apply', 'old'])).code).toBe(2);
-    expect(await sidecar.files()).toEqual({});
-  });
-
   test('tells the faults of all files together by their names, and the same fault once; nothing is sent', async () => {
     await write({
       ...many(7, POST_MANUAL_FILE + UNKNOWN),
@@ -224,25 +212,6 @@ ${ADVICE}`,
     const changed = await run(['apply', 'old', '--keep-unknown', '--dry-run']);
     expect(changed.stdout).toContain('      - vendor-tier: ********\n      + vendor-tier: ********\n');
     expect(changed.stdout).not.toMatch(/9f3c/);
-  });
-
-  test('names what the sidecar refuses, and imports the others', async () => {
-    await write({
-      ...many(2),
-      'old/bad.key': POST_MANUAL_FILE.replace('keyserver-widevine: true', 'keyserver-widevine: yes'),
-    });
-    expect(await run(['apply', 'old', '--yes'])).toEqual({
-      code: 1,
-      stdout: `\
-2 streams created
-  + ch1000
-  + ch1001
-1 stream failed
-  ! bad
-      mpegdashstreaming-cenc-keyserver-widevine must be true, in lower case.
-`,
-      stderr: 'old: 2 created, 1 failed.\n',
-    });
   });
 
   test.each(

@@ -7,7 +7,6 @@ import { cli } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import {
   CONTENT_KEY,
-  dashPackaging,
   FAIRPLAY_IV,
   FAIRPLAY_URL,
   hlsPackaging,
@@ -65,21 +64,6 @@ test('without a key file it says that nothing was decrypted', async () => {
     / encrypted$/m.test(stdout),
     stderr.includes('Nothing was decrypted: give the key file'),
   ]).toEqual([0, true, true]);
-});
-
-test('a key that the playlist holds decrypts, and nobody says that nothing was decrypted', async () => {
-  const stream = await startStream('hls', { packaging: dashPackaging(), flags: [] });
-  const key = Buffer.from(CONTENT_KEY, 'hex').toString('base64');
-  const line = `#EXT-X-KEY:METHOD=SAMPLE-AES-CTR,URI="data:text/plain;base64,${key}",KEYFORMAT="identity"`;
-  for (const file of ['v.m3u8', 'a.m3u8'])
-    await stream.change(file, (text) =>
-      text.replaceAll(/#EXT-X-KEY:.*\n/g, '').replace('#EXTINF', `${line}\n#EXTINF`),
-    );
-  const { stdout, stderr } = await cli(['verify', `${stream.url}/master.m3u8`], { cwd: stream.folder });
-  expect([stdout.match(/ decrypts$/gm)?.length, stderr.includes('Nothing was decrypted')]).toEqual([
-    2,
-    false,
-  ]);
 });
 
 test('how a rendition is encrypted is unknown without a segment, unless its init segment says it', async () => {

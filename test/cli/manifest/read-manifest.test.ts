@@ -32,9 +32,12 @@ const CENC = { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRM
 const FAIRPLAY = { key: 'CBF76BB43B9A54254A5FC20074A3A53B', iv: '1A3F2AA76D84742DD123E3E50E7BC681' };
 
 const ACME = { client: 'acme', clientApiKey: 'key-of-the-variable' };
+const NEWS = { streamid: 'live/news', contentId: '0123', ...ACME };
+const OTHER = { client: 'other', clientApiKey: 'key-of-the-file' };
+const SPORT = { streamid: 'live/sport', contentId: 's-1', ...OTHER, cmaf: false };
 const EXPECTED = [
-  { streamid: 'live/news', contentId: '0123', ...ACME, cmaf: 'cenc' },
-  { streamid: 'live/sport', contentId: 's-1', client: 'other', clientApiKey: 'key-of-the-file', cmaf: false },
+  { ...NEWS, cmaf: 'cenc' },
+  SPORT,
   {
     streamid: 'film',
     contentId: 'f-1',
@@ -89,16 +92,7 @@ test.each([
   async (_name, delimiter) => {
     await fs.writeFile(join(cwd, 'other.txt'), 'key-of-the-file');
     const rows = [
-      [
-        'streamid',
-        'contentId',
-        'client',
-        'clientApiKeyFile',
-        'cmaf',
-        'cenc.keyid',
-        'cenc.contentkey',
-        'playready.laurl',
-      ],
+      'streamid contentId client clientApiKeyFile cmaf cenc.keyid cenc.contentkey playready.laurl'.split(' '),
       ['live/news', '0123', '', '', '', '', '', ''],
       [' live/sport ', 's-1', 'other', 'other.txt', 'FALSE', '', '', ''],
       ['film', 'f-1', '', '', 'true', CENC.keyid, CENC.contentkey, '"https://pr.example.com/a,b;c"'],
@@ -107,14 +101,8 @@ test.each([
     const given = { ...ACME, cmaf: true };
     expect(await bodies('manifest.csv', text, given)).toEqual({
       streams: [
-        { streamid: 'live/news', contentId: '0123', ...ACME, cmaf: true },
-        {
-          streamid: 'live/sport',
-          contentId: 's-1',
-          client: 'other',
-          clientApiKey: 'key-of-the-file',
-          cmaf: false,
-        },
+        { ...NEWS, cmaf: true },
+        SPORT,
         {
           streamid: 'film',
           contentId: 'f-1',
@@ -315,12 +303,11 @@ test('tells which column it does not know, and the columns once', async () => {
   ]);
 });
 
-test.each([
-  ['the separator that Excel tells', 'sep=;\r\nstreamid;contentId\r\na;b,c\r\n'],
-  ['rows of delimiters', ';;\nstreamid;contentId;\n;;\na;b,c;\n;;\n'],
-])('passes over %s', async (_name, text) => {
-  const [first] = await read('manifest.csv', text.replace('b,c', 'b').replace('Id;\n', 'Id;cmaf\n'), ACME);
-  expect(first).toMatchObject({ name: 'a', body: { streamid: 'a', contentId: 'b' } });
+test('passes over rows of delimiters', async () => {
+  const text = ';;\nstreamid;contentId;cmaf\n;;\na;b;\n;;\n';
+  expect((await bodies('manifest.csv', text, ACME)).streams).toEqual([
+    { streamid: 'a', contentId: 'b', ...ACME },
+  ]);
 });
 
 test('tells what no sidecar would take of a value, with its line, and sends nothing', async () => {
@@ -355,15 +342,10 @@ groups:
 
 test('tells what is wrong with a default of the options by the option', async () => {
   const text = 'streams: [{ streamid: a, contentId: b }]';
-  await expect(read('manifest.yaml', text, { client: 'a client', clientApiKey: 'k' })).rejects.toMatchObject({
-    exitCode: 2,
-    problems: [
-      {
-        description:
-          'The options give a wrong value: client must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
-      },
-    ],
-  });
+  const given = { client: 'a client', clientApiKey: 'k' };
+  expect(await problemsOf(() => read('manifest.yaml', text, given))).toEqual([
+    'The options give a wrong value: client must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
+  ]);
 });
 
 test('tells 50 faults, and how many more there are', async () => {
