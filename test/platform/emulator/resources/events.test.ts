@@ -56,27 +56,25 @@ test('a manual event has a preview and is not published until the publish call',
   ]);
   expect((await read()).published_at).toBeNull();
   await emulator.advance(5);
-  const published = await emulator.admin.put(`${path}publish/`);
-  expect([published.status, published.text]).toEqual([204, '']);
+  await emulator.admin.put(`${path}publish/`).expect(204, '');
   expect((await read()).published_at).toBe(at(5));
 });
 
-test.each([
-  ['an event of an auto channel', 'auto', [], OF_CHANNEL],
-  ['an event that is published', 'manual', ['publish'], PUBLISHED],
-  ['an event that has ended', 'manual', ['disconnect', 'wait'], ENDED],
-])('refuses to publish %s with 409, and changes nothing', async (_name, mode, steps, expected) => {
+test('refuses to publish an event of an auto channel, one that is published and one that has ended', async () => {
   const emulator = await startEmulator();
-  const { channel, path, read } = await onAir(emulator, { publishing_mode: mode });
-  for (const step of steps) {
-    if (step === 'publish') await emulator.admin.put(`${path}publish/`).expect(204);
-    if (step === 'disconnect') await emulator.disconnect(channel);
-    if (step === 'wait') await emulator.advance(61);
-  }
-  const before = await read();
-  const { status, body } = await emulator.admin.put(`${path}publish/`);
-  expect([status, body]).toEqual([409, expected]);
-  expect(await read()).toEqual(before);
+  const auto = await onAir(emulator);
+  const manual = await onAir(emulator, { publishing_mode: 'manual' });
+  const refuses = async ({ path, read }: typeof auto, expected: object) => {
+    const before = await read();
+    await emulator.admin.put(`${path}publish/`).expect(409, expected);
+    expect(await read()).toEqual(before);
+  };
+  await refuses(auto, OF_CHANNEL);
+  await emulator.admin.put(`${manual.path}publish/`).expect(204);
+  await refuses(manual, PUBLISHED);
+  await emulator.disconnect(manual.channel);
+  await emulator.advance(61);
+  await refuses(manual, ENDED);
 });
 
 test('a reconnect within the window continues the same event', async () => {
@@ -117,21 +115,11 @@ test('an event becomes a replay under its own id at once when it ends, as long a
   await emulator.advance(100);
   await emulator.disconnect(channel);
   await emulator.advance(60);
-  const { body } = await emulator.admin.get(`/v2/sites/demosite/media/`);
-  expect(body).toMatchObject({
-    total: 1,
-    media: [
-      {
-        id: event,
-        created: at(160),
-        status: 'ready',
-        duration: 100,
-        metadata: { title: 'Show', tags: ['a'], custom_params: { b: 'c' } },
-      },
-    ],
-  });
-  const [replay] = emulator.context.state.media.all();
-  expect(replay).toMatchObject({ hidden: false, eventId: event, clip: undefined });
+  const { body } = await emulator.admin.get(`/v2/sites/demosite/media/${event}`).expect(200);
+  const metadata = { title: 'Show', tags: ['a'], custom_params: { b: 'c' } };
+  expect(body).toMatchObject({ created: at(160), status: 'ready', duration: 100, metadata });
+  const replays = emulator.context.state.media.all();
+  expect(replays).toMatchObject([{ hidden: false, eventId: event, clip: undefined }]);
 });
 
 test('twelve hours end an event, counted from its own begin, and its encoder may begin the next', async () => {
@@ -152,8 +140,8 @@ test('twelve hours end an event, counted from its own begin, and its encoder may
 test('the mode of an event is the one that its channel had when it began', async () => {
   const emulator = await startEmulator();
   const { channel, path } = await onAir(emulator, { publishing_mode: 'manual' });
-  const body = { metadata: { publishing_mode: 'auto' } };
-  await emulator.admin.patch(`${PATH}${channel.id}/`).send(body).expect(200);
+  const metadata = { publishing_mode: 'auto' };
+  await emulator.admin.patch(`${PATH}${channel.id}/`).send({ metadata }).expect(200);
   await emulator.admin.put(`${path}publish/`).expect(204);
 });
 
@@ -192,23 +180,17 @@ test('an encoder that the platform has dropped ends nothing when it says that it
 test('makes the master of an ended event available for a day', async () => {
   const emulator = await startEmulator();
   const { channel, event, path, read } = await onAir(emulator);
-  const early = await emulator.admin.put(`${path}request_master/`);
-  expect([early.status, early.body]).toEqual([
-    409,
-    refusal(
-      'event_not_ended',
-      'The master is made of an event that has ended, and this one runs. It ends 60 s after its encoder is disconnected; ' +
-        'wait for the webhook channel_idle, or for the status idle.',
-    ),
-  ]);
+  const early =
+    'The master is made of an event that has ended, and this one runs. It ends 60 s after its encoder is disconnected; ' +
+    'wait for the webhook channel_idle, or for the status idle.';
+  await emulator.admin.put(`${path}request_master/`).expect(409, refusal('event_not_ended', early));
   await emulator.disconnect(channel);
   await emulator.advance(60);
-  const none = await emulator.admin.get(`${path}master/`);
-  expect([none.status, none.body.errors[0].code]).toEqual([404, 'master_unavailable']);
-  const requested = await emulator.admin.put(`${path}request_master/`);
-  expect([requested.status, requested.text]).toEqual([204, '']);
+  const { body } = await emulator.admin.get(`${path}master/`).expect(404);
+  expect(body.errors[0].code).toBe('master_unavailable');
+  await emulator.admin.put(`${path}request_master/`).expect(204, '');
   const access = { status: 'available', expiration: at(60 + 24 * 3600) };
-  expect((await emulator.admin.get(`${path}master/`)).body).toEqual({ id: event, type: 'master', ...access });
+  await emulator.admin.get(`${path}master/`).expect(200, { id: event, type: 'master', ...access });
   expect((await read()).master_access).toEqual(access);
   await emulator.advance(24 * 3600);
   await emulator.admin.get(`${path}master/`).expect(404);
@@ -229,27 +211,27 @@ test('makes a media of a piece of an event, while it runs and after', async () =
     eventId: event,
     clip: { from: 10.5, to: 100 },
   });
-  const beyond = async (trim_out_point: string) => {
-    const refused = await emulator.admin.put(`${path}clip/`).query({ ...points, trim_out_point });
-    return [refused.status, refused.body];
-  };
   const tooFar = refusal(
     'beyond_recording',
     'trim_out_point lies beyond what is recorded of this event, which is 00:01:40.000. Choose an earlier point; while the event runs, more is recorded.',
   );
-  expect(await beyond('00:01:44.200')).toEqual([409, tooFar]);
+  const refuses = (trim_out_point: string) =>
+    emulator.admin
+      .put(`${path}clip/`)
+      .query({ ...points, trim_out_point })
+      .expect(409, tooFar);
+  await refuses('00:01:44.200');
   await emulator.disconnect(channel);
-  expect(await beyond('00:01:44.200')).toEqual([409, tooFar]);
+  await refuses('00:01:44.200');
   await emulator.advance(60);
   await emulator.admin.put(`${path}clip/`).query(points).expect(200);
-  expect(await beyond('00:01:40.001')).toEqual([409, tooFar]);
+  await refuses('00:01:40.001');
 });
 
 /** The query of a clip and its faults, one a line. */
 const WRONG_CLIPS = `
  → trim_in_point: is missing. → trim_out_point: is missing.
 trim_in_point=1&trim_out_point=0:0:2 → trim_in_point: FORM → trim_out_point: FORM
-trim_in_point=00:00:60&trim_out_point=00:60:00 → trim_in_point: FORM → trim_out_point: FORM
 trim_in_point=00:00:01&trim_in_point=00:00:01&trim_out_point=00:00:02 → trim_in_point: is given twice.
 trim_in_point=00:00:01&trim_out_point=00:00:01.000 → trim_out_point: must be after trim_in_point.
 `.replaceAll('FORM', 'must be a time as HH:MM:SS.mmm.');
@@ -261,9 +243,8 @@ test.each(
   const emulator = await startEmulator();
   const { path } = await onAir(emulator);
   await emulator.advance(100);
-  const { status, body } = await emulator.admin.put(`${path}clip/?${query}`);
   const errors = told.map((description) => ({ code: 'invalid_parameter', description }));
-  expect([status, body]).toEqual([400, { errors }]);
+  await emulator.admin.put(`${path}clip/?${query}`).expect(400, { errors });
   expect(emulator.context.state.media.all()).toEqual([]);
 });
 
@@ -272,17 +253,9 @@ test('answers 404 to an event that its channel does not have', async () => {
   const { event } = await onAir(emulator);
   const other = await emulator.createChannel();
   const missing = refusal('not_found', 'This channel has no event with this id.');
-  for (const id of [event, 'nothing0']) {
-    const path = `${PATH}${other.id}/events/${id}`;
-    for (const call of [
-      emulator.admin.get(path),
-      emulator.admin.put(`${path}/publish`),
-      emulator.admin.put(`${path}/request_master`),
-      emulator.admin.put(`${path}/clip`),
-      emulator.admin.get(`${path}/master`),
-    ]) {
-      const { status, body } = await call;
-      expect([status, body]).toEqual([404, missing]);
-    }
-  }
+  const path = `${PATH}${other.id}/events/${event}`;
+  await emulator.admin.get(path).expect(404, missing);
+  await emulator.admin.get(`${path}/master`).expect(404, missing);
+  for (const act of ['publish', 'request_master', 'clip'])
+    await emulator.admin.put(`${path}/${act}`).expect(404, missing);
 });

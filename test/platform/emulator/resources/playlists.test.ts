@@ -49,8 +49,7 @@ describe.each(TYPES)('a %s', (type, own) => {
       await post(`/playlists/${type}/`, { metadata: {} }),
       await post(`/playlists/${type}`, { metadata: {} }),
     ];
-    for (const [other] of TYPES) {
-      if (other === type) continue;
+    for (const other of [...TYPES.map(([each]) => each).filter((each) => each !== type), 'nothing']) {
       await admin.get(`${site}/playlists/${one.id}/${other}/`).expect(404);
       await admin.delete(`${site}/playlists/${one.id}/${other}`).expect(404);
     }
@@ -60,56 +59,20 @@ describe.each(TYPES)('a %s', (type, own) => {
   });
 });
 
-test('playlists are found by title, by type and by custom parameters', async () => {
-  const { post, read } = await startLibrary();
-  const list = await post('/playlists/manual_playlist', {
-    metadata: { title: 'Evening news', custom_params: { team: 'web' } },
-  });
-  await post('/playlists/dynamic_playlist', { metadata: { title: 'Films' } });
-  for (const q of ['title: news', 'playlist_type: manual_playlist', 'custom_params.team: web'])
-    expect(await read(`/playlists/?q=${q}`)).toMatchObject({ total: 1, playlists: [{ id: list.id }] });
-});
-
-test('there is no playlist type nothing', async () => {
-  const { post, admin, site } = await startLibrary();
-  const { id } = await post('/playlists/manual_playlist', { metadata: {} });
-  await admin.get(`${site}/playlists/${id}/nothing/`).expect(404);
-});
-
 describe('players', () => {
-  const NOW = '2030-01-01T00:00:00.000000+00:00';
-
-  test('a player keeps its settings as they are, whatever they are', async () => {
+  test('a player without a word has every field with its default', async () => {
     const { post, read } = await startLibrary();
-    const setup_config = {
-      autostart: 'viewable',
-      playbackRateControls: [0.5, 1, 2],
-      advertising: { client: 'vast', schedule: { a: { offset: 'pre', tag: null } } },
-      responsive: true,
-      '': 'an empty name',
-    };
-    const metadata = { name: 'Main', release_channel: 'beta', setup_config, custom_params: { team: 'web' } };
-    const made = await post('/players/', { metadata });
+    const made = await post('/players/');
     expect(made).toEqual({
       id: made.id,
       type: 'player',
       created: NOW,
       last_modified: NOW,
-      metadata,
+      metadata: { name: '', release_channel: 'production', setup_config: {}, custom_params: {} },
       relationships: {},
       schema: null,
     });
     expect(await read(`/players/${made.id}`)).toEqual(made);
-  });
-
-  test('a player without a word has every field with its default', async () => {
-    const { post } = await startLibrary();
-    expect((await post('/players/')).metadata).toEqual({
-      name: '',
-      release_channel: 'production',
-      setup_config: {},
-      custom_params: {},
-    });
   });
 
   test('settings are replaced as a whole, and stay when an update has none', async () => {
@@ -130,15 +93,8 @@ describe('players', () => {
     expect(kept).toEqual(relationships);
     const change = (given: object) => admin.patch(`${site}/players/${id}`).send({ relationships: given });
     const { status, body } = await change({ recommendations_playlist: { id: 'nothing0' }, adschedule: null });
-    expect([status, body.errors]).toEqual([
-      400,
-      [
-        {
-          code: 'invalid_body',
-          description: 'relationships.recommendations_playlist.id: this site has no playlist with this id',
-        },
-      ],
-    ]);
+    const description = 'relationships.recommendations_playlist.id: this site has no playlist with this id';
+    expect([status, body.errors]).toEqual([400, [{ code: 'invalid_body', description }]]);
     expect((await change({})).body.relationships).toEqual(relationships);
     expect((await change({ recommendations_playlist: null })).body.relationships).toEqual({
       adschedule: { id: 'schedule' },
@@ -169,7 +125,6 @@ test('an import keeps what its feed is, without the password, and reads nothing'
     title: 'News',
     state: 'paused',
   });
-  expect(await read('/imports/?q=title: news')).toMatchObject({ total: 1, imports: [{ id: made.id }] });
   await admin.delete(`${site}/imports/${made.id}/`).expect(204);
   expect((await read('/imports/')).total).toBe(0);
 });

@@ -203,13 +203,6 @@ test('what PHP writes for an object without entries, an empty list, is taken', a
   await post('/thumbnails/', { metadata: [], relationships: { media: [{ id }] } });
 });
 
-test('a client that sends no body at all makes a media, or reuploads one', async () => {
-  const { admin, site } = await startLibrary();
-  const { body } = await admin.post(`${site}/media/`).expect(201);
-  const query = 'api_format=json&api_nonce=12345678&api_timestamp=1893456000';
-  await admin.put(`${site}/media/${body.id}/reupload/?${query}`).expect(200);
-});
-
 test('a release of the client in Python keeps to what its upload says: link, id and token', async () => {
   const { create } = await startLibrary();
   const direct = await create({ metadata: {}, upload: { method: 'direct' } });

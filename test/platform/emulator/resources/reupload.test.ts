@@ -28,17 +28,6 @@ test.each(['put', 'post'] as const)(
   },
 );
 
-test.each([{}, undefined, { upload: null }])(
-  'a reupload with the body %j waits for a file at a link',
-  async (body) => {
-    const { create, admin, site } = await startLibrary();
-    const { id, upload_link } = await create();
-    const { body: answered } = await admin.put(`${site}/media/${id}/reupload/`).send(body).expect(200);
-    expect(answered.upload_link).toMatch(/^http/);
-    expect(answered.upload_link).not.toBe(upload_link);
-  },
-);
-
 test('viewers have the old content until the new one is there, and a reupload that is given up changes nothing', async () => {
   const library = await startLibrary();
   const { createReady, read, unauthenticated, advance, told } = library;
@@ -183,8 +172,6 @@ describe('originals and renditions', () => {
       language_code: 'de',
       type: 'alternate',
     });
-    const { originals } = await read(`${path}?q=language_code: de`);
-    expect(originals).toMatchObject([{ id: made.id }]);
 
     await admin.delete(`${site}${path}${made.id}`).expect(204);
     while (sizesOnDisk().length > 1) await new Promise(setImmediate);
@@ -288,14 +275,9 @@ describe('originals and renditions', () => {
     async (name) => {
       const { admin, site } = await startLibrary();
       const path = `${site}/media/nothing0/${name}`;
-      const body = wanted('small');
-      for (const answer of [
-        await admin.get(path),
-        await admin.get(`${path}/nothing0`),
-        await admin.delete(`${path}/x`),
-      ])
+      const made = admin.post(path).send(name === 'media_renditions' ? wanted('small') : {});
+      for (const answer of [await made, await admin.get(path), await admin.get(`${path}/nothing0`)])
         expect([answer.status, answer.body.errors[0].code]).toEqual([404, 'not_found']);
-      expect((await admin.post(path).send(name === 'media_renditions' ? body : {})).status).toBe(404);
     },
   );
 });

@@ -89,7 +89,10 @@ describe.each(CREATABLE)('$type', (creatable) => {
     const one = pathWith(resource.one, await make(started, creatable));
     if (!resource.verbs.includes('update')) return;
     await advance(60);
-    const { body: changed } = await admin.patch(one).send({ metadata: {} }).expect(200);
+    const { body: made } = await admin.get(one);
+    const nothing = { metadata: {}, upload: {}, relationships: {} };
+    const { body: changed } = await admin.patch(one).send(nothing).expect(200);
+    expect(changed).toEqual({ ...made, last_modified: changed.last_modified });
     expect(Date.parse(changed.last_modified) - Date.parse(changed.created)).toBeGreaterThanOrEqual(60_000);
     expect((await admin.get(one)).body).toEqual(changed);
   });
@@ -98,21 +101,12 @@ describe.each(CREATABLE)('$type', (creatable) => {
 test.each(['text/plain; charset=ISO-8859-1', 'application/x-www-form-urlencoded', 'multipart/form-data'])(
   'reads a body as JSON when it is declared as %s',
   async (declared) => {
-    const { admin, site } = await start();
-    const body = JSON.stringify({ metadata: { title: 'a' } });
-    await admin.post(`${site}/media/`).set('content-type', declared).send(body).expect(201);
+    const { admin, site } = await shared();
+    await admin.post(`${site}/media/`).set('content-type', declared).send('{"metadata":{}}').expect(201);
   },
 );
 
-const ODD_IDS = [
-  '%2F',
-  'a%2Fb',
-  '..%2F..%2Fetc%2Fpasswd',
-  '%00',
-  '__proto__',
-  'constructor',
-  'a'.repeat(3000),
-];
+const ODD_IDS = ['%2F', '..%2F..%2Fetc%2Fpasswd', '%00', '__proto__', 'constructor', 'a'.repeat(3000)];
 
 test.each(ODD_IDS)('an id such as %s is of nothing', async (id) => {
   const { admin, ids } = await start({ collection: ':mediaId' });
@@ -121,18 +115,8 @@ test.each(ODD_IDS)('an id such as %s is of nothing', async (id) => {
     if (own === 'channelId' || own === 'webhookId') continue;
     const path = pathWith(resource.one, { ...ids, [own]: id });
     const { status, body } = await admin.get(path);
-    expect([path.slice(0, 80), status, body.errors?.[0]?.code]).toEqual([
-      path.slice(0, 80),
-      404,
-      'not_found',
-    ]);
+    expect([own, status, body.errors?.[0]?.code]).toEqual([own, 404, 'not_found']);
   }
-});
-
-test('an id that cannot be decoded is refused', async () => {
-  const { admin, site } = await start();
-  const { body } = await admin.get(`${site}/media/%zz`).expect(400);
-  expect(body.errors[0].code).toBe('invalid_path');
 });
 
 const NESTED = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
@@ -144,7 +128,7 @@ async function playerWith({ admin, site }: TestLibrary, config: string) {
 test('a free object is kept as it is, with names that mean something to JavaScript', async () => {
   const library = await shared();
   const config =
-    '{"a":{"__proto__":{"polluted":true}},"constructor":{"prototype":{"polluted":true}},"n":[1,null]}';
+    '{"a":{"__proto__":{"polluted":true}},"constructor":{"prototype":{"polluted":true}},"n":[0.5,null],"":true}';
   const { status, text } = await playerWith(library, config);
   expect(status).toBe(201);
   expect(text).toContain(`"setup_config":${config}`);
@@ -156,38 +140,22 @@ test.each(['{"__proto__":"x"}', '{"a":"b","__proto__":{"x":"y"}}'])(
   async (text) => {
     const { admin, site } = await shared();
     for (const name of ['custom_params', 'setup_config']) {
-      const { status, body } = await admin
-        .post(`${site}/players/`)
-        .type('json')
-        .send(`{"metadata":{"${name}":${text}}}`);
-      expect([status, body.errors?.[0].description]).toEqual([
-        400,
-        `metadata.${name}: must not have the name __proto__`,
-      ]);
+      const sent = `{"metadata":{"${name}":${text}}}`;
+      const { body } = await admin.post(`${site}/players/`).type('json').send(sent).expect(400);
+      expect(body.errors[0].description).toBe(`metadata.${name}: must not have the name __proto__`);
     }
   },
 );
 
-test.each([20, 21, 30_000])(
-  'a free object of %d levels is kept or refused, and the emulator lives',
-  async (depth) => {
-    const library = await shared();
-    const { status, body } = await playerWith(library, NESTED(depth));
-    expect(status).toBe(depth > 20 ? 400 : 201);
-    if (depth > 20)
-      expect(body.errors).toEqual([
-        {
-          code: 'invalid_body',
-          description: 'metadata.setup_config: is nested more than 20 levels deep',
-        },
-      ]);
-  },
-);
-
-test('a free object with very many entries is kept', async () => {
+test('a free object of 20 levels or with very many entries is kept, a deeper one is refused', async () => {
   const library = await shared();
-  const { status } = await playerWith(library, `{"list":[${'1,'.repeat(120_000)}1]}`);
-  expect(status).toBe(201);
+  for (const kept of [NESTED(20), `{"list":[${'1,'.repeat(120_000)}1]}`])
+    expect((await playerWith(library, kept)).status).toBe(201);
+  const description = 'metadata.setup_config: is nested more than 20 levels deep';
+  for (const depth of [21, 30_000]) {
+    const { status, body } = await playerWith(library, NESTED(depth));
+    expect([status, body]).toEqual([400, { errors: [{ code: 'invalid_body', description }] }]);
+  }
 });
 
 test('a body that is larger than 256 KB is refused', async () => {

@@ -140,7 +140,6 @@ test('a file that is no picture, by what it is declared as, is refused', async (
 });
 
 describe('text tracks', () => {
-  const NOW = '2030-01-01T00:00:00.000000+00:00';
   const CAPTIONS = Buffer.from('WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n');
 
   async function start(): Promise<TestLibrary & { path: string; media: string }> {
@@ -220,16 +219,10 @@ describe('text tracks', () => {
     const metadata = { label: 'Deutsch', srclang: 'de' };
     const { body } = await admin.patch(`${site}${path}${id}`).send({ metadata }).expect(200);
     expect(body.metadata).toEqual({ ...metadata, position: 1 });
-    const refused = await admin.patch(`${site}${path}${id}`).send({ metadata: { track_kind: 'chapters' } });
-    expect([refused.status, refused.body.errors]).toEqual([
-      400,
-      [
-        {
-          code: 'invalid_body',
-          description: 'metadata.track_kind cannot be set by this call. Leave it out.',
-        },
-      ],
-    ]);
+    const kind = { metadata: { track_kind: 'chapters' } };
+    const description = 'metadata.track_kind cannot be set by this call. Leave it out.';
+    const errors = [{ code: 'invalid_body', description }];
+    await admin.patch(`${site}${path}${id}`).send(kind).expect(400, { errors });
   });
 
   test('a deleted text track is told, and its file goes', async () => {
@@ -239,13 +232,5 @@ describe('text tracks', () => {
     await admin.delete(`${site}${path}${id}`).expect(204);
     expect(await told()).toEqual([`track_created ${media}`, `track_deleted ${media}`]);
     while (sizesOnDisk().length > 0) await new Promise(setImmediate);
-  });
-
-  test('text tracks are found by language, kind and status', async () => {
-    const { post, path, read } = await start();
-    const english = await post(path, { metadata: { srclang: 'en', track_kind: 'chapters' } });
-    await post(path, { metadata: { srclang: 'de' } });
-    for (const q of ['srclang: en', 'track_kind: chapters AND status: created'])
-      expect(await read(`${path}?q=${q}`)).toMatchObject({ total: 1, text_tracks: [{ id: english.id }] });
   });
 });
