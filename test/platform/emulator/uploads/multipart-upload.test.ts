@@ -87,49 +87,26 @@ test('links come a thousand a page, up to the ten thousandth', async () => {
 
 test('everything that is wrong with the paging is told at once', async () => {
   const { list } = open(await startUploads());
-  const invalid = (...descriptions: string[]) => ({
-    errors: descriptions.map((description) => ({ code: 'invalid_parameter', description })),
-  });
-  await list('?page=0&page_length=1001').expect(
-    400,
-    invalid('page: must be at least 1.', 'page_length: must be at most 1000.'),
-  );
-  await list('?page=-1&page_length=1000000000').expect(
-    400,
-    invalid('page: must be a whole number from 1.', 'page_length: must be at most 1000.'),
-  );
-  await list('?page=1&page=2').expect(400, invalid('page: is given twice.'));
+  const { body } = await list('?page=0&page_length=1001').expect(400);
+  expect(body.errors).toEqual([
+    { code: 'invalid_parameter', description: 'page: must be at least 1.' },
+    { code: 'invalid_parameter', description: 'page_length: must be at most 1000.' },
+  ]);
 });
 
-test('to complete without a part is refused, and the upload goes on', async () => {
-  const { put, complete } = open(await startUploads());
-  await complete().expect(
-    409,
-    errors('parts_missing', 'No part has been uploaded. PUT the parts to their upload_link first.'),
-  );
-  await put(1, 'a').expect(200);
-  await complete().expect(202);
-});
-
-test('to complete with parts missing in between names them and changes nothing', async () => {
+test('to complete with parts missing names twenty of them, changes nothing, and the upload goes on', async () => {
   const emulator = await startUploads();
   const { put, complete, list } = open(emulator);
+  const missing = (description: string) => complete().expect(409, errors('parts_missing', description));
+  await missing('No part has been uploaded. PUT the parts to their upload_link first.');
   for (const part of [2, 4, 8, 10]) await put(part, 'x').expect(200);
   const before = (await list('?page_length=10')).body;
-  await complete().expect(
-    409,
-    errors('parts_missing', 'Parts are missing: 1, 3, 5, 6, 7, 9. Upload them, then complete again.'),
-  );
+  await missing('Parts are missing: 1, 3, 5, 6, 7, 9. Upload them, then complete again.');
   expect((await list('?page_length=10')).body).toEqual(before);
   expect([emulator.taken, emulator.sizesOnDisk()]).toEqual([[], [1, 1, 1, 1]]);
-});
-
-test('a long list of missing parts is cut short', async () => {
-  const { put, complete } = open(await startUploads());
-  for (let part = 1; part < 60; part += 2) await put(part, 'x').expect(200);
-  const { body } = await complete().expect(409);
-  expect(body.errors[0].description).toBe(
-    `Parts are missing: ${Array.from({ length: 20 }, (_, at) => 2 + 2 * at).join(', ')}, and more. Upload them, then complete again.`,
+  await put(28, 'x').expect(200);
+  await missing(
+    'Parts are missing: 1, 3, 5, 6, 7, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, and more. Upload them, then complete again.',
   );
 });
 
@@ -180,6 +157,15 @@ test('once completed, the parts are listed as before, and take nothing but what 
   expect([emulator.sizesOnDisk(), emulator.taken.length]).toEqual([[3], 1]);
 });
 
+const MISSING = errors(
+  'credential_missing',
+  'Send the upload_token in the header Authorization: Bearer <upload_token>.',
+);
+const REFUSED = errors(
+  'credential_refused',
+  'The header Authorization does not hold the upload_token of this upload.',
+);
+
 test('without the token, with a wrong one, or for an upload that is not there, nothing is told', async () => {
   const emulator = await startUploads();
   const { upload } = open(emulator);
@@ -189,22 +175,12 @@ test('without the token, with a wrong one, or for an upload that is not there, n
     ['get', 'parts'],
     ['put', 'complete'],
   ] as const) {
-    const missing = await unauthenticated[method](`/v2/uploads/${upload.id}/${path}`).expect(
-      401,
-      errors(
-        'credential_missing',
-        'Send the upload_token in the header Authorization: Bearer <upload_token>.',
-      ),
-    );
-    expect(missing.headers['www-authenticate']).toBe('Bearer');
-    await admin[method](`/v2/uploads/${upload.id}/${path}`).expect(
-      401,
-      errors('credential_refused', 'The header Authorization does not hold the upload_token of this upload.'),
-    );
+    const own = `/v2/uploads/${upload.id}/${path}`;
+    await unauthenticated[method](own).expect(401, MISSING).expect('www-authenticate', 'Bearer');
+    await admin[method](own).expect(401, REFUSED);
     for (const id of ['nonesuch', direct.id]) {
-      await unauthenticated[method](`/v2/uploads/${id}/${path}`)
-        .set('authorization', direct.token)
-        .expect(404);
+      const other = unauthenticated[method](`/v2/uploads/${id}/${path}`);
+      await other.set('authorization', direct.token).expect(404);
     }
   }
 });
