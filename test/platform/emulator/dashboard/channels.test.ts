@@ -1,6 +1,6 @@
-import { type FakePackager, startFakePackager } from '../../../support/fake-packager';
+import { startFakePackager } from '../../../support/fake-packager';
 import { rowsOf, textOf } from '../../../support/read-page';
-import { startDelivery, type TestDelivery } from '../../../support/start-delivery';
+import { startDelivery } from '../../../support/start-delivery';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
@@ -14,22 +14,17 @@ async function startStreaming(publishing_mode: 'auto' | 'manual') {
   return { ...emulator, channel, eventId, path: `/dashboard/channels/${made.id}` };
 }
 
-test('shows no key of the simulcast targets of a channel', async () => {
-  const emulator = await startEmulator();
-  const target = { title: 'Elsewhere', stream_url: 'rtmp://elsewhere.test/live', stream_key: 'other-secret' };
-  const { id } = await emulator.createChannel({ title: 'News', simulcast_targets: [target] });
-  const { text } = await emulator.unauthenticated.get(`/dashboard/channels/${id}`).expect(200);
-  expect(textOf(text)).toContain('Elsewhere rtmp://elsewhere.test/live');
-  expect(text).not.toContain('other-secret');
-});
-
-test('shows on the page of a channel where its encoder and its viewers connect', async () => {
+test('shows where the encoder and the viewers of a channel connect, and simulcast targets without their keys', async () => {
   const { createChannel, unauthenticated, port } = await startEmulator();
-  const { id, stream_key } = await createChannel();
-  const page = textOf((await unauthenticated.get(`/dashboard/channels/${id}`)).text);
+  const target = { title: 'Elsewhere', stream_url: 'rtmp://elsewhere.test/live', stream_key: 'other-secret' };
+  const { id, stream_key } = await createChannel({ simulcast_targets: [target] });
+  const { text } = await unauthenticated.get(`/dashboard/channels/${id}`).expect(200);
+  const page = textOf(text);
   expect(page).toContain(`-f flv 'rtmp://127.0.0.1:1935/live/${stream_key}'`);
   expect(page).toContain(`http://127.0.0.1:${port}/live/channels/${id}.json`);
   expect(page).not.toContain('Packager');
+  expect(page).toContain('Elsewhere rtmp://elsewhere.test/live');
+  expect(text).not.toContain('other-secret');
 });
 
 test('disables and enables a channel, and drops its encoder', async () => {
@@ -65,13 +60,6 @@ test('offers no publish button for an event of an auto channel', async () => {
   await unauthenticated.post(`${path}/events/${eventId}/publish`).expect(409);
 });
 
-test('says so when no encoder can connect over RTMP', async () => {
-  const { createChannel, unauthenticated } = await startEmulator({ EMULATOR_RTMP_PORT: 'off' });
-  const { text } = await unauthenticated.get(`/dashboard/channels/${(await createChannel()).id}`);
-  expect(textOf(text)).toContain('No encoder can connect: RTMP is off (EMULATOR_RTMP_PORT).');
-  expect(text).not.toContain('ffmpeg');
-});
-
 /** The first words of each row of the page at this address. */
 async function namesAt({ unauthenticated }: TestEmulator, path: string): Promise<string[]> {
   const { text } = await unauthenticated.get(path).expect(200);
@@ -102,12 +90,10 @@ test('finds channels by words of title, id and tags, and by state, says how many
   const all = ['Channel', 'Radio news', 'Sports', 'Evening News'];
   for (const [query, titles] of [
     ['q=NEWS', ['Radio news', 'Evening News']],
-    ['q=news+even', ['Evening News']],
     ['q=studio', ['Evening News']],
     [`q=${sports.id}`, ['Sports']],
     // It would stand in the address.
     [`q=${news.stream_key}`, []],
-    ['state=active', ['Evening News']],
     ['state=idle', ['Sports']],
     ['state=unused', ['Channel']],
     ['state=disabled', ['Radio news']],
@@ -169,18 +155,12 @@ test('finds webhooks by name, address and event, and by their last try', async (
   const emulator = await startEmulator();
   const receiver = await startWebhookReceiver();
   receiver.answer(404);
-  const metadata = { description: '', events: ['channel_created' as const], site_ids: [emulator.siteId] };
-  const { id } = emulator.context.webhooks.create({
-    ...metadata,
-    name: 'Newsroom',
-    webhook_url: receiver.url,
-  });
-  emulator.context.webhooks.create({
-    ...metadata,
-    name: 'Archive',
-    webhook_url: 'http://127.0.0.1:9/store',
-    events: ['media_available'],
-  });
+  const create = (name: string, webhook_url: string, event: 'channel_created' | 'media_available') => {
+    const metadata = { name, webhook_url, description: '', events: [event], site_ids: [emulator.siteId] };
+    return emulator.context.webhooks.create(metadata);
+  };
+  const { id } = create('Newsroom', receiver.url, 'channel_created');
+  create('Archive', 'http://127.0.0.1:9/store', 'media_available');
   await emulator.createChannel();
   await receiver.until(1);
   const names = async (query: string) =>
@@ -196,24 +176,16 @@ test('finds webhooks by name, address and event, and by their last try', async (
   expect([await tries('outcome=failed'), await tries('outcome=delivered')]).toEqual([1, 0]);
 });
 
-interface Started extends TestDelivery {
-  readonly packager: FakePackager;
-  /** The text of a page, and its links to the stream tester. */
-  page(path: string): Promise<{ readonly text: string; readonly tests: readonly string[] }>;
-}
-
-async function start(env: Record<string, string> = {}): Promise<Started> {
+async function start(env: Record<string, string> = {}) {
   const packager = await startFakePackager();
   const delivery = await startDelivery({ EMULATOR_PACKAGERURL: packager.url, ...env });
-  return {
-    ...delivery,
-    packager,
-    async page(path) {
-      const { text } = await delivery.unauthenticated.get(`/dashboard${path}`).expect(200);
-      const tests = [...text.matchAll(/href="(\/verify[^"]*)"/g)].map(([, target = '']) => target);
-      return { text: textOf(text), tests };
-    },
+  /** The text of a page, and its links to the stream tester. */
+  const page = async (path: string) => {
+    const { text } = await delivery.unauthenticated.get(`/dashboard${path}`).expect(200);
+    const tests = [...text.matchAll(/href="(\/verify[^"]*)"/g)].map(([, target = '']) => target);
+    return { text: textOf(text), tests };
   };
+  return { ...delivery, packager, page };
 }
 
 test('says on the page of a channel what the packager does with its event, and leads to the stream tester', async () => {
@@ -254,11 +226,14 @@ test('says why an event is not packaged, and what to do, and counts it as refuse
   expect((await page(`/channels/${channel.id}`)).text).toContain('Packager in trouble');
 });
 
-test('says that the packager can pull no stream without an address of the ingest', async () => {
+test('says so when no encoder can connect over RTMP, and the packager pull no stream', async () => {
   const { createChannel, connect, page, packager } = await start({ EMULATOR_RTMP_PORT: 'off' });
   const channel = await createChannel();
   await connect(channel);
-  expect((await page(`/channels/${channel.id}`)).text).toContain(
+  const { text } = await page(`/channels/${channel.id}`);
+  expect(text).toContain('No encoder can connect: RTMP is off (EMULATOR_RTMP_PORT).');
+  expect(text).not.toContain('ffmpeg');
+  expect(text).toContain(
     'Packager cannot pull live streams: RTMP is off (EMULATOR_RTMP_PORT), and EMULATOR_PACKAGERRTMPURL is not set.',
   );
   expect(packager.calls).toEqual([]);

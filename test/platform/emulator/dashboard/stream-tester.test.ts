@@ -168,7 +168,6 @@ test.each([
 /** What is sent and what is wrong with it, one a line. */
 const INCOMPLETE = `
  → Give the address of a DASH manifest (.mpd) or an HLS playlist (.m3u8).
-url=a.mpd → The address must be a whole one, which begins with https:// or http://.
 url=file:///etc/passwd → The address must be a whole one, which begins with https:// or http://.
 url=http://127.0.0.1:1/&sidecar=news → The address of the sidecar must be a whole one, which begins with https:// or http://.
 url=http://127.0.0.1:1/&sidecar=http://127.0.0.1:1 → Give the stream id by which the sidecar has the key file.
