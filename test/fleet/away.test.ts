@@ -2,7 +2,14 @@ import { readdir } from 'node:fs/promises';
 import fs from 'fs-extra';
 import { startEtcdCluster } from '../support/etcd-cluster';
 import { CENC_ONLY, CENC_ONLY_FILE, PLAIN, PLAIN_FILE } from '../support/post-manual';
-import { type FleetPackager, pathOf, post, startBuiltFleet, startFleet } from '../support/start-fleet';
+import {
+  type FleetPackager,
+  pathOf,
+  post,
+  remove,
+  startBuiltFleet,
+  startFleet,
+} from '../support/start-fleet';
 import { until } from '../support/until';
 
 const STREAMS = 500;
@@ -20,33 +27,6 @@ async function wrongAt(at: FleetPackager): Promise<Record<string, number | undef
   );
   return Object.fromEntries(found.filter(([, value]) => value !== 0));
 }
-
-test('a packager that slept through a compaction has what was changed, and not what was deleted', async () => {
-  const etcd = await startEtcdCluster({ servers: 1 });
-  const fleet = await startFleet({ urls: etcd.urls, packagers: 3 });
-  await fleet.level();
-  const [one, asleep, cutOff] = [fleet.packager(0), fleet.packager(1), fleet.packager(2)];
-  for (const stream of ['kept', 'changed', 'gone', 'back']) await post(one, stream, CENC_ONLY);
-  await fleet.untilFile('back', CENC_ONLY_FILE);
-  await asleep.stop();
-  cutOff.cut();
-  await post(one, 'changed', PLAIN);
-  await post(one, 'new', PLAIN);
-  for (const stream of ['gone', 'back']) expect((await one.ask('DELETE', pathOf(stream))).status).toBe(200);
-  await post(one, 'back', PLAIN);
-  const { revision = 0 } = (await etcd.status(0)) ?? {};
-  await etcd.control('compact', String(revision));
-  cutOff.heal();
-  await asleep.start();
-  await fleet.level();
-  await fleet.untilFile('back', PLAIN_FILE);
-  await fleet.untilFile('gone', undefined);
-  for (const each of fleet.packagers) {
-    expect(await Promise.all(['kept', 'changed', 'gone', 'new', 'back'].map(each.file))).toEqual([
-      ...[CENC_ONLY_FILE, PLAIN_FILE, undefined, PLAIN_FILE, PLAIN_FILE],
-    ]);
-  }
-});
 
 test('a sidecar that is killed again and again while it catches up has all files in the end, and none is foreign to it', async () => {
   const { urls } = await startEtcdCluster({ servers: 1 });
@@ -124,7 +104,7 @@ test('a folder that is put back as it was some time ago is level again, and fore
   await two.start();
   await post(one, 'changed', PLAIN);
   await post(one, 'new', PLAIN);
-  expect((await one.ask('DELETE', pathOf('gone'))).status).toBe(200);
+  await remove(one, 'gone');
   await fleet.untilFile('gone', undefined);
   await two.stop();
   await fs.move(image, two.folder, { overwrite: true });

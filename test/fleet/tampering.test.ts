@@ -1,8 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { type EtcdCluster, startEtcdCluster } from '../support/etcd-cluster';
 import { CENC_ONLY, CENC_ONLY_FILE, PLAIN, PLAIN_FILE } from '../support/post-manual';
-import { type FleetPackager, pathOf, post, startFleet, type TestFleet } from '../support/start-fleet';
+import type { LogLine } from '../support/recorded-log';
+import { type FleetPackager, pathOf, post, remove, startFleet } from '../support/start-fleet';
 import { until } from '../support/until';
+
+const MEBIBYTE = 1024 * 1024;
 
 const keyOf = (stream: string) => Buffer.from(`packagerdrmapi/keys/${stream}`).toString('base64');
 
@@ -22,28 +25,6 @@ async function sealedOf(stream: string): Promise<string> {
   return kvs[0]?.value ?? '';
 }
 
-/** Resolves when all packagers have taken what was done in etcd so far: a change of another stream comes after it. */
-async function settled(fleet: TestFleet, beside = fleet.packagers): Promise<void> {
-  for (const [body, text] of [
-    [PLAIN, PLAIN_FILE],
-    [CENC_ONLY, CENC_ONLY_FILE],
-  ] as const) {
-    await post(fleet.packager(0), 'settled', body);
-    await fleet.untilFile('settled', text, beside);
-  }
-}
-
-/** Resolves when a metric of the fleet is the same everywhere, as expected. */
-const untilFigures = (fleet: TestFleet, name: string, expected: number) =>
-  until(async () => {
-    const found = await Promise.all(fleet.packagers.map((each) => each.figure(`fleet_${name}`)));
-    return found.every((value) => value === expected);
-  });
-
-async function remove(through: FleetPackager, stream: string): Promise<void> {
-  expect((await through.ask('DELETE', pathOf(stream))).status).toBe(200);
-}
-
 async function imported(at: FleetPackager, query = ''): Promise<unknown> {
   const answer = await at.ask('POST', `/api/fleet/import${query}`);
   expect(answer.status).toBe(200);
@@ -52,80 +33,14 @@ async function imported(at: FleetPackager, query = ''): Promise<unknown> {
 
 const files = (at: FleetPackager, streams: readonly string[]) => Promise.all(streams.map(at.file));
 
-/** Resolves when no packager lacks anything, and nothing is missing in the engine, as a packager tells. */
-async function untilClean(at: FleetPackager): Promise<void> {
-  let last: unknown;
-  const isClean = async () => {
+/** Resolves when no packager lacks anything, and nothing is missing in the engine, as a packager says. */
+const untilClean = (at: FleetPackager) =>
+  until(async () => {
     const { state, missing, packagers } = await at.status();
-    last = [state, missing, ...packagers.map(({ lacks, behind }) => [behind, lacks])];
-    const isLevel = packagers.every(
-      ({ state: its, behind, lacking }) => its === 'level' && behind + lacking === 0,
-    );
-    return state === 'level' && missing === 0 && isLevel;
-  };
-  const limit = performance.now() + 40_000;
-  await until(async () => {
-    if (performance.now() > limit) throw new Error(`not clean: ${JSON.stringify(last)}`);
-    return isClean();
+    const isClean = ({ state: its, behind, lacking }: (typeof packagers)[number]) =>
+      its === 'level' && behind + lacking === 0;
+    return state === 'level' && missing === 0 && packagers.every(isClean);
   });
-}
-
-test('keys that are removed from etcd with etcdctl remove no file, and an import brings them back', async () => {
-  const fleet = await startFleet({ urls: etcd.urls });
-  await fleet.level();
-  const [one, two, three] = [fleet.packager(0), fleet.packager(1), fleet.packager(2)];
-  await three.stop();
-  for (const stream of ['news', 'sport']) await post(one, stream, CENC_ONLY);
-  await etcd.control('del', '--prefix', 'packagerdrmapi/keys/');
-  await settled(fleet, [one, two]);
-  for (const each of [one, two]) {
-    expect([await each.file('news'), await each.file('sport')]).toEqual([CENC_ONLY_FILE, CENC_ONLY_FILE]);
-    await until(async () => (await each.status()).missing === 2);
-  }
-  const answer = await two.ask('POST', '/api/fleet/import');
-  expect(await answer.json()).toMatchObject({ imported: 2, same: 1, refused: [] });
-  await three.start();
-  await fleet.untilFile('news', CENC_ONLY_FILE);
-  await fleet.untilFile('sport', CENC_ONLY_FILE);
-  await until(async () => (await one.status()).missing === 0);
-});
-
-test('names in etcd that break the rule are ignored and counted, and no answer to ?wait= takes them for a packager', async () => {
-  const fleet = await startFleet({ urls: etcd.urls, packagers: 2 });
-  await fleet.level();
-  const [one, two] = [fleet.packager(0), fleet.packager(1)];
-  await post(one, 'news', CENC_ONLY);
-  await fleet.untilFile('news', CENC_ONLY_FILE);
-  const put = (key: string, value: string) =>
-    etcd.post(0, '/v3/kv/put', { key: Buffer.from(`packagerdrmapi/${key}`).toString('base64'), value });
-  const stored = async (key: string) => {
-    const range = { key: Buffer.from(`packagerdrmapi/${key}`).toString('base64') };
-    return ((await etcd.post(0, '/v3/kv/range', range)) as { kvs: { value: string }[] }).kvs[0]?.value ?? '';
-  };
-  const registration = await stored('packagers/packager-1');
-  for (const name of [
-    'a\r\nset-cookie: x',
-    '\u0000',
-    'ü',
-    'x/packager-2',
-    'n'.repeat(20_000),
-    '',
-    '-',
-    'a b',
-  ])
-    await put(`packagers/${name}`, registration);
-  await put('live/x/packager-2', await stored('live/packager-1'));
-  await put('reports/x/packager-2', await stored('reports/packager-1'));
-  const answered = await one.ask('POST', `${pathOf('news')}?wait=5`, PLAIN);
-  expect([answered.status, answered.headers.get('warning')]).toEqual([200, null]);
-  await until(async () => (await one.status()).ignored === 10);
-  expect((await one.status()).packagers.map(({ name }) => name)).toEqual(['packager-1', 'packager-2']);
-  await two.stop();
-  const late = await one.ask('POST', `${pathOf('news')}?wait=1`, CENC_ONLY);
-  expect(late.status).toBe(202);
-  expect(late.headers.get('warning')).toContain('not everything is at packager-2 after 1 second');
-  expect((await one.ask('DELETE', `${pathOf('news')}?wait=1`)).status).toBe(202);
-});
 
 test('a secret is rotated at three sidecars, and resealed, without a file changing', async () => {
   const fleet = await startFleet({ urls: etcd.urls });
@@ -133,25 +48,21 @@ test('a secret is rotated at three sidecars, and resealed, without a file changi
   const [one, two, three] = [fleet.packager(0), fleet.packager(1), fleet.packager(2)];
   for (const stream of ['news', 'sport']) await post(one, stream, CENC_ONLY);
   await post(one, 'gone', CENC_ONLY);
-  expect((await two.ask('DELETE', pathOf('gone'))).status).toBe(200);
+  await remove(two, 'gone');
   await fleet.untilFile('gone', undefined);
   const [old, next] = ['fleet-secret-of-the-tests-'.repeat(2), 'the-next-secret-of-the-tests-'.repeat(2)];
-  const reads = (count: number) =>
-    until(() =>
-      fleet.packagers.every(
-        (each) => each.log().filter(([, message]) => message.startsWith('fleet secret')).length >= count,
-      ),
-    );
-  const before = await sealedOf('news');
-  let count = 1;
-  for (const secrets of [
-    [old, next],
-    [next, old],
-  ]) {
+  /** Replaces the secrets; resolves when all have read them. */
+  const write = async (...secrets: readonly string[]) => {
+    const isRead = ([, message]: LogLine) => message.startsWith('fleet secret');
+    const reads = fleet.packagers.map((each) => each.log().filter(isRead).length);
     await writeFile(fleet.secretFile, `${secrets.join('\n')}\n`);
-    count += 1;
-    await reads(count);
-  }
+    const hasRead = (each: FleetPackager, index: number) =>
+      each.log().filter(isRead).length > (reads[index] ?? 0);
+    await until(() => fleet.packagers.every(hasRead));
+  };
+  const before = await sealedOf('news');
+  await write(old, next);
+  await write(next, old);
   await fleet.level();
   expect(await (await three.ask('POST', '/api/fleet/reseal?limit=2')).json()).toMatchObject({ resealed: 2 });
   expect(await (await two.ask('POST', '/api/fleet/reseal')).json()).toEqual({
@@ -162,12 +73,11 @@ test('a secret is rotated at three sidecars, and resealed, without a file changi
     total: 3,
   });
   expect(await sealedOf('news')).not.toBe(before);
-  await writeFile(fleet.secretFile, `${next}\n`);
-  await reads(count + 1);
+  await write(next);
   await fleet.level();
   await post(three, 'news', PLAIN);
   await fleet.untilFile('news', PLAIN_FILE);
-  for (const lack of ['older', 'unreadable', 'kept', 'failed']) await untilFigures(fleet, lack, 0);
+  await untilClean(one);
   expect([await one.file('sport'), await one.file('gone')]).toEqual([CENC_ONLY_FILE, undefined]);
 });
 
@@ -227,4 +137,37 @@ test('a lost engine removes no file, and its fleet, founded again and imported, 
   await remove(one, 'both/b');
   await until(async () => (await two.file('both/b')) === undefined);
   expect(await files(one, ['both/b', 'both/gone', 'other'])).toEqual([undefined, undefined, CENC_ONLY_FILE]);
+});
+
+test('an engine whose quota is used up refuses changes as 507 fleet_full, reads go on, and after a compaction all goes on', async () => {
+  const small = await startEtcdCluster({ servers: 1, flags: [`--quota-backend-bytes=${8 * MEBIBYTE}`] });
+  const fleet = await startFleet({ urls: small.urls, packagers: 2 });
+  await fleet.level();
+  const [one, two] = [fleet.packager(0), fleet.packager(1)];
+  await post(one, 'news', CENC_ONLY);
+  await fleet.untilFile('news', CENC_ONLY_FILE);
+  const key = Buffer.from('elsewhere').toString('base64');
+  const value = Buffer.alloc(MEBIBYTE).toString('base64');
+  // The same key again and again: it is the history that fills the quota.
+  await until(() =>
+    small.post(0, '/v3/kv/put', { key, value }).then(
+      () => false,
+      (error) => String(error).includes('exceeded'),
+    ),
+  );
+  const refused = await one.ask('POST', pathOf('news'), PLAIN);
+  expect([refused.status, await refused.json()]).toMatchObject([507, { errors: [{ code: 'fleet_full' }] }]);
+  const deletion = await two.ask('DELETE', pathOf('news'));
+  expect([deletion.status, await deletion.text()]).toEqual([507, expect.stringContaining('fleet_full')]);
+  for (const each of fleet.packagers) {
+    expect(await (await each.ask('GET', pathOf('news'))).text()).toBe(CENC_ONLY_FILE);
+    expect(await each.file('news')).toBe(CENC_ONLY_FILE);
+    await until(async () => (await each.status()).engine.some(({ alarms }) => alarms?.join() === 'NOSPACE'));
+  }
+  await small.compact();
+  await small.control('defrag');
+  await small.control('alarm', 'disarm');
+  await post(two, 'news', PLAIN);
+  await fleet.untilFile('news', PLAIN_FILE);
+  await fleet.level();
 });

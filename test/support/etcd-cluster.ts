@@ -3,14 +3,14 @@ import { mkdtemp } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import fs from 'fs-extra';
-// What is registered first ends first: sidecars before the servers that they speak with.
-import './start-sidecar';
+import { afterAllTests, afterTest } from './after-test';
 
 const run = promisify(execFile);
 
-export interface ClusterOptions {
+interface ClusterOptions {
   /** How many servers: 1 or 3. By default three. */
   readonly servers?: 1 | 3;
   /** Further flags of each server, such as `--quota-backend-bytes=16777216`. */
@@ -21,211 +21,59 @@ export interface ClusterOptions {
 
 interface Member {
   readonly name: string;
-  readonly client: number;
-  readonly peer: number;
+  readonly url: string;
+  readonly peer: string;
   child: ChildProcess | undefined;
   folder: string;
   output: string;
 }
 
-const running = new Set<EtcdCluster>();
+export type EtcdCluster = Awaited<ReturnType<typeof startEtcdCluster>>;
 
-afterAll(() => closeAll(true));
-afterEach(() => closeAll(false));
-
-async function closeAll(withKept: boolean): Promise<void> {
-  await Promise.all([...running].filter(({ kept }) => withKept || !kept).map((cluster) => cluster.close()));
-}
-
-/** Starts servers of etcd itself on free ports of loopback; they are killed after the test, or after those of the file. */
-export async function startEtcdCluster({
-  servers = 3,
-  flags = [],
-  kept = false,
-}: ClusterOptions = {}): Promise<EtcdCluster> {
+/**
+ * Starts servers of etcd itself on free ports of loopback, with their data below a temporary folder; they are killed after
+ * the test, or after those of the file.
+ */
+export async function startEtcdCluster({ servers = 3, flags = [], kept = false }: ClusterOptions = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'packager-drm-etcd-'));
-  const cluster = new EtcdCluster(folder, await freePorts(servers * 2), flags, kept);
-  running.add(cluster);
-  await cluster.startAll();
-  return cluster;
-}
+  const addresses = (await freePorts(servers * 2)).map((port) => `http://127.0.0.1:${port}`);
+  const members = addresses.slice(0, servers).map((url, index): Member => {
+    const name = `etcd-${index + 1}`;
+    const peer = addresses[index + servers] ?? '';
+    return { name, url, peer, child: undefined, folder: join(folder, name), output: '' };
+  });
+  let token = 0;
 
-/** Servers of etcd, with their data below a temporary folder. */
-export class EtcdCluster {
-  private readonly members: readonly Member[];
-  private token = 0;
-
-  constructor(
-    private readonly folder: string,
-    ports: readonly number[],
-    private readonly flags: readonly string[],
-    readonly kept: boolean,
-  ) {
-    this.members = ports.slice(0, ports.length / 2).map((client, index) => ({
-      name: `etcd-${index + 1}`,
-      client,
-      peer: ports[index + ports.length / 2] ?? 0,
-      child: undefined,
-      folder: join(folder, `etcd-${index + 1}`),
-      output: '',
-    }));
-  }
-
-  /** Addresses for clients, one a server. */
-  get urls(): readonly string[] {
-    return this.members.map(({ client }) => `http://127.0.0.1:${client}`);
-  }
-
-  /** Starts each server that does not run; resolves when all are healthy. */
-  async startAll(): Promise<void> {
-    for (const index of this.members.keys()) this.spawn(index);
-    await this.untilHealthy();
-  }
-
-  /** Kills a server at once, or the one that leads. */
-  async kill(index?: number): Promise<number> {
-    const killed = index ?? (await this.leader());
-    const { child } = this.member(killed);
-    if (child) {
-      const closed = new Promise((resolve) => child.once('close', resolve));
-      child.kill('SIGKILL');
-      await closed;
-    }
-    return killed;
-  }
-
-  /** Starts a server again that was killed; resolves when it answers. */
-  async restart(index: number): Promise<void> {
-    this.spawn(index);
-    await this.untilHealthy([index]);
-  }
-
-  /** A server keeps its connections and does nothing, until `resume`. */
-  pause(index: number): void {
-    this.member(index).child?.kill('SIGSTOP');
-  }
-
-  resume(index: number): void {
-    this.member(index).child?.kill('SIGCONT');
-  }
-
-  /** Which server leads, as those that run agree; waits for it. */
-  async leader(): Promise<number> {
-    for (;;) {
-      const all = await Promise.all(this.members.map((_, index) => this.status(index)));
-      const known = all.filter((status) => status !== undefined);
-      const leaders = new Set(known.map(({ leader }) => leader));
-      const found = all.findIndex((status) => status !== undefined && leaders.has(status.memberId));
-      if (leaders.size === 1 && found >= 0) return found;
-      await pause(20);
-    }
-  }
-
-  /** undefined: it does not answer. */
-  async status(index: number) {
-    const answer = await this.post(index, '/v3/maintenance/status', {}).catch(() => undefined);
-    if (answer === undefined) return undefined;
-    const { header, leader } = answer as { header: Record<string, string>; leader?: string };
-    return { memberId: header.member_id, leader, revision: Number(header.revision) };
-  }
-
-  /**
-   * Asks the JSON gateway of a server; gives up after five seconds.
-   * @throws Error with the answer when it is not 200.
-   */
-  async post(index: number, path: string, body: object): Promise<unknown> {
-    const response = await fetch(`${this.urls[index]}${path}`, {
-      method: 'POST',
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(5000),
-    });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
-    return JSON.parse(text);
-  }
-
-  /** Runs etcdctl against all servers that run; answers its output. */
-  async control(...args: readonly string[]): Promise<string> {
-    const urls = this.urls.filter((_, index) => this.member(index).child);
-    const { stdout } = await run('etcdctl', ['--endpoints', urls.join(','), ...args], { env: ENVIRONMENT });
-    return stdout;
-  }
-
-  /** Saves a backup, and answers the path of its file. */
-  async snapshot(): Promise<string> {
-    const path = join(this.folder, `snapshot-${this.token}-${Date.now()}.db`);
-    const url = this.urls.find((_, index) => this.member(index).child) ?? '';
-    await run('etcdctl', ['--endpoints', url, 'snapshot', 'save', path], { env: ENVIRONMENT });
-    return path;
-  }
-
-  /** Puts new servers with the data of a backup under the same addresses. */
-  async restore(path: string): Promise<void> {
-    await this.replace((member) =>
-      run('etcdctl', ['snapshot', 'restore', path, ...flagsOf(this.placeOf(member))], { env: ENVIRONMENT }),
-    );
-  }
-
-  /** Puts new servers without data under the same addresses. */
-  async wipe(): Promise<void> {
-    await this.replace(async () => undefined);
-  }
-
-  /** Kills all servers; their data stay. */
-  async stop(): Promise<void> {
-    await Promise.all(this.members.map((_, index) => this.kill(index)));
-  }
-
-  async close(): Promise<void> {
-    running.delete(this);
-    await this.stop();
-    await fs.remove(this.folder);
-  }
-
-  private async replace(fill: (member: Member) => Promise<unknown>): Promise<void> {
-    await this.stop();
-    this.token += 1;
-    for (const member of this.members) member.folder = join(this.folder, `${member.name}-${this.token}`);
-    await Promise.all(this.members.map(fill));
-    await this.startAll();
-  }
-
-  private member(index: number): Member {
-    const member = this.members[index];
+  const memberAt = (index: number): Member => {
+    const member = members[index];
     if (!member) throw new Error(`there is no server ${index}`);
     return member;
-  }
-
+  };
   /** The flags of a server that a restored backup needs, too. */
-  private placeOf({ name, folder, peer }: Member) {
-    return {
-      name,
-      'data-dir': folder,
-      'initial-advertise-peer-urls': peerUrl(peer),
-      'initial-cluster': this.members.map((each) => `${each.name}=${peerUrl(each.peer)}`).join(','),
-      'initial-cluster-token': `${this.folder}-${this.token}`,
-    };
-  }
-
-  private spawn(index: number): void {
-    const member = this.member(index);
+  const placeOf = (member: Member) => ({
+    name: member.name,
+    'data-dir': member.folder,
+    'initial-advertise-peer-urls': member.peer,
+    'initial-cluster': members.map(({ name, peer }) => `${name}=${peer}`).join(','),
+    'initial-cluster-token': `${folder}-${token}`,
+  });
+  const launch = (member: Member): void => {
     if (member.child) return;
-    const clients = `http://127.0.0.1:${member.client}`;
-    const flags = {
-      ...this.placeOf(member),
-      'listen-client-urls': clients,
-      'advertise-client-urls': clients,
-      'listen-peer-urls': peerUrl(member.peer),
+    const own = {
+      ...placeOf(member),
+      'listen-client-urls': member.url,
+      'advertise-client-urls': member.url,
+      'listen-peer-urls': member.peer,
       // Faster than by default, so that tests need not wait for an election of seconds.
       'heartbeat-interval': '50',
       'election-timeout': '500',
     };
     // The kernel kills it with this process, however that ends.
-    const all = ['--pdeathsig', 'KILL', 'etcd', ...flagsOf(flags), ...this.flags];
+    const all = ['--pdeathsig', 'KILL', 'etcd', ...flagsOf(own), ...flags];
     const child = spawn('setpriv', all, { env: ENVIRONMENT, stdio: ['ignore', 'ignore', 'pipe'] });
     member.child = child;
     member.output = '';
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
       member.output = `${member.output}${text}`.slice(-20_000);
     });
     child.once('error', (error) => {
@@ -235,25 +83,108 @@ export class EtcdCluster {
     child.once('close', () => {
       if (member.child === child) member.child = undefined;
     });
-  }
-
+  };
   /** Waits until servers answer that there is a majority. @throws Error with what one wrote before it ended. */
-  async untilHealthy(indexes: readonly number[] = [...this.members.keys()]): Promise<void> {
-    for (const index of indexes) {
-      while (!(await this.isHealthy(index))) {
-        const { child, name, output } = this.member(index);
-        if (!child) throw new Error(`${name} has ended:\n${output}`);
+  const untilHealthy = async (waited: readonly Member[]): Promise<void> => {
+    for (const member of waited) {
+      while (!(await isHealthy(member.url))) {
+        if (!member.child) throw new Error(`${member.name} has ended:\n${member.output}`);
         await pause(20);
       }
     }
-  }
+  };
+  const end = async ({ child }: Member): Promise<void> => {
+    if (!child) return;
+    const closed = new Promise((resolve) => child.once('close', resolve));
+    child.kill('SIGKILL');
+    await closed;
+  };
+  const replace = async (fill: (member: Member) => Promise<unknown>): Promise<void> => {
+    await Promise.all(members.map(end));
+    token += 1;
+    for (const member of members) member.folder = join(folder, `${member.name}-${token}`);
+    await Promise.all(members.map(fill));
+    await cluster.startAll();
+  };
+  const etcdctl = (...args: readonly string[]) => run('etcdctl', args, { env: ENVIRONMENT });
+  const endpoints = () => members.filter(({ child }) => child).map(({ url }) => url);
+  /**
+   * Asks the JSON gateway of a server; gives up after five seconds.
+   * @throws Error with the answer when it is not 200.
+   */
+  const post = async (index: number, path: string, body: object): Promise<unknown> => {
+    const request = { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.timeout(5000) };
+    const response = await fetch(`${memberAt(index).url}${path}`, request);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
+    return JSON.parse(text);
+  };
 
-  private async isHealthy(index: number): Promise<boolean> {
-    const signal = AbortSignal.timeout(1000);
-    const answer = await fetch(`${this.urls[index]}/health`, { signal }).catch(() => undefined);
-    await answer?.body?.cancel();
-    return answer?.ok === true;
-  }
+  const cluster = {
+    /** Addresses for clients, one a server. */
+    urls: members.map(({ url }) => url),
+    /** Starts each server that does not run; resolves when all are healthy. */
+    async startAll(): Promise<void> {
+      members.forEach(launch);
+      await untilHealthy(members);
+    },
+    /** Kills a server at once, or the one that leads. */
+    async kill(index?: number): Promise<number> {
+      const killed = index ?? (await cluster.leader());
+      await end(memberAt(killed));
+      return killed;
+    },
+    /** Starts a server again that was killed; resolves when it answers. */
+    async restart(index: number): Promise<void> {
+      launch(memberAt(index));
+      await untilHealthy([memberAt(index)]);
+    },
+    /** A server keeps its connections and does nothing, until `resume`. */
+    pause: (index: number) => memberAt(index).child?.kill('SIGSTOP'),
+    resume: (index: number) => memberAt(index).child?.kill('SIGCONT'),
+    /** Which server leads, as those that run agree; waits for it. */
+    async leader(): Promise<number> {
+      for (;;) {
+        const all = await Promise.all(members.map((_, index) => cluster.status(index)));
+        const leaders = new Set(all.flatMap((status) => (status ? [status.leader] : [])));
+        const found = all.findIndex((status) => status !== undefined && leaders.has(status.memberId));
+        if (leaders.size === 1 && found >= 0) return found;
+        await pause(20);
+      }
+    },
+    /** undefined: it does not answer. */
+    async status(index: number) {
+      const answer = await post(index, '/v3/maintenance/status', {}).catch(() => undefined);
+      if (answer === undefined) return undefined;
+      const { header, leader } = answer as { header: Record<string, string>; leader?: string };
+      return { memberId: header.member_id, leader, revision: Number(header.revision) };
+    },
+    post,
+    /** Runs etcdctl against all servers that run. */
+    control: (...args: readonly string[]) => etcdctl('--endpoints', endpoints().join(','), ...args),
+    /** Forgets all revisions before the present one. */
+    async compact(): Promise<void> {
+      const { revision = 0 } = (await cluster.status(0)) ?? {};
+      await cluster.control('compact', String(revision));
+    },
+    /** Saves a backup, and answers the path of its file. */
+    async snapshot(): Promise<string> {
+      const path = join(folder, 'snapshot.db');
+      await etcdctl('--endpoints', endpoints()[0] ?? '', 'snapshot', 'save', path);
+      return path;
+    },
+    /** Puts new servers with the data of a backup under the same addresses. */
+    restore: (path: string) =>
+      replace((member) => etcdctl('snapshot', 'restore', path, ...flagsOf(placeOf(member)))),
+    /** Puts new servers without data under the same addresses. */
+    wipe: () => replace(async () => undefined),
+  };
+  (kept ? afterAllTests : afterTest)(async () => {
+    await Promise.all(members.map(end));
+    await fs.remove(folder);
+  });
+  await cluster.startAll();
+  return cluster;
 }
 
 /** Its own variables, so that none of the user's for etcd counts. */
@@ -262,9 +193,12 @@ const ENVIRONMENT = { PATH: process.env.PATH, ETCDCTL_API: '3' };
 const flagsOf = (values: Readonly<Record<string, string>>) =>
   Object.entries(values).map(([flag, value]) => `--${flag}=${value}`);
 
-const peerUrl = (port: number) => `http://127.0.0.1:${port}`;
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+async function isHealthy(url: string): Promise<boolean> {
+  const signal = AbortSignal.timeout(1000);
+  const answer = await fetch(`${url}/health`, { signal }).catch(() => undefined);
+  await answer?.body?.cancel();
+  return answer?.ok === true;
+}
 
 async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer());

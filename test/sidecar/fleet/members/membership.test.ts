@@ -323,4 +323,5 @@ test('what is no name of a packager is ignored, and logged once', async () => {
   for (let round = 0; round < 2; round += 1)
     expect((await membership.list()).map(({ name }) => name)).toEqual(['origin-1']);
   expect(lines.filter(([, message]) => message === 'ignored an invalid name of a packager')).toHaveLength(1);
+  expect(membership.ignored).toBe(10);
 });
