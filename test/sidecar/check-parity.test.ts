@@ -9,7 +9,7 @@ import { CENC_ONLY, POST_MANUAL, SWAPPED_KEY_ID } from '../support/post-manual';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors } from '../vectors/drm-vectors';
 
-const { cenc, playready, widevine, fairplay } = POST_MANUAL;
+const { cenc, playready, fairplay } = POST_MANUAL;
 const aes = { key: fairplay.key, url: 'https://keys.example/a' };
 const PROVIDED = { client: 'demo-client', clientApiKey: 'client-key', contentId: 'some_content-1.2' };
 
@@ -43,11 +43,10 @@ function errorCodes(body: unknown): string[] {
 
 const badBlocks = [...invalid.base64, ...invalid.base64_block].map(({ text }) => text);
 const badHex = invalid.hex_block.map(({ text }) => text);
-const badIds = ['', '..', 'a/b', 'a b', '%2e', 'a'.repeat(201)];
 const notStrings = [5, null];
 
 const REFUSED: unknown[] = [
-  ...[undefined, null, [POST_MANUAL], 'text', 5, {}, { drmjson: null }, { cenc: null, fairplay: null }],
+  ...[undefined, [POST_MANUAL], {}, { cenc: null, fairplay: null }],
   ...['AAAA', ...notStrings].flatMap((value) => [
     { cenc: { ...cenc, keyid: value } },
     { cenc: { ...cenc, contentkey: value } },
@@ -62,25 +61,15 @@ const REFUSED: unknown[] = [
   ]),
   ...[
     { aes, fairplay },
-    { aes, widevine: {} },
-    { aes, cmaf: true },
-    { aes: { ...aes, url: 'skd://a' } },
     { aes: { ...aes, url: `https://a/${fairplay.key.toLowerCase()}` } },
     { aes: { ...aes, laurl: aes.url } },
-    { ...PROVIDED, aes: {} },
     { ...PROVIDED, systems: ['fairplay', 'aes'] },
-    { ...PROVIDED, systems: ['aes', 'clearkey'] },
   ],
   ...['AAAA', 'pcTs6CEp98A', 'a5c4ece82129f7c0', 5, {}].map((checksum) => ({
     cenc,
     playready: { ...playready, checksum },
   })),
-  ...badIds.flatMap((id) => [
-    { ...PROVIDED, client: id },
-    { ...PROVIDED, contentId: id },
-    { ...POST_MANUAL, contentId: id },
-  ]),
-  ...[{ client: 'c' }, { clientApiKey: 'k' }, { contentId: 'i' }, { ...PROVIDED, clientApiKey: null }],
+  ...[{ ...PROVIDED, client: 'a/b' }, { ...POST_MANUAL, contentId: '..' }, { client: 'c' }],
   ...['AAAAAAAAAAAAAAAAAAAAAA=='].flatMap((zeros) => [
     { cenc: { ...cenc, keyid: zeros } },
     { cenc: { ...cenc, contentkey: zeros } },
@@ -100,26 +89,12 @@ const REFUSED: unknown[] = [
   ...['cenc', 'fairplay', 'playready'].map((name) => ({ cenc, [name]: {} })),
   ...[
     { playready, fairplay },
-    { widevine, fairplay },
-    { playready },
     { ...PROVIDED, playready },
     { cmaf: true, fairplay },
+    { cenc, cmaf: 'cbcs' },
   ],
-  ...['widewine', 'psshdata', 'completely different', 'toString'].flatMap((name) => [
-    { cenc, [name]: {} },
-    { ...PROVIDED, [name]: {} },
-  ]),
-  ...[
-    { cenc: { ...cenc, keyId: 'x' } },
-    { cenc, widevine: { pssh: 'x' } },
-    { fairplay: { ...fairplay, keyid: 'x' } },
-  ],
-  ...['cmaf', 5, {}, 'aesctr', 'cbcs'].flatMap((cmaf) => [
-    { cenc, cmaf },
-    { ...PROVIDED, cmaf },
-  ]),
+  ...[{ cenc, widewine: {} }, { cenc: { ...cenc, keyId: 'x' } }],
   JSON.parse(`{"__proto__":{"cenc":1},"cenc":${JSON.stringify(cenc)}}`),
-  JSON.parse('{"cenc":null,"constructor":{"prototype":{}}}'),
   { ...POST_MANUAL, cenc: { ...cenc, keyid: SWAPPED_KEY_ID } },
   { ...POST_MANUAL, playready: { ...playready, checksum: 'Mv5YB5EhHKw=' } },
 ];

@@ -8,7 +8,6 @@ import { asUtf16, HD, madeCpix, madeOfHd } from '../support/made-cpix';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange } from '../support/raw-http';
 import { errorBody } from '../support/start-sidecar';
-import { packagedManifest, packagedMedia } from '../vectors/packaged-media';
 
 const { contentkey, keyid } = POST_MANUAL.cenc;
 const CHECK = '/api/check';
@@ -38,43 +37,18 @@ const CENC_FIELDS = [
   { name: 'cenc.contentkey', value: '********', note: '16 bytes' },
 ];
 
-const NO_SYSTEM = {
-  severity: 'warning',
-  code: 'no_drm_system',
-  description:
-    'The body has a key and no DRM system, so players cannot request a license; add Widevine, PlayReady or ' +
-    'FairPlay, unless players get the key by other means (ClearKey).',
-};
-
 describe('POST /api/check', () => {
   it('answers what a JSON body decodes to, its content key masked', async () => {
     const answer = await startCheck().api.post(CHECK).send({ cenc: POST_MANUAL.cenc }).expect(200);
-    expect(answer.body).toEqual({ kind: 'request', fields: CENC_FIELDS, faults: [NO_SYSTEM] });
+    const noSystem = expect.objectContaining({ severity: 'warning', code: 'no_drm_system' });
+    expect(answer.body).toEqual({ kind: 'request', fields: CENC_FIELDS, faults: [noSystem] });
     expect(answer.headers['cache-control']).toBe('no-store');
-  });
-
-  it('answers the faults of a body by their names, with what to do', async () => {
-    const body = { cenc: { keyid: '44da52ef-4523-098e-6854-777ee322681d', contentkey } };
-    const answer = await startCheck().api.post(CHECK).send(body).expect(200);
-    expect(answer.body.faults).toEqual([
-      {
-        severity: 'error',
-        code: 'uuid_for_base64',
-        field: 'cenc.keyid',
-        description: 'cenc.keyid is a UUID; send the base64 of its 16 bytes, big endian.',
-      },
-      NO_SYSTEM,
-    ]);
   });
 
   it.each([
     ['a key file as text', POST_MANUAL_FILE, 'text/plain', 'key_file'],
-    ['a value as text', `${keyid}\n`, 'text/plain; charset=utf-8', 'key_id'],
     ['a JSON body as text', JSON.stringify(POST_MANUAL), 'text/plain', 'request'],
     ['a value in JSON', JSON.stringify({ value: keyid }), 'application/json', 'key_id'],
-    ['an init segment as text', packagedMedia('cenc/v.mp4').toString('base64'), 'text/plain', 'init_segment'],
-    ['a manifest in clear', packagedManifest('clear/s.mpd'), 'text/plain', 'manifest'],
-    ['nonsense', 'nonsense?', 'text/plain', 'unknown'],
     ['an empty text', '', 'text/plain', 'unknown'],
   ])('takes %s', async (_what, body, type, kind) => {
     const answer = await startCheck().api.post(CHECK).set('content-type', type).send(body);
@@ -135,8 +109,6 @@ describe('POST /api/check', () => {
 
   it.each([
     ['reveal=yes', 'reveal: must be true or false'],
-    ['reveal=', 'reveal: must be true or false'],
-    ['reveal=true&reveal=true', 'reveal: must be true or false'],
     ['revael=true', 'revael is not a parameter of this request. Did you mean reveal?'],
   ])('answers 400 to ?%s', async (query, description) => {
     const { api } = startCheck();
@@ -146,19 +118,12 @@ describe('POST /api/check', () => {
       .expect(400, errorBody('invalid_query', description));
   });
 
-  it.each(['text/html', 'application/x-www-form-urlencoded', 'application/octet-stream', 'nonsense'])(
-    'answers 415 to %s',
-    async (type) => {
-      const description =
-        'Send the body as text/plain, as JSON with content-type: application/json, or a CPIX document as application/cpix+xml.';
-      const { api } = startCheck();
-      await api
-        .post(CHECK)
-        .set('content-type', type)
-        .send(keyid)
-        .expect(415, errorBody('unsupported_media_type', description));
-    },
-  );
+  it('answers 415 to another type', async () => {
+    const description =
+      'Send the body as text/plain, as JSON with content-type: application/json, or a CPIX document as application/cpix+xml.';
+    const sent = startCheck().api.post(CHECK).set('content-type', 'text/html').send(keyid);
+    await sent.expect(415, errorBody('unsupported_media_type', description));
+  });
 
   it.each([
     ['text/plain', '64 KiB, or 256 KiB for a CPIX document'],
@@ -173,10 +138,8 @@ describe('POST /api/check', () => {
       .expect(413, errorBody('body_too_large', `The body is larger than this route accepts: ${limits}.`));
   });
 
-  it.each(['get', 'put', 'delete', 'patch'] as const)('answers 405 to %s', async (method) => {
-    const { api } = startCheck();
-    const answer = await api[method](CHECK);
-    expect([answer.status, answer.headers.allow]).toEqual([405, 'POST']);
+  it('answers 405 to a GET', async () => {
+    await startCheck().api.get(CHECK).expect(405).expect('allow', 'POST');
   });
 
   it('logs nothing of what it checked', async () => {

@@ -30,7 +30,6 @@ describe('a body that supplies keys', () => {
   });
 
   it.each([
-    ['cenc alone', { cenc }, { cenc: CENC }],
     ['fairplay alone', { fairplay }, { fairplay: FAIRPLAY }],
     ['cenc and fairplay', { cenc, fairplay }, { cenc: CENC, fairplay: FAIRPLAY }],
     [
@@ -45,11 +44,6 @@ describe('a body that supplies keys', () => {
         clientApiKey: null,
       },
       { cenc: CENC },
-    ],
-    [
-      'a checksum to compute',
-      { cenc, playready: { laurl: playready.laurl } },
-      { cenc: CENC, playready: { licenseUrl: playready.laurl, checksum: playready.checksum } },
     ],
     [
       'a checksum that is null',
@@ -106,20 +100,13 @@ describe('a body that supplies keys', () => {
     expect(parseKeyFileRequest(body)).toEqual(supplied(keyFileOf(POST_MANUAL), POST_MANUAL_CONTENT_ID));
   });
 
-  it.each([
-    ['playready', { playready, fairplay }],
-    ['widevine', { widevine, fairplay }],
-  ])('is refused with %s but no cenc', (name, body) => {
-    expect(parseKeyFileRequest(body)).toEqual(
-      refused(`${name}: needs cenc; give cenc.keyid and cenc.contentkey with it`),
-    );
-  });
-
   it('is never mixed with keys of the provider', () => {
     expect(parseKeyFileRequest({ ...PROVIDED, cenc })).toEqual(supplied({ cenc: CENC }, PROVIDED.contentId));
-    expect(parseKeyFileRequest({ ...PROVIDED, playready })).toEqual(
-      refused('playready: needs cenc; give cenc.keyid and cenc.contentkey with it'),
-    );
+    for (const [name, part] of Object.entries({ playready, widevine }))
+      for (const other of [PROVIDED, { fairplay }])
+        expect(parseKeyFileRequest({ ...other, [name]: part })).toEqual(
+          refused(`${name}: needs cenc; give cenc.keyid and cenc.contentkey with it`),
+        );
   });
 });
 
@@ -132,7 +119,6 @@ describe('a body that names a content of the key provider', () => {
 
   it.each([
     [{ client: 'c' }, ['clientApiKey: is missing', 'contentId: is missing']],
-    [{ clientApiKey: 'k' }, ['client: is missing', 'contentId: is missing']],
     [{ contentId: 'i' }, ['client: is missing', 'clientApiKey: is missing']],
     [{ client: 'c', contentId: 'i', clientApiKey: null }, ['clientApiKey: is missing']],
   ])('is refused with the names of what is missing: %j', (body, descriptions) => {
@@ -167,14 +153,10 @@ describe('a body that names no keys', () => {
   it.each([
     [{}, NOTHING],
     [{ drmjson: null }, NOTHING],
-    [{ cenc: null, playready: null, widevine: null, fairplay: null }, NOTHING],
     [undefined, NO_OBJECT],
     [null, NO_OBJECT],
-    [[], NO_OBJECT],
     [[POST_MANUAL], NO_OBJECT],
     ['text', NO_OBJECT],
-    [5, NO_OBJECT],
-    [true, NO_OBJECT],
   ])('is refused: %j', (body, description) => {
     expect(parseKeyFileRequest(body)).toEqual(refused(description));
   });
@@ -201,7 +183,6 @@ describe('a field that is not known', () => {
 
   it.each([
     ['widewine', 'Did you mean widevine?'],
-    ['drm_json', 'Did you mean drmjson?'],
     ['psshdata', 'Did you mean widevine.psshdata?'],
     ['completely different', nothingNear],
     ['toString', nothingNear],
@@ -262,7 +243,6 @@ describe('a control character', () => {
     ['fairplay.key', fairplay.key, (key) => ({ fairplay: { ...fairplay, key } })],
     ['fairplay.iv', fairplay.iv, (iv) => ({ fairplay: { ...fairplay, iv } })],
     ['fairplay.laurl', fairplay.laurl, (laurl) => ({ fairplay: { ...fairplay, laurl } })],
-    ['contentId', POST_MANUAL_CONTENT_ID, (contentId) => ({ cenc, contentId })],
     ['client', PROVIDED.client, (client) => ({ ...PROVIDED, client })],
     ['clientApiKey', PROVIDED.clientApiKey, (clientApiKey) => ({ ...PROVIDED, clientApiKey })],
     ['contentId', PROVIDED.contentId, (contentId) => ({ ...PROVIDED, contentId })],
