@@ -39,44 +39,28 @@ const REFUSED: [what: string, path: string, body: object][] = [
   ['an empty stream id', '/', invalid(MISSING)],
   ['a sub-folder that could be a key file', '/live.key%2Fx', invalid(KEY_FOLDER)],
   ['one in capitals', '/a%2Flive.KEY%2Fx', invalid(KEY_FOLDER)],
-  ['a dot', '/.', invalid(DOT)],
   ['two dots', '/..', invalid(DOT)],
-  ['two encoded dots', '/%2e%2e', invalid(DOT)],
   ['two dots in front of a name', '/%2e%2e%2fdemo', invalid(DOT)],
-  ['two dots amid a name', '/a%2f..%2fdemo', invalid(DOT)],
   ['an unencoded way up', '/../demo', invalid(UNENCODED)],
   ['a way up that is encoded twice', '/%252e%252e%252fdemo', invalid(RULE)],
-  ['a leading dot', '/.hidden', invalid(DOT)],
   ['a leading dot in a sub-folder', '/a%2F.hidden', invalid(DOT)],
   ['a NUL', '/demo%00', invalid(RULE)],
-  ['a NUL before another extension', '/demo%00.txt', invalid(RULE)],
-  ['a line break', '/demo%0A', invalid(RULE)],
   ['bytes that are not UTF-8', '/%E0%A4%A', UNDECODABLE],
   ['half a percent-encoding', '/demo%', UNDECODABLE],
-  ['an overlong slash', '/..%c0%af', UNDECODABLE],
   ['a back-slash', '/a%5Cb', invalid(RULE)],
-  ['a way up by back-slash', '/..%5Cdemo', invalid(DOT)],
-  ['a drive letter', '/C%3Ademo', invalid(RULE)],
-  ['a space', '/a%20b', invalid(RULE)],
-  ['a letter beyond ASCII', '/d%C3%A9mo', invalid(RULE)],
   ['a full-width dot', '/%EF%BC%8E%EF%BC%8E', invalid(RULE)],
-  ['a star', '/*', invalid(RULE)],
   ['201 characters', `/${'a'.repeat(201)}`, invalid(TOO_LONG)],
   ['9 parts', `/${Array(9).fill('a').join('%2F')}`, invalid(TOO_DEEP)],
   ['a leading slash', '/%2Fetc%2Fpasswd', invalid(EMPTY_PART)],
   ['a trailing slash', '/demo%2F', invalid(EMPTY_PART)],
-  ['a double slash', '/a%2F%2Fb', invalid(EMPTY_PART)],
   ['an unencoded slash', '/a/b', invalid(UNENCODED)],
   ['an unencoded double slash', '//demo', invalid(UNENCODED)],
 ];
 
 const TAKEN: [what: string, encoded: string, file: string][] = [
-  ['one character', 'a', 'a.key'],
   ['200 characters', 'a'.repeat(200), `${'a'.repeat(200)}.key`],
   ['every character of the rule', 'Az0.9_-~@+', 'Az0.9_-~@+.key'],
   ['a name with its own extension', 'demo.key', 'demo.key.key'],
-  ['two dots inside a name', 'a..b', 'a..b.key'],
-  ['a sub-folder', 'app%2Fdemo', 'app/demo.key'],
   ['a sub-folder with %2f in lower case', 'app%2fdemo', 'app/demo.key'],
   ['8 parts', 'a%2Fb%2Fc%2Fd%2Fe%2Ff%2Fg%2Fh', 'a/b/c/d/e/f/g/h.key'],
   ['letters that are percent-encoded', '%64emo', 'demo.key'],
@@ -162,13 +146,5 @@ describe('parseStreamId and keyFilePath', () => {
     for (const text of ['..', '../keys2/demo', 'a/../../demo', 'demo\0']) {
       expect(() => keyFilePath('/srv/keys', text as StreamId)).toThrow(RangeError);
     }
-  });
-
-  it('name the sub-folders from the top down', () => {
-    expect(keyFilePath('/srv/keys', 'a/b/c' as StreamId)).toEqual({
-      path: '/srv/keys/a/b/c.key',
-      subFolders: ['a', 'b'],
-      name: 'c.key',
-    });
   });
 });

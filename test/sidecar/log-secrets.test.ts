@@ -3,7 +3,6 @@ import { rawRequest } from '../support/raw-http';
 import {
   CENC_PATH,
   CONFIG_PATH,
-  FAIRPLAY_PATH,
   PLAIN_CENC,
   PLAIN_FAIRPLAY,
   PROVIDED,
@@ -42,7 +41,7 @@ function secretsIn(text: string): string[] {
   return SECRETS.filter((secret) => text.includes(secret.slice(0, 12)));
 }
 
-const { cenc, playready, fairplay } = POST_MANUAL;
+const { cenc, fairplay } = POST_MANUAL;
 
 const GOOD: [what: string, body: object][] = [
   ['keys in the body', POST_MANUAL],
@@ -54,23 +53,15 @@ const GOOD: [what: string, body: object][] = [
 const BAD: [what: string, body: string | object][] = [
   ['cut off', JSON.stringify(POST_MANUAL).slice(0, -2)],
   ['a key alone', cenc.contentkey],
-  ['a key before the JSON', `${cenc.contentkey}${JSON.stringify(POST_MANUAL)}`],
   ['a stray comma behind a key', `{"cenc":{"contentkey":"${cenc.contentkey}",,}}`],
-  ['a key without quotes', `{"fairplay":{"key":${fairplay.key}}}`],
   ['a client key in a broken body', `{"clientApiKey":"${CLIENT_API_KEY}"`],
   ['hex where base64 belongs', { cenc: { ...cenc, contentkey: '967034de62eec672f7b6889133157867' } }],
-  ['base64 where hex belongs', { fairplay: { ...fairplay, key: cenc.contentkey } }],
-  ['a key with a line break', { cenc: { ...cenc, contentkey: `${cenc.contentkey}\n` } }],
   ['a key where an address belongs', { cenc, playready: { laurl: cenc.contentkey } }],
-  ['a key where a checksum belongs', { cenc, playready: { ...playready, checksum: cenc.contentkey } }],
   ['a key where Widevine data belongs', { cenc, widevine: { psshdata: cenc.contentkey } }],
   ['a key in place of an object', { cenc: cenc.contentkey }],
-  ['a key in an array', { cenc: [cenc.contentkey] }],
   ['a key in a misspelt field', { cenc: { keyid: cenc.keyid, contentKey: cenc.contentkey } }],
   ['a swapped key id', { ...POST_MANUAL, cenc: { ...cenc, keyid: SWAPPED_KEY_ID } }],
-  ['a client key with a space', { ...PROVIDED, clientApiKey: `${CLIENT_API_KEY} x` }],
   ['a client key as client', { ...PROVIDED, client: `${CLIENT_API_KEY}/` }],
-  ['a content key as content id', { ...PROVIDED, contentId: cenc.contentkey }],
 ];
 
 const inStream = (fields: object) => ({ streams: [{ streamid: 'a', ...fields }] });
@@ -87,16 +78,12 @@ const BATCHES: [what: string, batch: object][] = [
   ['provisioned keys', { ...inStream(PROVIDED), groups: [{ members: ['b'], ...PROVIDED }] }],
   ['a key as stream id', inStream({ streamid: cenc.contentkey, ...CENC_ONLY })],
   ['a key as entry', { streams: [cenc.contentkey] }],
-  ['a key as group', { groups: [cenc.contentkey] }],
   ['a key as member', inGroup({ members: [cenc.contentkey, { streamid: cenc.contentkey }], ...CENC_ONLY })],
-  ['a key as folder', inGroup({ folder: cenc.contentkey, ...CENC_ONLY })],
   ['a key as kind of keys', inGroup({ keys: cenc.contentkey, ...CENC_ONLY })],
   ['a key as document', { groups: [{ smil: cenc.contentkey, ...CENC_ONLY }] }],
   ['a key in a document', { groups: [{ smil: KEY_IN_SMIL }] }],
   ['a key as content id', inGroup(KEY_AS_CONTENT)],
-  ['hex where base64 belongs', inStream({ cenc: { ...cenc, contentkey: fairplay.key } })],
   ['a checksum of another key', inStream({ ...POST_MANUAL, cenc: { ...cenc, keyid: SWAPPED_KEY_ID } })],
-  ['a key as checksum', inGroup({ cenc, playready: { ...playready, checksum: cenc.contentkey } })],
 ];
 
 describe('the log and the answers give no secret away', () => {
@@ -171,11 +158,8 @@ describe('the log and the answers give no secret away', () => {
       { body },
     ]),
     ['plain CENC keys', CENC_PATH, { body: PLAIN_CENC }],
-    ['plain FairPlay keys', FAIRPLAY_PATH, { body: PLAIN_FAIRPLAY }],
     ['a 500 that quotes keys', CENC_PATH, { status: 500, body: PLAIN_CENC }],
-    ['a 404 that quotes keys', CENC_PATH, { status: 404, body: PLAIN_CENC }],
     ['broken JSON with keys in it', CENC_PATH, { body: `${JSON.stringify(PLAIN_CENC)},` }],
-    ['a key alone', CENC_PATH, { body: PLAIN_CENC.content_key }],
     ['broken JSON in an envelope', CENC_PATH, sealed(`${PLAIN_CENC.content_key} is the key`)],
     [
       'a key with a stray byte',
@@ -192,7 +176,6 @@ describe('the log and the answers give no secret away', () => {
     ['a cut connection', CENC_PATH, 'reset'],
     ['a client record that is broken JSON', CONFIG_PATH, { body: `{"shared_secret":"${SHARED_SECRET}",}` }],
     ['a client record that is a list', CONFIG_PATH, { body: [SHARED_SECRET] }],
-    ['a shared secret alone', CONFIG_PATH, { body: SHARED_SECRET }],
     ['a shared secret too short', CONFIG_PATH, { body: { shared_secret: SHARED_SECRET.slice(0, 15) } }],
     ['a refusal that quotes the client key', CONFIG_PATH, { status: 401, body: CLIENT_API_KEY }],
   ] as [what: string, path: string, script: ReturnType<typeof sealed>][];

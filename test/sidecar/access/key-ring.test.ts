@@ -187,17 +187,12 @@ describe('the keys of a file', () => {
     });
   });
 
-  test('refuses the start with a file that cannot be used, naming every fault', () => {
-    expect(() => open()).toThrow(
-      new ConfigError([`PACKAGERDRMAPI_APIKEYS_FILE: ${path}: there is no such file`]),
-    );
-    write({ name: 'c i', key: 'brief' });
-    expect(() => open(SINGLE)).toThrow(
-      new ConfigError([
-        'PACKAGERDRMAPI_APIKEYS_FILE: keys[0].name: must be 1 to 64 letters, digits and . _ - and begin with a letter or digit',
-        'PACKAGERDRMAPI_APIKEYS_FILE: keys[0].key: must have at least 16 characters',
-      ]),
-    );
+  test('refuses the start with a file that cannot be used', () => {
+    const missing = new ConfigError([`PACKAGERDRMAPI_APIKEYS_FILE: ${path}: there is no such file`]);
+    expect(() => open()).toThrow(missing);
+    write({ name: 'ci' });
+    const keyless = new ConfigError(['PACKAGERDRMAPI_APIKEYS_FILE: keys[0]: needs key or sha256']);
+    expect(() => open(SINGLE)).toThrow(keyless);
   });
 
   test('warns of a file that everybody can read', () => {

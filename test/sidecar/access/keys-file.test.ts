@@ -40,13 +40,11 @@ test('adds the keys of the file to those that are there', () => {
 const SHA256 = digestOf(SECRET).toString('hex').toUpperCase();
 
 test.each<[fault: string, content: unknown, ...more: string[]]>([
-  ['the file is empty', ''],
   ['the file is empty', ' \n'],
   ['the file is not valid JSON: look at line 1', `{"keys":[{"name":"ci","key":"${SECRET}`],
   ['the file is not valid JSON: look at line 2', `{"keys":[\n{"key":"${SECRET}",}]}`],
   ['the file is not valid JSON, or not all of it', SECRET],
   ['the file must hold one JSON object', [SECRET]],
-  ['the file must hold one JSON object', 'null'],
   ['keys: is missing', {}],
   ['keys: must be a list', { keys: { ci: SECRET } }],
   ['keys: is empty; without a key no client can use the service', { keys: [] }],
@@ -102,28 +100,18 @@ test('refuses the name and the key of PACKAGERDRMAPI_APIKEY', () => {
   ]);
 });
 
-test.each([
-  '',
-  '/live',
-  'live//news',
-  '.hidden',
-  'live/.hidden',
-  'live/*',
-  'live%2F',
-  'líve',
-  'a'.repeat(201),
-])('refuses "%s" as the beginning of a stream id', (beginning) => {
-  expect(wrongIn(key({ streams: ['live/', beginning] }))).toEqual([
-    expect.stringMatching(/^keys\[0\]\.streams\[1\]: (is empty|must|takes)/),
-  ]);
-});
-
-test.each(['live/', 'live', 'live/a.b', 'a/b/c/', '~a@b+c_d-e'])(
-  'takes "%s" as the beginning of a stream id',
+test.each(['', '/live', 'live//news', 'live/.hidden', 'live/*'])(
+  'refuses "%s" as the beginning of a stream id',
   (beginning) => {
-    expect(wrongIn(key({ streams: [beginning] }))).toEqual([]);
+    expect(wrongIn(key({ streams: ['live/', beginning] }))).toEqual([
+      expect.stringMatching(/^keys\[0\]\.streams\[1\]: (is empty|must|takes)/),
+    ]);
   },
 );
+
+test('takes a stream id, a part of one and folders as the beginning of a stream id', () => {
+  expect(parse(key({ streams: ['live/', 'live/a.b', '~a@b+c_d-e'] }))).toHaveLength(1);
+});
 
 test('names all faults at once, of one key and of all', () => {
   const keys = [
@@ -141,7 +129,6 @@ test('stops at 20 faults', () => {
 
 test('quotes no key', () => {
   const contents = [
-    `{"keys":[{"name":"ci","key":"${SECRET}"`,
     `{"keys":[{"name":"ci","key":${SECRET}}]}`,
     SECRET,
     key({ [SECRET]: 1 }),
