@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express';
 import { ipKeyGenerator } from 'express-rate-limit';
@@ -77,7 +77,11 @@ export function createApp(shell: Shell, mount: (app: express.Express) => void): 
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', 'simple');
-  app.use(requestLog(shell), helmet(API_HEADERS));
+  const follow = requestLog(shell);
+  app.use((request, response, next) => {
+    if (response.locals.requestId === undefined) follow(request, response);
+    next();
+  }, securityHeaders());
   mount(app);
   app.use(() => {
     throw httpError('not_found');
@@ -86,31 +90,42 @@ export function createApp(shell: Shell, mount: (app: express.Express) => void): 
   return app;
 }
 
+/** The middleware that sets the security headers. */
+export function securityHeaders() {
+  return helmet(API_HEADERS);
+}
+
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Gives a request its id, and logs it when it is answered. */
-function requestLog({ log, newId, now, quietPaths = [], observe }: Shell): RequestHandler {
+/** A request as Express passes it on, or as it comes. */
+type Routed = IncomingMessage & { readonly route?: { readonly path?: unknown } };
+/** A response as Express passes it on, or as it comes. */
+export type Followed = ServerResponse & { locals?: Exchange };
+
+/** Gives a request its id, and logs it when it is answered. Returns what handlers add to. */
+export function requestLog({ log, newId, now, quietPaths = [], observe }: Shell) {
   const isQuiet = (path: string) =>
     quietPaths.some((quiet) => path === quiet || path.startsWith(quiet.endsWith('/') ? quiet : `${quiet}/`));
-  return (request, response, next) => {
+  return (request: Routed, response: Followed): Exchange => {
     const started = now();
     const given = request.headers['x-request-id'];
     const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();
-    response.locals.requestId = requestId;
+    const exchange: Exchange = Object.assign(response.locals ?? {}, { requestId });
+    response.locals = exchange;
     response.setHeader('x-request-id', requestId);
     response.on('close', () => {
-      const { method } = request;
-      const pattern: unknown = request.route?.path;
+      const { method = '' } = request;
+      const pattern = request.route?.path;
       const route = typeof pattern === 'string' ? pattern : 'unmatched';
       const aborted = !response.writableFinished;
       const status = aborted && !response.headersSent ? CLIENT_GONE : response.statusCode;
       const ms = Math.round((now() - started) * 100) / 100;
       const fields = { requestId, method, route, status, ms, ...(aborted && { aborted }) };
       const level = status < 400 && isQuiet(pathOf(request)) ? 'debug' : 'info';
-      log[level]('request', { ...fields, ...response.locals.client, ...response.locals.logFields });
+      log[level]('request', { ...fields, ...exchange.client, ...exchange.logFields });
       observe?.({ method, route, status, ms, aborted });
     });
-    next();
+    return exchange;
   };
 }
 

@@ -25,6 +25,7 @@ import type { Fleet, OpenFleet } from './fleet/fleet';
 import { FLEET_PATH, fleetRoutes } from './fleet/routes';
 import { createFleetWait } from './fleet/wait';
 import { createKeyFileChanges, createKeyIndex, createSurvey } from './key-files/changes';
+import { createFastRead } from './key-files/fast-read';
 import { keyFileRoutes } from './key-files/routes';
 import { createList, LIST_PATH } from './listing/list';
 import { createRefusals, type OpenAudit } from './observe/audit';
@@ -198,7 +199,8 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     });
   });
   return {
-    handler: app,
+    // A client certificate is asked for by the app alone.
+    handler: config.tls?.clientAuthorities ? app : createFastRead(app, { ...shell, store, findApiKey }),
     /** What the server that runs the handler has its connections followed by. */
     connections,
     /** Removes temporary files of killed writers; until it is done, `/readyz` answers 503. `close` ends it before that. */

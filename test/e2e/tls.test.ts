@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import fs from 'fs-extra';
 import { temporaryFolder } from '../support/after-test';
 import { DIST, runScript, startBuilt } from '../support/built-program';
 import { pemPath, place, secureGet, shows } from '../support/tls';
@@ -20,6 +21,8 @@ test('asks for a client certificate before everything but the probes', async () 
     PACKAGERDRMAPI_TLSKEY: key,
     PACKAGERDRMAPI_TLSCLIENTCA: pemPath('authority'),
   };
+  // What is there is answered in front of Express without client certificates.
+  await fs.outputFile(join(cwd, 'keys/live.key'), 'a: 1\n');
   const { url } = await startBuilt('sidecar', { cwd, env });
   expect(url).toMatch(/^https:/);
   const port = Number(new URL(url).port);
@@ -33,7 +36,7 @@ test('asks for a client certificate before everything but the probes', async () 
     status: 403,
     body: { errors: [{ code: 'client_certificate_refused' }] },
   });
-  expect(await ask(port, '/api/keyfile/live', shows('client'))).toMatchObject({
+  expect(await ask(port, '/api/keyfile/none', shows('client'))).toMatchObject({
     status: 404,
     body: { errors: [{ code: 'key_file_not_found' }] },
   });

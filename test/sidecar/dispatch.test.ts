@@ -1,10 +1,16 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange, rawRequest } from '../support/raw-http';
-import { API_KEY, type LogEntry, startSidecar, type TestSidecar } from '../support/start-sidecar';
+import {
+  API_KEY,
+  apiKeysFile,
+  type LogEntry,
+  startSidecar,
+  type TestSidecar,
+} from '../support/start-sidecar';
 import { until } from '../support/until';
 
 const PATH = '/api/keyfile/live';
@@ -66,6 +72,26 @@ test.each(PATHS)('answers and logs a GET of %s', async (path) => {
   const fields = { requestId: 'the-same', route: '/api/keyfile/:streamid', status: 200, streamId: 'live' };
   const client = { key: 'default', address: expect.stringContaining('127.0.0.1') };
   expect(logged[0]).toMatchObject({ message: 'request', ...fields, ...client });
+});
+
+test.each([
+  ['that finds nothing', 404, `${PATH}-none`],
+  ['of a folder in the place of the file', 409, '/api/keyfile/folder'],
+  ['of a stream that the key may not read', 403, PATH, { 'x-api-key': 'key-of-another-stream' }],
+  ['by a client that has the file', 304, PATH, { 'if-none-match': TAG }],
+  ['by a client that asks for JSON', 200, PATH, { accept: 'application/json' }],
+] as const)('logs a read %s once', async (_what, status, path, headers?: Record<string, string>) => {
+  const other = await apiKeysFile({ name: 'b', key: 'key-of-another-stream', scope: 'read', streams: ['b'] });
+  const sidecar = await startSidecar(other);
+  await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
+  await mkdir(join(sidecar.folder, 'folder.key'));
+  const answer = await send(sidecar.url + path, { headers: { ...asking(), ...headers } });
+  expect(answer).toMatchObject({
+    status,
+    headers: { 'x-request-id': 'the-same', 'x-frame-options': 'DENY' },
+  });
+  const logged = (await sidecar.logEntries()).filter(({ requestId }) => requestId === 'the-same');
+  expect(logged.map((entry) => entry.status)).toEqual([status]);
 });
 
 test.each(['end', 'destroy', 'resetAndDestroy'] as const)(

@@ -37,6 +37,7 @@ export interface KeyFileContext {
   readonly rules?: ProviderRules | undefined;
 }
 
+export const KEY_FILE_PATH = '/api/keyfile/:streamid';
 const TEXT = 'text/plain';
 const JSON_TYPE = 'application/json';
 /** The media types of bodies that are CPIX documents; the last two are the same (RFC 7303 § 9.2). */
@@ -140,7 +141,7 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
 
   // One route for all methods: each route that is passed over costs every request a match.
   app
-    .route('/api/keyfile/:streamid')
+    .route(KEY_FILE_PATH)
     .get(get)
     .post(post)
     .delete(remove)
@@ -282,9 +283,18 @@ function sendKeyFile(
   warnings: readonly Finding[],
 ): void {
   const json = prefersJson(request) ? { streamid, lines: linesOf(bytes) } : undefined;
-  setCommon(response, warnings).set('etag', etagOf(bytes));
-  if (json) response.json(json);
-  else response.type(TEXT).send(bytes);
+  setCommon(response, warnings);
+  if (json) response.set('etag', etagOf(bytes)).json(json);
+  else sendLines(response, bytes);
+}
+
+/** Answers the lines of a key file, byte for byte. */
+export function sendLines(response: ServerResponse, bytes: Buffer): void {
+  response.setHeader('etag', etagOf(bytes));
+  response.setHeader('content-type', `${TEXT}; charset=utf-8`);
+  response.setHeader('content-length', bytes.length);
+  // Of a text, Node writes the head and the body at once.
+  response.end(bytes.toString('latin1'), 'latin1');
 }
 
 /** Answers what a POST would write, as JSON or, for a client that asks for text, as a diff. */
@@ -324,18 +334,25 @@ export async function sendExport(
 }
 
 /** Sets what every answer has, and the warnings (RFC 7234 § 5.5: 299, a persistent warning). */
-export function setCommon(response: Response, warnings: readonly Finding[]): Response {
-  response.set('cache-control', 'no-store');
+export function setCommon<Answer extends ServerResponse>(
+  response: Answer,
+  warnings: readonly Finding[],
+): Answer {
+  response.setHeader('cache-control', 'no-store');
   const texts = warnings.map(({ code, description }) => `299 - "${code}: ${description}"`);
-  return texts.length === 0 ? response : response.set('warning', texts);
+  return texts.length === 0 ? response : response.setHeader('warning', texts);
 }
 
 /** The contract's text, unless JSON is what the client would rather have: one that takes either as gladly gets text. */
 function prefersJson(request: Request): boolean {
   const { accept = '' } = request.headers;
-  // Most clients send */* or nothing; only a header that speaks of JSON is worth weighing.
-  if (!/json|application\/\*/i.test(accept) || /text\/plain\s*(?:,|$)/i.test(accept)) return false;
+  if (!mayPreferJson(accept) || /text\/plain\s*(?:,|$)/i.test(accept)) return false;
   return request.accepts([TEXT, JSON_TYPE]) === JSON_TYPE;
+}
+
+/** Most clients accept anything; only a header that speaks of JSON is worth weighing. */
+export function mayPreferJson(accept: string): boolean {
+  return /json|application\/\*/i.test(accept);
 }
 
 /** @throws HttpError 409 when the file is not lines of `name: value`. */
