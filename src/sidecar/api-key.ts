@@ -91,15 +91,21 @@ export function apiKeyIn(findApiKey: FindApiKey, { url = '', headers }: Incoming
  * Lets a request pass that carries an API key, and refuses every other; requests to paths that need none pass. It stands
  * before every route and the body parser: without a key, no path is decoded and no body read.
  */
-export function requireApiKey(findApiKey: FindApiKey): RequestHandler {
+export function requireApiKey(findApiKey: FindApiKey, limits: Limits): RequestHandler {
+  const limit = limitUnauthenticated(limits);
   return (request, response, next) => {
-    if (API.test(request.path)) {
-      const apiKey = apiKeyIn(findApiKey, request);
-      if (!apiKey) throw apiError('unauthorized', whyUnauthorized(request), challengeFor(request));
-      response.locals.apiKey = apiKey;
-      // The audit has changes and refusals only; this also names the reader of content keys.
-      response.locals.client = { key: apiKey.name, address: addressOf(request) };
+    if (!API.test(request.path)) {
+      next();
+      return;
     }
+    const apiKey = apiKeyIn(findApiKey, request);
+    if (!apiKey) {
+      limit(request, response, next);
+      return;
+    }
+    response.locals.apiKey = apiKey;
+    // The audit has changes and refusals only; this also names the reader of content keys.
+    response.locals.client = { key: apiKey.name, address: addressOf(request) };
     next();
   };
 }
@@ -140,21 +146,17 @@ const MAX_WAITING = 64;
 const COUNTERS = 8192;
 
 /**
- * Slows down requests without a valid API key: from the eleventh of an address in a minute they are answered 429, later
- * and later. Requests with a valid key are not counted, so that no client can lock others out.
+ * Refuses requests without a valid API key, and slows them down: from the eleventh of an address in a minute they are
+ * answered 429, later and later. Requests with a valid key are not counted, so that no client can lock others out.
  */
-export function limitUnauthenticated(
-  findApiKey: FindApiKey,
-  { attempts, clock, wait = waitOrClose }: Limits,
-): RequestHandler {
+function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): RequestHandler {
   let waiting = 0;
-  return rateLimit({
+  const count = rateLimit({
     store: attempts,
     windowMs: WINDOW_MS,
     limit: FREE_ATTEMPTS,
     standardHeaders: false,
     legacyHeaders: false,
-    skip: (request) => !API.test(request.path) || apiKeyIn(findApiKey, request) !== undefined,
     keyGenerator: ({ socket }) => {
       const digest = hash('sha256', networkOf(socket.remoteAddress), 'buffer');
       return String(digest.readUInt16LE() % COUNTERS);
@@ -175,6 +177,10 @@ export function limitUnauthenticated(
       );
     },
   });
+  return (request, response, next) =>
+    count(request, response, (thrown?: unknown) =>
+      next(thrown ?? apiError('unauthorized', whyUnauthorized(request), challengeFor(request))),
+    );
 }
 
 /** What the limiter counted. */

@@ -16,7 +16,7 @@ import type { ReadProviderHeaders } from '../provider/provider-headers';
 import { createProvision, createUpstreams, providerRules } from '../provider/provision';
 import type { Tunnel } from '../provider/proxy';
 import { createUpstream, type UpstreamName } from '../provider/upstream';
-import { apiKeyIn, type FindApiKey, limitUnauthenticated, requireApiKey } from './api-key';
+import { apiKeyIn, type FindApiKey, requireApiKey } from './api-key';
 import { createBatch } from './batch';
 import { checkRoutes, exportRoutes } from './check-routes';
 import type { SidecarConfig } from './config';
@@ -170,7 +170,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
         next();
       });
     }
-    routes.use(limitUnauthenticated(findApiKey, { ...ambient, attempts }), requireApiKey(findApiKey));
+    routes.use(requireApiKey(findApiKey, { ...ambient, attempts }));
     keyFileRoutes(routes, { store, changes, provision, wait, rules });
     routes
       .route(LIST_PATH)

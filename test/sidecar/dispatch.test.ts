@@ -75,12 +75,12 @@ test.each(PATHS)('answers and logs a GET of %s', async (path) => {
 });
 
 test.each([
-  ['that finds nothing', 404, `${PATH}-none`],
-  ['of a folder in the place of the file', 409, '/api/keyfile/folder'],
+  ['that finds nothing', 404, `${PATH}-none`, {}],
+  ['of a folder in the place of the file', 409, '/api/keyfile/folder', {}],
   ['of a stream that the key may not read', 403, PATH, { 'x-api-key': 'key-of-another-stream' }],
   ['by a client that has the file', 304, PATH, { 'if-none-match': TAG }],
   ['by a client that asks for JSON', 200, PATH, { accept: 'application/json' }],
-] as const)('logs a read %s once', async (_what, status, path, headers?: Record<string, string>) => {
+] as const)('logs a read %s once', async (_what, status, path, headers) => {
   const other = await apiKeysFile({ name: 'b', key: 'key-of-another-stream', scope: 'read', streams: ['b'] });
   const sidecar = await startSidecar(other);
   await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);

@@ -9,7 +9,6 @@ import {
   createKeyRing,
   digestOf,
   type FindApiKey,
-  limitUnauthenticated,
   requireApiKey,
   requireRead,
   requireWrite,
@@ -53,8 +52,10 @@ describe('the keys of a file', () => {
 
   /** Serves a stream's name behind the guard; answers how to call it. */
   async function serve({ find }: KeyRing) {
+    const attempts = new MemoryStore();
+    closings.push(async () => attempts.shutdown());
     const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
-      routes.use(requireApiKey(find));
+      routes.use(requireApiKey(find, { attempts, clock: () => new Date(0) }));
       routes.all('/api/:stream', (request, response) => {
         const apiKey = callerOf(response);
         (request.method === 'GET' ? requireRead : requireWrite)(apiKey, request.params.stream);
@@ -230,7 +231,7 @@ describe('an unauthenticated client', () => {
       given === KEY ? { name: 'ci', scope: 'write', streams: undefined } : undefined;
     const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
       const limits = { attempts, clock, ...(wait && { wait }) };
-      routes.use(limitUnauthenticated(find, limits), requireApiKey(find));
+      routes.use(requireApiKey(find, limits));
       routes.get('/api/here', (_request, response) => void response.json('here'));
       routes.get('/healthz', (_request, response) => void response.json('well'));
     });
