@@ -31,20 +31,13 @@ describe('decodeBase64', () => {
     expect(decodeBase64(text)).toEqual({ ok: false, problem });
   });
 
-  test('gives back the bytes of any canonical text', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ minLength: 1 }), (bytes) => {
-        const value = Buffer.from(bytes);
-        expect(decodeBase64(value.toString('base64'))).toEqual({ ok: true, value });
-      }),
-    );
-  });
-
-  test('never throws, and accepts a text only when its bytes encode to it again', () => {
+  test('gives back the bytes of a text that they encode to again, and of no other', () => {
     fc.assert(
       fc.property(fc.oneof(nearBase64, fc.base64String(), anyText), (text) => {
-        const canonical = text !== '' && Buffer.from(text, 'base64').toString('base64') === text;
-        expect(decodeBase64(text).ok).toBe(canonical);
+        const value = Buffer.from(text, 'base64');
+        const canonical = text !== '' && value.toString('base64') === text;
+        const expected = canonical ? { ok: true, value } : expect.objectContaining({ ok: false });
+        expect(decodeBase64(text)).toEqual(expected);
       }),
       { numRuns: 1000 },
     );
@@ -71,38 +64,27 @@ describe('decodeHexBlock', () => {
     expect(decodeHexBlock(text)).toEqual({ ok: false, problem });
   });
 
-  test('gives back the bytes of 32 digits in either case', () => {
+  test('gives back the bytes of 32 hex digits in either case, and of nothing else', () => {
+    const right = block.map((value) => value.toString('hex'));
+    const upper = right.map((hex) => hex.toUpperCase());
     fc.assert(
-      fc.property(block, (value) => {
-        const hex = value.toString('hex');
-        expect(decodeHexBlock(hex)).toEqual({ ok: true, value });
-        expect(decodeHexBlock(hex.toUpperCase())).toEqual({ ok: true, value });
-      }),
-    );
-  });
-
-  test('never throws, and accepts 32 hex digits and nothing else', () => {
-    fc.assert(
-      fc.property(fc.oneof(nearHex, nearBase64, anyText), (text) => {
-        expect(decodeHexBlock(text).ok).toBe(text.length === 32 && /^[0-9a-f]+$/i.test(text));
+      fc.property(fc.oneof(right, upper, nearHex, nearBase64, anyText), (text) => {
+        const isRight = text.length === 32 && /^[0-9a-f]+$/i.test(text);
+        const value = Buffer.from(text, 'hex');
+        const expected = isRight ? { ok: true, value } : expect.objectContaining({ ok: false });
+        expect(decodeHexBlock(text)).toEqual(expected);
       }),
       { numRuns: 1000 },
     );
   });
 });
 
-describe('key ids', () => {
-  test.each(ids)('have both byte orders and a UUID that agree: $source', (vector) => {
-    const bigEndian = Buffer.from(vector.kid_be_b64, 'base64');
-    expect(decodeBase64Block(vector.kid_be_b64)).toEqual({ ok: true, value: bigEndian });
-    expect(swapKeyIdOrder(bigEndian).toString('base64')).toBe(vector.kid_le_b64);
-    expect(formatUuid(bigEndian)).toBe(vector.kid_uuid);
-    expect(parseUuid(vector.kid_uuid)).toEqual({ ok: true, value: bigEndian });
-  });
-});
-
-test.each(drmVectors.playready_checksum.vectors)('keys are the same in hex and base64: $source', (vector) => {
-  expect(decodeBase64Block(vector.key_b64)).toEqual(decodeHexBlock(vector.key_hex));
+test.each(ids)('a key id has both byte orders and a UUID that agree: $source', (vector) => {
+  const bigEndian = Buffer.from(vector.kid_be_b64, 'base64');
+  expect(decodeBase64Block(vector.kid_be_b64)).toEqual({ ok: true, value: bigEndian });
+  expect(swapKeyIdOrder(bigEndian).toString('base64')).toBe(vector.kid_le_b64);
+  expect(formatUuid(bigEndian)).toBe(vector.kid_uuid);
+  expect(parseUuid(vector.kid_uuid)).toEqual({ ok: true, value: bigEndian });
 });
 
 describe('parseUuid', () => {

@@ -16,10 +16,6 @@ test('answers the published license to the published request', () => {
   expect(request.type).toBe(license.type);
 });
 
-test('answers an empty license for no keys', () => {
-  expect(clearKeyLicense([])).toEqual({ keys: [], type: 'temporary' });
-});
-
 test.each(invalid.clearkey_id)('refuses a text: $why', ({ text, problem }) => {
   expect(parseClearKeyId(text)).toEqual({ ok: false, problem });
 });

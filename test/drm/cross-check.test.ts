@@ -45,42 +45,28 @@ const keyIsKeyId = of(
   'content_key_is_key_id',
   'cenc.contentkey equals cenc.keyid, which is in every manifest.',
 );
-
 function schemeMismatch(name: string): Finding {
   const sentence = `widevine.psshdata says ${name}, but the algorithm is AESCTR (cenc); make them agree.`;
   return of('warning', 'scheme_mismatch', sentence);
 }
 
-describe.each(keyFileSamples)('%s', (_, { values, derived }) => {
-  const keyFile = keyFileOf(values);
-  const { cenc = { keyId: '', contentKey: '' }, playready = { licenseUrl: '', checksum: '' } } = keyFile;
-
-  test('agrees with itself and its content id', () => {
+test.each(keyFileSamples)(
+  '%s agrees with itself, and with no other id, key and checksum',
+  (_, { values, derived }) => {
+    const keyFile = keyFileOf(values);
+    const { cenc = { keyId: '', contentKey: '' }, playready = { licenseUrl: '', checksum: '' } } = keyFile;
+    const withKey = (change: Partial<typeof cenc>) =>
+      found({ ...keyFile, cenc: { ...cenc, ...change } }, undefined);
     expect(found(keyFile, derived.contentid_from_fairplay_url)).toEqual([]);
     expect(found(keyFile, undefined)).toEqual([]);
-  });
-
-  test('disagrees with another content id in both places that name one', () => {
     expect(found(keyFile, 'another')).toEqual([otherContentInWidevine, otherContentInFairPlay]);
-  });
-
-  test('explains a key id in the other byte order, sent or in the checksum', () => {
-    const sent = { ...keyFile, cenc: { ...cenc, keyId: derived.kid_le_b64 } };
-    expect(found(sent, undefined)).toEqual([byteOrder]);
+    expect(withKey({ keyId: derived.kid_le_b64 })).toEqual([byteOrder]);
+    expect(withKey({ contentKey: derived.kid_le_b64 })).toEqual([wrongChecksum]);
     const checksum = derived.checksum_if_kid_not_swapped;
     expect(found({ ...keyFile, playready: { ...playready, checksum } }, undefined)).toEqual([byteOrder]);
-  });
-
-  test('warns when the content key is the key id', () => {
-    const sent = { cenc: { ...cenc, contentKey: cenc.keyId } };
-    expect(found(sent, undefined)).toEqual([keyIsKeyId]);
-  });
-
-  test('finds the checksum of another key', () => {
-    const sent = { ...keyFile, cenc: { ...cenc, contentKey: derived.kid_le_b64 } };
-    expect(found(sent, undefined)).toEqual([wrongChecksum]);
-  });
-});
+    expect(found({ cenc: { ...cenc, contentKey: cenc.keyId } }, undefined)).toEqual([keyIsKeyId]);
+  },
+);
 
 const KEY_ID = Buffer.from('44da52ef4523098e6854777ee322681d', 'hex');
 const CONTENT_KEY = Buffer.alloc(16, 9);
@@ -133,17 +119,14 @@ describe('Widevine data', () => {
 });
 
 test.each([
-  ['skd://license.example/license/show', []],
   ['skd://show', []],
   ['skd://license.example/?assetId=show&v=1', []],
   ['skd://license.example/license/shows', [otherContentInFairPlay]],
   ['skd://license.example/show.key', [otherContentInFairPlay]],
 ])('looks for the content id as a whole part of FairPlay address %s', (licenseUrl, expected) => {
-  const fairplay = { key: '1'.repeat(32), iv: '2'.repeat(32), licenseUrl };
-  expect(found({ fairplay }, 'show')).toEqual(expected);
+  expect(found(ofFairPlay({ licenseUrl }), 'show')).toEqual(expected);
 });
 
-const encodedTwice = (text: string) => ({ ...cenc, ...ofData({ contentId: Buffer.from(text) }) });
 const ofAddress = (licenseUrl: string) => ofFairPlay({ licenseUrl });
 
 test.each(
@@ -179,28 +162,24 @@ test.each(
       'skd://a/b?wowzasessionid=1',
     ),
     'another scheme: warning not_skd fairplay.laurl': ofAddress('https://l.example/'),
-    'plain http: warning plain_http playready.laurl': {
+    'a key in the address of PlayReady: error content_key_in_address playready.laurl': {
       ...cenc,
-      ...ofPlayReady(KEY_ID, CONTENT_KEY, 'http://a/'),
+      ...ofPlayReady(KEY_ID, CONTENT_KEY, `https://a/?key=${'09'.repeat(16)}`),
     },
+    'a key in the address of FairPlay: error content_key_in_address fairplay.laurl': ofAddress(
+      `skd://a/${'a'.repeat(32)}`,
+    ),
     'data without an id: warning names_nothing widevine.psshdata': { ...cenc, ...ofData({ policy: 'p' }) },
-    'zeros among its key ids: error all_zero widevine.psshdata.key_id[1]': {
+    'base64 of a content id: warning encoded_twice widevine.psshdata.content_id': {
       ...cenc,
-      ...ofData({ keyIds: [KEY_ID, ZEROS] }),
+      ...ofData({ contentId: Buffer.from('c2hvdy0xMg==') }),
     },
-    'base64 of a content id: warning encoded_twice widevine.psshdata.content_id':
-      encodedTwice('c2hvdy0xMg=='),
-    'hex of a content id: warning encoded_twice widevine.psshdata.content_id': encodedTwice('73686f772d3132'),
     'a number that is no scheme: error unknown_scheme widevine.psshdata.protection_scheme, warning scheme_mismatch widevine.psshdata':
       { ...cenc, ...ofData({ contentId: Buffer.from('show'), protectionScheme: 1 }) },
     'another content id in the address: warning content_id_mismatch fairplay.laurl': {
       ...cenc,
       ...ofShow,
       ...ofAddress('skd://other'),
-    },
-    'data with the key id in the other byte order: error key_id_byte_order widevine.psshdata': {
-      ...cenc,
-      ...naming(swapKeyIdOrder(KEY_ID)),
     },
     'data with the content key: error key_and_key_id_swapped cenc.keyid': { ...cenc, ...naming(CONTENT_KEY) },
     'a checksum of key and key id in turn: error key_and_key_id_swapped cenc.keyid': {
@@ -222,16 +201,6 @@ test.each(
     },
     'one next to another key id: warning key_id_byte_order_suspected cenc.keyid, warning key_id_mismatch widevine.psshdata':
       { ...ofKey(TURNED), ...ofData({ keyIds: [OTHER] }) },
-    'nothing in an address with the key id as UUID': {
-      ...ofKey(OTHER),
-      ...ofShow,
-      ...ofAddress('skd://KEYS/01010101-0101-0101-0101-010101010101'),
-    },
-    'nothing in one with it in hex, in capitals': {
-      ...ofKey(Buffer.alloc(16, 0xab)),
-      ...ofShow,
-      ...ofAddress(`skd://KEYS/${'AB'.repeat(16)}`),
-    },
   }),
 )('finds %s', (_what, keyFile, expected) => {
   const told = crossCheck(keyFile, undefined).map(({ severity, code, field }) =>
@@ -241,7 +210,6 @@ test.each(
 });
 
 test.each<[string, KeyFile]>([
-  ['nothing', {}],
   ['values that are not well formed', { cenc: { keyId: 'x', contentKey: 'y' }, widevine: { psshData: 'z' } }],
   ['a checksum without a key', { playready: { licenseUrl: 'https://l.example/', checksum: 'AAAAAAAAAAA=' } }],
 ])('finds nothing to compare in %s', (_, keyFile) => {
@@ -259,15 +227,14 @@ test('tells which algorithm the scheme of the data is compared with', () => {
 describe('a FairPlay address that names the key by its id', () => {
   const UUID = '44da52ef-4523-098e-6854-777ee322681d';
   const DIGITS_OF_ID = UUID.replaceAll('-', '');
-  const forms = [UUID, UUID.toUpperCase(), DIGITS_OF_ID, DIGITS_OF_ID.toUpperCase()];
   const codes = (keyFile: KeyFile, contentId?: string) =>
     found(keyFile, contentId).flatMap(({ code }) => (code === 'not_skd' ? [] : [code]));
 
   test.each([
-    ...forms.flatMap((form) => [`skd://${form}`, `skd://license.example/key/${form}?v=1`]),
+    `skd://${DIGITS_OF_ID}`,
+    `skd://license.example/key/${DIGITS_OF_ID.toUpperCase()}?v=1`,
     `SKD://${UUID}`,
-    `skd://{${UUID}}`,
-    `skd://${UUID}/`,
+    `skd://{${UUID.toUpperCase()}}/`,
     `skd://${DIGITS_OF_ID}:${'2'.repeat(32)}`,
   ])('is taken for right, whatever the content id is: %s', (licenseUrl) => {
     const keyFile = { ...cenc, ...ofFairPlay({ licenseUrl }) };
@@ -286,10 +253,8 @@ describe('a FairPlay address that names the key by its id', () => {
     expect(codes(ofFairPlay({ licenseUrl }), 'show')).toEqual([]);
   });
 
-  test.each(forms)('may be that of a key of its own: skd://%s', (form) => {
-    const fairplay = ofFairPlay({ licenseUrl: `skd://${form}` });
-    expect(codes(fairplay, 'show')).toEqual([]);
-    expect(codes({ ...ofKey(Buffer.alloc(16, 7)), ...fairplay }, 'show')).toEqual([]);
+  test('may be that of a key of its own', () => {
+    expect(codes({ ...ofKey(OTHER), ...ofAddress(`skd://${UUID}`) }, 'show')).toEqual([]);
   });
 
   test.each([
@@ -300,18 +265,4 @@ describe('a FairPlay address that names the key by its id', () => {
   ])('is nothing else: %s', (licenseUrl) => {
     expect(codes(ofFairPlay({ licenseUrl }), 'show')).toEqual(['content_id_mismatch']);
   });
-});
-
-test.each([
-  ['playready.laurl', { playready: { licenseUrl: `https://a/?key=${'ab'.repeat(16)}`, checksum: '' } }],
-  ['fairplay.laurl', ofFairPlay({ licenseUrl: `skd://a/${'AB'.repeat(16)}`, key: 'ab'.repeat(16) })],
-])('a content key in %s is an error', (field, given) => {
-  const keys = {
-    cenc: { keyId: KEY_ID.toString('base64'), contentKey: Buffer.alloc(16, 0xab).toString('base64') },
-  };
-  const codes = crossCheck({ ...keys, ...given }, undefined).filter(({ severity }) => severity === 'error');
-  expect(codes.map((finding) => [finding.code, finding.field])).toContainEqual([
-    'content_key_in_address',
-    field,
-  ]);
 });

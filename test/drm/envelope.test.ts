@@ -24,22 +24,16 @@ function withHash(blob: string): string {
     .digest('hex')}`;
 }
 
-describe.each(Object.entries(responses))('the published %s', (name, { key }) => {
-  const text = JSON.stringify(plainTexts[name.replace('_response', '')]);
-
-  test('is opened to its plain text', () => {
+test.each(Object.entries(responses))(
+  'opens the published %s, and seals it character for character',
+  (name, { key }) => {
+    const text = JSON.stringify(plainTexts[name.replace('_response', '')]);
     expect(openEnvelope(key, secret)).toEqual({ ok: true, value: text });
-  });
-
-  test('is sealed character for character', () => {
     expect(sealEnvelope(text, secret)).toBe(key);
-  });
-
-  test('opens with a hash in upper case, too', () => {
     const [blob, hash = ''] = key.split('|');
     expect(openEnvelope(`${blob}|${hash.toUpperCase()}`, secret)).toEqual({ ok: true, value: text });
-  });
-});
+  },
+);
 
 /** What each published negative comes to. `not_json_inside` is a whole envelope; what is in it is no JSON object. */
 const outcomes: Record<string, object> = {

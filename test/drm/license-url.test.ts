@@ -14,9 +14,7 @@ function refusal(code: string, sentence: string) {
 
 describe('checkLicenseUrl', () => {
   it.each([
-    'https://license.example/rightsmanager.asmx',
-    'http://127.0.0.1:8080/',
-    'HTTPS://License.example/?a=b&c=d#e',
+    'HTTP://License.example:8080/?a=b&c=d#e',
     'https://license.example/%20%C3%A9',
     `https://license.example/${'a'.repeat(1976)}`,
   ])('takes %s for both, as it is', (url) => {
@@ -25,13 +23,10 @@ describe('checkLicenseUrl', () => {
 
   // Of skd the license server alone knows what follows: an asset id, or `<key id>:<iv>` as Axinom documents it.
   it.each([
-    'skd://license.example/license/demo',
     'skd://demo',
     'SKD://demo',
     'skd://211ac1dc-c8a2-4575-baf7-1a1b7c5a2c1e:0123456789ABCDEF0123456789ABCDEF',
     'skd://5000000000',
-    'skd://asset.v1.300',
-    'skd://content%20id',
   ])('takes %s for FairPlay', (url) => {
     expect(checkLicenseUrl('fairplay')(url)).toEqual({ ok: true, value: url });
     expect(checkLicenseUrl('playready')(url)).toEqual(refusal('wrong_scheme', PLAYREADY_SCHEME));
@@ -40,23 +35,17 @@ describe('checkLicenseUrl', () => {
   it.each([
     ['', 'empty', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
     ['license.example', 'scheme_missing', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
-    ['//license.example', 'scheme_missing', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
     ['ftp://license.example', 'wrong_scheme', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
-    ['javascript:alert(1)', 'scheme_missing', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
     ['FILE:///etc/passwd', 'wrong_scheme', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
-    ['file:///etc/passwd', 'wrong_scheme', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
     ['a b://x', 'invalid_address', CHARACTER, CHARACTER],
     ['/http://a', 'scheme_missing', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
     ['https:license.example', 'scheme_missing', PLAYREADY_SCHEME, FAIRPLAY_SCHEME],
     ['https://', 'invalid_address', INVALID, INVALID],
     ['https://a/"', 'invalid_address', CHARACTER, CHARACTER],
     ['https://a:99999/', 'invalid_address', INVALID, INVALID],
-    ['https://[::1/', 'invalid_address', INVALID, INVALID],
-    ['https://a b/', 'invalid_address', CHARACTER, CHARACTER],
     ['https://a/\nforged: line', 'invalid_address', CHARACTER, CHARACTER],
     ['https://a/\t', 'white_space', CHARACTER, CHARACTER],
     [' https://a/', 'white_space', CHARACTER, CHARACTER],
-    ['https://a/\u0000', 'invalid_address', CHARACTER, CHARACTER],
     ['https://a/\u2028', 'white_space', CHARACTER, CHARACTER],
     ['https://ä.example/', 'invalid_address', CHARACTER, CHARACTER],
     [`https://a/${'a'.repeat(1991)}`, 'invalid_address', TOO_LONG, TOO_LONG],

@@ -53,7 +53,6 @@ test('a whole key file gives the keys of DASH and HLS, each with the boxes that 
 test('the checksum of the header is the one of the key file, right or wrong', () => {
   const checksum = Buffer.alloc(8, 1).toString('base64');
   const { dash } = keysOf({ ...WHOLE, playready: { ...PLAYREADY, checksum } });
-  expect(dash?.boxes[1]?.toString('utf16le', 32)).toBeTruthy();
   expect(Buffer.concat(dash?.boxes ?? []).includes(Buffer.from(checksum, 'utf16le'))).toBe(true);
 });
 
@@ -67,12 +66,7 @@ test.each<[string, string, string, RegExp]>([
   ['an empty key file', ' \n', 'key_file_torn', /^is empty/],
   ['a file that ends within a line', textOf(WHOLE).trimEnd(), 'key_file_torn', /^ends within a line/],
   ['a file of another kind', '{"a":1}\n', 'key_file_incomplete', /has no lines of DASH or FairPlay/],
-  [
-    'a key that is cut',
-    textOf(WHOLE).replace(CENC.contentKey, CENC.contentKey.slice(0, 12)),
-    'key_file_foreign',
-    /content-key/,
-  ],
+  ['a cut key', textOf(WHOLE).replace(/(content-key: .{12}).*/, '$1'), 'key_file_foreign', /content-key/],
   ['a key id alone', `mpegdashstreaming-cenc-key-id: ${CENC.keyId}\n`, 'key_file_incomplete', /content-key/],
   ['keys without a DRM system', textOf({ cenc: CENC }), 'key_file_incomplete', /neither Widevine nor/],
 ])('%s is refused', (_what, text, code, sentence) => {

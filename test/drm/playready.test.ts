@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { swapKeyIdOrder } from '../../src/drm/bytes';
 import {
@@ -9,13 +8,11 @@ import {
   playReadyChecksum,
   playReadyObjectOf,
 } from '../../src/drm/playready';
-import { buildPsshBox } from '../../src/drm/pssh';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors, keyFileSamples } from '../vectors/drm-vectors';
 
 const { system_ids } = drmVectors.constants;
 const made = drmVectors.playready_object_self_made;
-const block = fc.uint8Array({ minLength: 16, maxLength: 16 });
 const records = fc.array(
   fc.record({
     type: fc.nat(0xffff),
@@ -46,27 +43,8 @@ describe('the checksum', () => {
     const swapped = Buffer.from(vector.kid_le_b64, 'base64');
     expect(playReadyChecksum(swapped, key)).toBe(vector.checksum_if_kid_not_swapped);
     expect(checkPlayReadyChecksum(vector.checksum, swapped, key)).toBe('key_id_byte_order');
-  });
-
-  test('belongs to one key: every vector refuses the checksum of every other', () => {
-    const others = drmVectors.playready_checksum.vectors;
-    for (const [index, { kid_be_b64, key_b64 }] of others.entries()) {
-      const verdicts = others.map(({ checksum }) =>
-        checkPlayReadyChecksum(checksum, Buffer.from(kid_be_b64, 'base64'), Buffer.from(key_b64, 'base64')),
-      );
-      expect(verdicts).toEqual(others.map((_, other) => (other === index ? 'match' : 'other_key')));
-    }
-  });
-
-  test('is 8 bytes for any key and matches itself only', () => {
-    fc.assert(
-      fc.property(block, block, (keyId, key) => {
-        const checksum = playReadyChecksum(keyId, key);
-        expect(Buffer.from(checksum, 'base64')).toHaveLength(8);
-        expect(checkPlayReadyChecksum(checksum, keyId, key)).toBe('match');
-        expect(checkPlayReadyChecksum('', keyId, key)).toBe('other_key');
-      }),
-    );
+    for (const other of ['', playReadyChecksum(key, keyId)])
+      expect(checkPlayReadyChecksum(other, keyId, key)).toBe('other_key');
   });
 
   test('matches a key id that reads the same in both byte orders', () => {
@@ -88,19 +66,12 @@ describe('the object', () => {
       sample?.values.playready.laurl ?? '',
     );
     expect(written.toString('base64')).toBe(made.pro_b64);
-    expect(written).toHaveLength(made.pro_bytes);
   });
 
   test('holds one record: the header in UTF-16LE', () => {
     const value = Buffer.from(made.xml, 'utf16le');
     expect(parsePlayReadyObject(object)).toEqual({ ok: true, value: [{ type: 1, value }] });
     expect(buildPlayReadyObject([{ type: 1, value }])).toEqual(object);
-  });
-
-  test('fits the box of the vector', () => {
-    const box = buildPsshBox(PLAYREADY_SYSTEM_ID, object);
-    expect(box).toHaveLength(made.pssh_v0_bytes);
-    expect(createHash('sha256').update(box).digest('hex')).toBe(made.pssh_v0_sha256);
   });
 
   test('writes a license address as XML text', () => {

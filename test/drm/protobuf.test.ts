@@ -30,35 +30,20 @@ test.each(invalid.protobuf)('refuses a message: $why', ({ hex, problem }) => {
   expect(parseProtobuf(Buffer.from(hex, 'hex'))).toEqual({ ok: false, problem });
 });
 
-test('reads the wire types of 32 and 64 bits', () => {
-  const eight = Buffer.from('0102030405060708', 'hex');
-  const four = Buffer.from('0a0b0c0d', 'hex');
-  expect(parseProtobuf(Buffer.concat([Buffer.from([0x09]), eight, Buffer.from([0x15]), four]))).toEqual({
-    ok: true,
-    value: [
-      { number: 1, wireType: 1, bytes: eight },
-      { number: 2, wireType: 5, bytes: four },
-    ],
-  });
-});
-
-test('reads a varint that is longer than it need be, as other decoders do', () => {
-  expect(parseProtobuf(Buffer.from('08818000', 'hex'))).toEqual({
-    ok: true,
-    value: [{ number: 1, wireType: 0, varint: 1, bytes: nothing }],
-  });
+test.each([
+  ['of 64 bits', '090102030405060708', { wireType: 1, bytes: Buffer.from('0102030405060708', 'hex') }],
+  ['of 32 bits', '0d0a0b0c0d', { wireType: 5, bytes: Buffer.from('0a0b0c0d', 'hex') }],
+  // As other decoders do.
+  ['longer than it need be', '08818000', { wireType: 0, varint: 1, bytes: nothing }],
+  ['as large as is exact', '08ffffffffffffff0f', { wireType: 0, varint: 2 ** 53 - 1, bytes: nothing }],
+])('reads a number that is %s', (_what, hex, field) => {
+  const value = [{ number: 1, ...field }];
+  expect(parseProtobuf(Buffer.from(hex, 'hex'))).toEqual({ ok: true, value });
 });
 
 test('writes nothing for an absent value, and an empty field for empty bytes', () => {
   expect(encodeField(4, undefined)).toEqual(nothing);
   expect(encodeField(4, nothing)).toEqual(Buffer.from('2200', 'hex'));
-});
-
-test('reads the largest number that is exact', () => {
-  expect(parseProtobuf(encodeField(1, Number.MAX_SAFE_INTEGER))).toEqual({
-    ok: true,
-    value: [{ number: 1, wireType: 0, varint: Number.MAX_SAFE_INTEGER, bytes: nothing }],
-  });
 });
 
 test('reads back any fields it encoded, in their order', () => {

@@ -4,22 +4,6 @@ const inBody = (text: string) => `<smil><body><switch>${text}</switch></body></s
 
 /** The shapes in which SMIL documents for the packager are found: names, and the text. */
 const READ: Readonly<Record<string, readonly [names: string, text: string]>> = {
-  'renditions with a bitrate each': [
-    '20_320p_aligned.mp4 20_360p_aligned.mp4',
-    `<smil>\n<head>\n</head>\n<body>\n<switch>
-       <video src="mp4:20_320p_aligned.mp4" system-bitrate="264000"/>
-       <video src="mp4:20_360p_aligned.mp4" system-bitrate="700000"/>\n</switch>\n</body>\n</smil>`,
-  ],
-  'parameters below the renditions, and a title': [
-    'myStream_720p myStream_360p',
-    `<?xml version="1.0" encoding="UTF-8"?>\n<smil title=""><body><switch>
-       <video height="720" src="myStream_720p" systemLanguage="eng" width="1280">
-         <param name="videoBitrate" value="1300000" valuetype="data"></param>
-       </video>
-       <video height="360" src="myStream_360p" systemLanguage="eng" width="640">
-         <param name="videoCodecId" value="avc1.42c015" valuetype="data"></param>
-       </video></switch></body></smil>`,
-  ],
   'languages of their own, in sub-folders and without an extension': [
     'engage-player/hls-multiaudio-1/1080 engage-player/hls-multiaudio-1/es',
     `<smil><head/><body><switch>
@@ -44,12 +28,6 @@ const READ: Readonly<Record<string, readonly [names: string, text: string]>> = {
          <video src="a.ismv" systemBitrate="400000"><param name="trackID" value="2"/></video>
          <video src="a.ismv" systemBitrate="900000"><param name="trackID" value="3"/></video>
        </switch></body></smil>`,
-  ],
-  'a server of its own, and names written as entities': [
-    'Stream_1 Stream_2',
-    `<smil xmlns:xml="http://www.w3.org/XML/1998/namespace"><head>
-       <paramGroup xml:id="cluster"><param name="server1" value="rtmp://server"/></paramGroup></head>
-       <body><switch><video src="Stream&#95;1" system-bitrate="350" dur="indefinite"/><video src='flv:Stream_2'/></switch></body></smil>`,
   ],
   'no switch, and upper-case prefixes': ['a.mp4', '<smil><body><video src="MP4:a.mp4"/></body></smil>'],
   'what stands outside of its body': [
