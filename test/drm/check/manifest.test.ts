@@ -81,9 +81,6 @@ describe('a playlist', () => {
         key('URI="https://fps.a/"'),
       'a variable of elsewhere': key('URI="skd://{$id}"'),
       'no address: E missing key.uri': key(fairplay),
-      'a Widevine box cut short: E malformed_box box': key(
-        'URI="data:text/plain;base64,AAAAOHBzc2gAAAAA",KEYFORMAT="urn:uuid:edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"',
-      ),
       'two keys: E wrong_constant key[1].keyformat': `#EXTM3U\n${key(`URI="skd://a",${fairplay}`)}\na.m4s\n${key('URI="skd://b"')}\r\nb.m4s\n`,
     }),
   )('is checked with %s', (_what, text, faults) => {
@@ -104,18 +101,10 @@ describe('a license address by itself', () => {
   it.each<[address: string, ...faults: string[]]>([
     ['skd://license.example/content'],
     ['https://license.example/rightsmanager.asmx?a=1&b=2'],
-    ['skd://a/b?wowzasessionid=1', 'E session_id_in_address address'],
-    ['https://license.example/?a=1&amp;b=2', 'E escaped_ampersand address'],
     ['http://license.example/', 'W plain_http address'],
     ['skd://ä', 'E invalid_address address'],
-    ['https://license.example/a b', 'E invalid_address address'],
   ])('is checked: %s', (address, ...faults) => {
     expect(summary(address)).toEqual(['license_address', ...faults]);
     expect(summary(`"${address}"\n`)).toEqual(['license_address', ...faults]);
-  });
-
-  it('hides a key in it', () => {
-    const said = JSON.stringify(check('https://a.example/?cfg=(contentkey:lnA03mLuxnL3toiRMxV4Zw==)'));
-    expect(said).not.toContain('lnA03mLuxn');
   });
 });
