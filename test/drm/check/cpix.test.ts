@@ -14,13 +14,9 @@ import { cpixText, plain, toBase64 } from '../../support/cpix-text';
 import { asUtf16, FAIRPLAY, HD, MADE, madeCpix, madeOfHd, rule } from '../../support/made-cpix';
 import { rowsOf } from '../../support/rows-of';
 import published from '../../vectors/cpix/published.json';
-import { brief } from './checked';
+import { summary } from './checked';
 
 const MASK = '********';
-
-function codes(input: unknown): string[] {
-  return brief(check(input).faults);
-}
 
 /** The document of one key with another key in its place. */
 const withKey = (change: Partial<CpixKey>) =>
@@ -79,8 +75,7 @@ describe('a CPIX document', () => {
       asUtf16(xml, 'BE'),
       asUtf16(xml).subarray(2),
     ];
-    for (const form of forms)
-      expect({ kind: check(form).kind, codes: codes(form) }).toEqual({ kind: 'cpix', codes: [] });
+    for (const form of forms) expect(summary(form)).toEqual(['cpix']);
     expect(new Set(forms.slice(4).map((form) => JSON.stringify(check(form)))).size).toBe(1);
   });
 
@@ -101,10 +96,7 @@ describe('a CPIX document', () => {
       const value = Buffer.alloc(16, 9);
       value.writeUInt16BE(index + 1, 2);
       return {
-        keyId:
-          index === 0
-            ? Buffer.from(`0909${(200).toString(16).padStart(4, '0')}${'09'.repeat(12)}`, 'hex')
-            : number,
+        keyId: index === 0 ? Buffer.from(`090900c8${'09'.repeat(12)}`, 'hex') : number,
         value: { kind: 'plain', bytes: value },
         explicitIv: undefined,
         scheme: undefined,
@@ -118,8 +110,6 @@ describe('a CPIX document', () => {
 
   it.each(
     rowsOf({
-      'that is cut short: E invalid_cpix': madeCpix().slice(0, 900),
-      'with a DOCTYPE: E invalid_cpix': madeCpix().replace('<cpix:CPIX', '<!DOCTYPE x>\n<cpix:CPIX'),
       'of another namespace: E invalid_cpix': madeCpix().replaceAll('urn:dashif:org:cpix', 'urn:other'),
       'without keys: E no_keys': madeCpix({ keys: [], systems: [], rules: [] }),
       'without DRM systems: W no_drm_system': madeOfHd({ systems: [] }),
@@ -149,17 +139,19 @@ describe('a CPIX document', () => {
       }),
     }),
   )('%s is told to be that', (_what, text, expected) => {
-    expect({ kind: check(text).kind, codes: codes(text) }).toEqual({ kind: 'cpix', codes: expected });
+    expect(summary(text)).toEqual(['cpix', ...expected]);
   });
 
   it('shows a key id that is the IV, too, as EZDRM sends it', () => {
     const ezdrm = published.find(({ source }) => source.endsWith('EZDRM'));
     const address = `skd://fps.ezdrm.com/;${ezdrm?.kid}`;
     const systems = `<DRMSystem kid="${ezdrm?.kid}" systemId="${FAIRPLAY_SYSTEM_ID}"><URIExtXKey>${toBase64(address)}</URIExtXKey></DRMSystem>`;
-    const keys = [
-      { kid: `${ezdrm?.kid}`, attributes: `explicitIV="${ezdrm?.iv}"`, data: plain(`${ezdrm?.key}`) },
-    ];
-    const { fields, faults } = check(cpixText({ keys, systems }));
+    const key = {
+      kid: `${ezdrm?.kid}`,
+      attributes: `explicitIV="${ezdrm?.iv}"`,
+      data: plain(`${ezdrm?.key}`),
+    };
+    const { fields, faults } = check(cpixText({ keys: [key], systems }));
     expect(faults.map(({ code }) => code)).toEqual(['iv_is_key_id']);
     expect(fields).toContainEqual({ name: 'key.fairplay.uri', value: address });
     expect(JSON.stringify(fields)).not.toContain(ezdrm?.key);
@@ -180,7 +172,7 @@ describe('a CPIX document', () => {
       '</cpix:CPIX>',
       '<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"/></cpix:CPIX>',
     );
-    expect(codes(signed)).toEqual(['W signature_not_checked']);
+    expect(summary(signed)).toEqual(['cpix', 'W signature_not_checked']);
   });
 });
 
@@ -197,11 +189,9 @@ describe('what a key file would not have of a document', () => {
 
 describe('encrypted content keys', () => {
   it('are told to be encrypted, with who can open them', () => {
-    const { kind, fields, faults } = check(cpixVector('EncryptedContentKeys.xml'));
-    expect({ kind, faults: faults.map(({ code }) => code) }).toEqual({
-      kind: 'cpix',
-      faults: ['no_drm_system'],
-    });
+    const document = cpixVector('EncryptedContentKeys.xml');
+    const { fields } = check(document);
+    expect(summary(document)).toEqual(['cpix', 'W no_drm_system']);
     expect(fields.filter(({ name }) => /^key\[0\]|^recipient/.test(name)).slice(1)).toEqual([
       { name: 'key[0].value', value: 'encrypted', note: 'aes256-cbc, with a MAC; it is not opened here' },
       { name: 'recipient', value: 'CN=CPIX Example Entity 1', note: 'RSA, 4096 bits' },
@@ -241,6 +231,6 @@ describe('encrypted content keys', () => {
       }),
     }),
   )('are told to have %s', (_what, change, expected) => {
-    expect(codes(writeCpix(change(sealed())))).toEqual(expected);
+    expect(summary(writeCpix(change(sealed())))).toEqual(['cpix', ...expected]);
   });
 });

@@ -89,10 +89,7 @@ describe('the outline of media', () => {
   it.each([
     ['of sizes beyond the end', Buffer.concat([endless('moov', 50), endless('trak', 50)])],
     ['without a size', box('moov', box('trak', Buffer.alloc(100), 0), 0)],
-    [
-      'of an impossible 64-bit size',
-      Buffer.concat([box('moov', Buffer.alloc(8, 0xff), 1), Buffer.alloc(50)]),
-    ],
+    ['of an impossible 64-bit size', box('moov', Buffer.alloc(58, 0xff), 1)],
     ['of a size less than their header', Buffer.alloc(1000, 5)],
   ])('ends with boxes %s', async (_what, bytes) => {
     const outline = await outlineMedia(readerOf(bytes));
