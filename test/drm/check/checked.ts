@@ -1,7 +1,11 @@
 import { check, checkInput } from '../../../src/api/check';
 import { formatUuid, swapKeyIdOrder } from '../../../src/drm/bytes';
-import { compareInputs } from '../../../src/drm/check/compare';
+import { compareInputs, withoutAnswered } from '../../../src/drm/check/compare';
 import type { Finding } from '../../../src/drm/finding';
+import { POST_MANUAL } from '../../support/post-manual';
+
+/** The key id of the packaged media, and of the published key file. */
+export const KEY_ID = Buffer.from(POST_MANUAL.cenc.keyid, 'base64');
 
 /** Inputs by their names. */
 export type Inputs = Readonly<Record<string, string | Buffer>>;
@@ -21,6 +25,19 @@ export function said(inputs: Inputs): string[] {
 
 export function codes(inputs: Inputs): string[] {
   return brief(compare(inputs).faults);
+}
+
+/** Of each input the codes of the faults that another one doesn't answer. */
+export function left(inputs: Inputs): string[][] {
+  return withoutAnswered(checkAll(inputs)).map(({ result }) => result.faults.map(({ code }) => code));
+}
+
+/** Packaged media with another key id in every place of its own. */
+export function withKeyId(media: Buffer, keyId: Buffer): Buffer {
+  return Buffer.from(
+    media.toString('latin1').replaceAll(KEY_ID.toString('latin1'), keyId.toString('latin1')),
+    'latin1',
+  );
 }
 
 /** Findings in short: `E` for an error or `W` for a warning, its code and, where it has one, its field. */

@@ -1,5 +1,4 @@
 import { chooseKeys } from '../../../src/drm/cpix/choose';
-import type { CpixDocument } from '../../../src/drm/cpix/document';
 import { cpixKeyFile } from '../../../src/drm/cpix/key-file';
 import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { buildPsshBox } from '../../../src/drm/pssh';
@@ -9,10 +8,9 @@ import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
 import { codes, compare, said } from './checked';
 
 /** The key file of a track of the document. */
-function keyFile(track: string, changes: Partial<CpixDocument> = {}): string {
-  const document = { ...MADE, ...changes };
-  const chosen = chooseKeys(document, { track });
-  const made = chosen.ok ? cpixKeyFile(document, chosen.value, {}) : undefined;
+function keyFile(track: string): string {
+  const chosen = chooseKeys(MADE, { track });
+  const made = chosen.ok ? cpixKeyFile(MADE, chosen.value, {}) : undefined;
   if (!made?.ok) throw new Error('no key file');
   return renderKeyFile(keyFileLines(made.keyFile));
 }
@@ -92,13 +90,7 @@ describe('a CPIX document and what was packaged with its keys', () => {
   });
 
   it('differ in the key id of samples and of boxes', () => {
-    expect(
-      codes({
-        ...CPIX,
-        'init.mp4': packagedMedia('cenc/v.mp4'),
-        'stream.mpd': packagedManifest('cenc/s.mpd'),
-      }),
-    ).toContain('E key_id_mismatch');
+    expect(codes({ ...CPIX, 'init.mp4': packagedMedia('cenc/v.mp4') })).toContain('E key_id_mismatch');
     expect(codes({ ...CPIX, 'box.bin': box(FAIRPLAY.iv) })).toEqual(['E key_id_mismatch']);
   });
 

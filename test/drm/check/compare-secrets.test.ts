@@ -8,9 +8,8 @@ import { POST_MANUAL } from '../../support/post-manual';
 import { processorMs } from '../../support/processor-time';
 import { keyFileOf } from '../../vectors/drm-vectors';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
-import { checkAll, codes, expectHidden, type Inputs, said } from './checked';
+import { checkAll, codes, expectHidden, type Inputs, KEY_ID, said, withKeyId } from './checked';
 
-const KEY_ID = Buffer.from(POST_MANUAL.cenc.keyid, 'base64');
 const CONTENT_KEY = Buffer.from(POST_MANUAL.cenc.contentkey, 'base64');
 const UUID = formatUuid(KEY_ID);
 
@@ -23,12 +22,16 @@ function keyFile(keyId: Buffer, contentKey: Buffer, more: Partial<KeyFile> = {})
 
 /** Media and manifest whose samples and boxes have another key id. */
 function packagedAs(keyId: Buffer): Inputs {
-  const replaced = packagedMedia('cenc/v.mp4')
-    .toString('latin1')
-    .replaceAll(KEY_ID.toString('latin1'), keyId.toString('latin1'));
   const mpd = `<MPD xmlns:cenc="urn:mpeg:cenc:2013"><ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011"
     value="cenc" cenc:default_KID="${formatUuid(keyId)}"/></MPD>`;
-  return { 'init.mp4': Buffer.from(replaced, 'latin1'), 'stream.mpd': mpd };
+  return { 'init.mp4': withKeyId(packagedMedia('cenc/v.mp4'), keyId), 'stream.mpd': mpd };
+}
+
+/** Key files of keys of their own. */
+function numbered(count: number, more: Partial<KeyFile> = {}): Inputs {
+  const bytes = Array.from({ length: count }, (_, index) => index + 1);
+  const ofByte = (byte: number) => keyFile(Buffer.alloc(16, byte), Buffer.alloc(16, byte + 9), more);
+  return Object.fromEntries(bytes.map((byte) => [`${byte}.key`, ofByte(byte)]));
 }
 
 /** All that is shown of inputs that are checked together, as a command shows it. */
@@ -87,9 +90,8 @@ describe('key and key id exchanged', () => {
   it('are told of boxes by themselves, and of media for FairPlay', () => {
     const box = buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [CONTENT_KEY]);
     expect(codes({ ...RIGHT, 'box.bin': box })).toEqual(['E key_and_key_id_swapped']);
-    const fairplay = packagedMedia('fairplay/v.mp4').toString('latin1');
-    const media = fairplay.replaceAll(KEY_ID.toString('latin1'), CONTENT_KEY.toString('latin1'));
-    expect(codes({ ...RIGHT, 'fp.mp4': Buffer.from(media, 'latin1') })).toEqual(['E key_and_key_id_swapped']);
+    const media = withKeyId(packagedMedia('fairplay/v.mp4'), CONTENT_KEY);
+    expect(codes({ ...RIGHT, 'fp.mp4': media })).toEqual(['E key_and_key_id_swapped']);
   });
 
   it('are told between two key files, once for each that may be wrong', () => {
@@ -119,9 +121,17 @@ describe('of a comparison, a content key is hidden', () => {
     expect(shown(inputs, true)).toContain(formatUuid(CONTENT_KEY));
   });
 
-  it('in the media and manifest that have it as their key id', () => {
-    expectHidden(CONTENT_KEY, shown({ ...RIGHT, ...packagedAs(CONTENT_KEY) }));
-    expectHidden(CONTENT_KEY, shown({ ...RIGHT, ...packagedAs(swapKeyIdOrder(CONTENT_KEY)) }));
+  it.each<[where: string, inputs: Inputs]>([
+    ['the media and manifest that have it as their key id', { ...RIGHT, ...packagedAs(CONTENT_KEY) }],
+    ['those with the other byte order', { ...RIGHT, ...packagedAs(swapKeyIdOrder(CONTENT_KEY)) }],
+    ['a key file of the same folder', { 'a.key': RIGHT['news.key'], 'b.key': EXCHANGED['news.key'] }],
+    ['a value by itself', { ...EXCHANGED, 'the value': UUID }],
+    [
+      'media next to key files that are counted, not named',
+      { ...RIGHT, ...numbered(3), ...packagedAs(CONTENT_KEY) },
+    ],
+  ])('in %s', (_where, inputs) => {
+    expectHidden(CONTENT_KEY, shown(inputs));
   });
 
   it('from the sentences alone, too, whose inputs are shown elsewhere', () => {
@@ -132,42 +142,20 @@ describe('of a comparison, a content key is hidden', () => {
     expectHidden(CONTENT_KEY, text);
   });
 
-  it('of key files that are counted, not named', () => {
-    const others = [1, 2, 3].map((byte) => [
-      `${byte}.key`,
-      keyFile(Buffer.alloc(16, byte), Buffer.alloc(16, byte + 9)),
-    ]);
-    const inputs = { ...RIGHT, ...Object.fromEntries(others), ...packagedAs(CONTENT_KEY) };
-    expectHidden(CONTENT_KEY, shown(inputs));
+  it('in an address of key files that are counted, not named', () => {
     const playready = { licenseUrl: 'https://a.example/?token=abcdefgh12345678', checksum: 'AAAAAAAAAAA=' };
-    const counted = Object.fromEntries(
-      [1, 2, 3, 4].map((byte) => [
-        `${byte}.key`,
-        keyFile(Buffer.alloc(16, byte), Buffer.alloc(16, byte + 9), { playready }),
-      ]),
-    );
     const header = `<WRMHEADER version="4.0.0.0"><DATA><LA_URL>https://b.example/</LA_URL></DATA></WRMHEADER>`;
-    const text = shown({ ...counted, 'header.xml': header });
+    const text = shown({ ...numbered(4, { playready }), 'header.xml': header });
     expect(text).toContain('license_address_differs');
     expect(text).not.toContain('abcdefgh12345678');
   });
 
-  it('in a content id, beside key files that are counted', () => {
-    const counted = [1, 2, 3].map((byte) => [`${byte}.key`, keyFile(Buffer.alloc(16, byte), KEY_ID)]);
+  it('in a content id, next to key files that are counted', () => {
     const data = buildWidevinePsshData({ keyIds: [], contentId: Buffer.from(CONTENT_KEY.toString('hex')) });
     const box = buildPsshBox(WIDEVINE_SYSTEM_ID, data);
-    const text = JSON.stringify(
-      compareInputs(checkAll({ ...RIGHT, ...Object.fromEntries(counted), 'box.bin': box })),
-    );
+    const text = JSON.stringify(compareInputs(checkAll({ ...RIGHT, ...numbered(3), 'box.bin': box })));
     expect(text).toContain('names content id ********');
     expectHidden(CONTENT_KEY, text);
-  });
-
-  it('of a key file of the same folder, and in a value by itself', () => {
-    expectHidden(CONTENT_KEY, shown({ 'a.key': RIGHT['news.key'], 'b.key': EXCHANGED['news.key'] }));
-    for (const value of [CONTENT_KEY.toString('base64'), CONTENT_KEY.toString('hex')])
-      expectHidden(CONTENT_KEY, shown({ ...RIGHT, 'the value': value }));
-    expectHidden(CONTENT_KEY, shown({ ...EXCHANGED, 'the value': UUID }));
   });
 
   it('however many keys there are', () => {
