@@ -30,3 +30,10 @@ export function pathWith(path: string, ids: Readonly<Record<string, string>>): s
 export function idName({ one }: { readonly one: string }): string {
   return /:(\w+)(?:\/\w+_playlist)?$/.exec(one)?.[1] ?? '';
 }
+
+export const NOW = '2030-01-01T00:00:00.000000+00:00';
+
+/** What every answer has of a resource that was made at the start, and changed then at the latest. */
+export function answered(type: string, id: unknown = expect.any(String)) {
+  return { id, type, created: NOW, last_modified: NOW, metadata: {}, relationships: {}, schema: null };
+}

@@ -1,3 +1,4 @@
+import { answered } from '../../../support/resource-bodies';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
 const PATH = '/v2/sites/demosite/channels/';
@@ -30,18 +31,12 @@ test('an auto event is published and its channel active as soon as the encoder c
   const emulator = await startEmulator();
   const { event, read, channelNow } = await onAir(emulator);
   expect(await read()).toEqual({
-    id: event,
-    type: 'event',
+    ...answered('event', event),
     media_id: event,
-    created: at(0),
-    last_modified: at(0),
     status: 'active',
     published_at: at(0),
     ended_at: null,
     master_access: { status: 'unavailable', expiration: null },
-    metadata: {},
-    relationships: {},
-    schema: null,
   });
   const { status, recent_events } = await channelNow();
   expect([status, recent_events]).toEqual(['active', [{ media_id: event, status: 'active' }]]);

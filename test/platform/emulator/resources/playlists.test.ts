@@ -1,6 +1,6 @@
+import { answered } from '../../../support/resource-bodies';
 import { startLibrary } from '../../../support/start-library';
 
-const NOW = '2030-01-01T00:00:00.000000+00:00';
 const COMMON = {
   title: 'List',
   description: 'About',
@@ -26,10 +26,9 @@ describe.each(TYPES)('a %s', (type, own) => {
   test('shows what every playlist has at the common path, and what it alone has at its own', async () => {
     const { post, read } = await startLibrary();
     const made = await post(`/playlists/${type}/`, { metadata: { ...COMMON, ...own } });
-    const base = { id: made.id, created: NOW, last_modified: NOW, relationships: {}, schema: null };
-    expect(made).toEqual({ ...base, type, playlist_type: type, metadata: { ...COMMON, ...own } });
+    expect(made).toEqual({ ...answered(type), playlist_type: type, metadata: { ...COMMON, ...own } });
     expect(await read(`/playlists/${made.id}/${type}/`)).toEqual(made);
-    const common = { ...base, type: 'playlist', playlist_type: type, metadata: COMMON };
+    const common = { ...answered('playlist', made.id), playlist_type: type, metadata: COMMON };
     expect(await read(`/playlists/${made.id}/`)).toEqual(common);
     expect(await read('/playlists/')).toEqual({ page: 1, page_length: 10, total: 1, playlists: [common] });
   });
@@ -64,13 +63,8 @@ describe('players', () => {
     const { post, read } = await startLibrary();
     const made = await post('/players/');
     expect(made).toEqual({
-      id: made.id,
-      type: 'player',
-      created: NOW,
-      last_modified: NOW,
+      ...answered('player'),
       metadata: { name: '', release_channel: 'production', setup_config: {}, custom_params: {} },
-      relationships: {},
-      schema: null,
     });
     expect(await read(`/players/${made.id}`)).toEqual(made);
   });
@@ -106,25 +100,15 @@ test('an import keeps what its feed is, without the password, and reads nothing'
   const { admin, site, post, read, advance } = await startLibrary();
   const url = 'http://127.0.0.1:1/feed.xml';
   const made = await post('/imports/', { metadata: { url, title: 'News', password: 'secret', tags: ['a'] } });
-  expect(made).toMatchObject({
-    type: 'import',
-    total_items_ingested: 0,
-    error_message: null,
-    last_import: null,
-  });
+  expect(made).toMatchObject({ total_items_ingested: 0, error_message: null, last_import: null });
   expect(made.metadata).toMatchObject({ url, title: 'News', state: 'active', type: 'mrss', tags: ['a'] });
   expect(JSON.stringify(made)).not.toContain('secret');
   await advance(3600);
   expect((await read('/media/')).total).toBe(0);
-  await admin
-    .patch(`${site}/imports/${made.id}/`)
-    .send({ metadata: { state: 'paused' } })
-    .expect(200);
-  expect((await read(`/imports/${made.id}/`)).metadata).toMatchObject({
-    url,
-    title: 'News',
-    state: 'paused',
-  });
+  const paused = { metadata: { state: 'paused' } };
+  const { body } = await admin.patch(`${site}/imports/${made.id}/`).send(paused).expect(200);
+  expect(body.metadata).toEqual({ ...made.metadata, state: 'paused' });
+  expect(await read(`/imports/${made.id}/`)).toEqual(body);
   await admin.delete(`${site}/imports/${made.id}/`).expect(204);
   expect((await read('/imports/')).total).toBe(0);
 });

@@ -40,16 +40,11 @@ const GO = {
     state: '',
     type: '',
     tags: null,
-    ingest_metadata: {
-      captions: false,
-      categories: false,
-      credits: false,
-      description: false,
-      keywords: false,
-      publish_date: false,
-      tags: false,
-      thumbnails: false,
-    },
+    ingest_metadata: Object.fromEntries(
+      'captions categories credits description keywords publish_date tags thumbnails'
+        .split(' ')
+        .map((name) => [name, false]),
+    ),
     ingest_tags: null,
   },
 };

@@ -1,7 +1,7 @@
+import { answered } from '../../../support/resource-bodies';
 import { startLibrary, type TestLibrary } from '../../../support/start-library';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
-const NOW = '2030-01-01T00:00:00.000000+00:00';
 const PICTURE = Buffer.from('a picture');
 
 /** Uploads a picture for a media. */
@@ -26,18 +26,13 @@ test('a thumbnail waits for its picture, which makes it ready and is told', asyn
   const { id } = await create();
   const { upload_link, ...made } = await post('/thumbnails/', { relationships: { media: [{ id }] } });
   expect(made).toEqual({
-    id: made.id,
-    type: 'thumbnail',
-    created: NOW,
-    last_modified: NOW,
+    ...answered('thumbnail'),
     status: 'created',
     error_message: null,
     thumbnail_type: 'static',
     source_type: 'custom_upload',
     delivery_url: null,
-    metadata: {},
     relationships: { media: [{ id, is_poster: false }] },
-    schema: null,
   });
   expect(await told()).toEqual([`media_created ${id}`]);
   await send(upload_link, PICTURE);
@@ -104,14 +99,12 @@ test('a thumbnail moves to another media, and away from its own', async () => {
 test('media that the site does not have are refused, all of them at once, and nothing is kept', async () => {
   const { admin, site, read, create } = await startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
   const { body: foreign } = await admin.post('/v2/sites/othersit/media/').send({}).expect(201);
-  const { body } = await admin
-    .post(`${site}/thumbnails/`)
-    .send({ relationships: { media: [{ id: foreign.id }] }, upload: { source_media_id: 'nothing0' } })
-    .expect(400);
-  expect(body.errors).toEqual([
-    { code: 'invalid_body', description: 'relationships.media.0.id: this site has no media with this id' },
-    { code: 'invalid_body', description: 'upload.source_media_id: this site has no media with this id' },
-  ]);
+  const given = { relationships: { media: [{ id: foreign.id }] }, upload: { source_media_id: 'nothing0' } };
+  const errors = ['relationships.media.0.id', 'upload.source_media_id'].map((field) => ({
+    code: 'invalid_body',
+    description: `${field}: this site has no media with this id`,
+  }));
+  await admin.post(`${site}/thumbnails/`).send(given).expect(400, { errors });
   expect(await read('/thumbnails/')).toMatchObject({ total: 0 });
   const { id } = await create();
   for (const upload of [{ video_position: 3 }, { source_media_id: id, method: 'multipart' }])
@@ -153,20 +146,14 @@ describe('text tracks', () => {
     const { post, path, read, send, admin, site, told, media, url } = await start();
     const metadata = { label: 'English', srclang: 'en', position: 2, track_kind: 'subtitles' };
     const { upload_link, ...made } = await post(path, { metadata, upload: { file_format: 'srt' } });
-    const shown = { label: 'English', srclang: 'en', position: 2 };
     expect(made).toEqual({
-      id: made.id,
-      type: 'text_track',
-      created: NOW,
-      last_modified: NOW,
+      ...answered('text_track'),
       status: 'created',
       error_message: null,
       track_kind: 'subtitles',
       published: false,
       delivery_url: null,
-      metadata: shown,
-      relationships: {},
-      schema: null,
+      metadata: { label: 'English', srclang: 'en', position: 2 },
     });
     await send(upload_link, CAPTIONS);
     const delivery_url = `${url}/tracks/${made.id}.srt`;

@@ -1,3 +1,4 @@
+import { answered } from '../../../support/resource-bodies';
 import { startEmulator } from '../../../support/start-emulator';
 
 const EVENTS =
@@ -9,15 +10,7 @@ const METADATA = {
   events: ['channel_active', 'channel_idle'],
   site_ids: ['demosite'],
 };
-const WEBHOOK = {
-  id: 'id000002',
-  type: 'webhook',
-  created: '2030-01-01T00:00:00.000000+00:00',
-  last_modified: '2030-01-01T00:00:00.000000+00:00',
-  metadata: METADATA,
-  relationships: {},
-  schema: null,
-};
+const WEBHOOK = { ...answered('webhook', 'id000002'), metadata: METADATA };
 const NOT_FOUND = {
   errors: [{ code: 'not_found', description: 'This account has no webhook with this id.' }],
 };
