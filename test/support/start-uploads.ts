@@ -1,4 +1,5 @@
 import { readdirSync, statSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Environment } from '../../src/http/config';
 import {
@@ -47,4 +48,14 @@ export async function startUploads(env: Environment = {}): Promise<TestUploads> 
           ({ parentPath, name }) => statSync(join(parentPath, name), { throwIfNoEntry: false })?.size ?? [],
         ),
   };
+}
+
+/** Announces a body of so many bytes, sends these bytes of it, and keeps the connection open. */
+export function sendPart({ port }: TestUploads, path: string, length: number, bytes: Buffer | string) {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  const answer = new Promise<string>((resolve) => socket.on('data', (data) => resolve(String(data))));
+  socket.write(`PUT ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${length}\r\n\r\n`);
+  socket.write(bytes);
+  return { socket, answer };
 }

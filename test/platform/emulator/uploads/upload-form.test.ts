@@ -45,6 +45,8 @@ const formOf = (content: string, head = 'form-data; name="file"; filename="a.mp4
   `--B\r\nContent-Disposition: ${head}\r\nContent-Type: video/mp4\r\n\r\n${content}${end}`;
 
 const FORM_TYPE = 'multipart/form-data; boundary=B';
+const head = (length: number) =>
+  `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: ${length}\r\n\r\n`;
 
 test('the file of a form is kept byte for byte, among other fields and files', async () => {
   const { form, taken, sizesOnDisk } = await startForm();
@@ -107,9 +109,7 @@ test('a form that is too large is refused, announced or not', async () => {
   await form.post('/').attach('file', Buffer.alloc(1001), 'a').expect(413, tooLarge);
   const socket = connect(formPort, '127.0.0.1');
   const answer = once(socket, 'data');
-  socket.write(
-    `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: 5000000000\r\n\r\n`,
-  );
+  socket.write(head(5_000_000_000));
   expect(String(await answer)).toMatch(/^HTTP\/1.1 413 /);
   socket.destroy();
   expect(sizesOnDisk()).toEqual([]);
@@ -119,8 +119,7 @@ test('a form that is too large is refused, announced or not', async () => {
 test('of a form that is cut on its way nothing is kept', async () => {
   const { form, formPort, sizesOnDisk, context, taken } = await startForm();
   const socket = connect(formPort, '127.0.0.1');
-  socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: 500000\r\n\r\n`);
-  socket.write(formOf('x'.repeat(100_000), undefined, ''));
+  socket.write(head(500_000) + formOf('x'.repeat(100_000), undefined, ''));
   await until(() => (sizesOnDisk()[0] ?? 0) > 90_000);
   socket.destroy();
   await until(() => context.uploads.files.usedBytes === 0);
@@ -147,17 +146,12 @@ test.each([
 
 test('a file that came whole is kept, whatever is wrong with the form behind it', async () => {
   const { form, formPort, taken, context } = await startForm();
-  const body = formOf(
-    'hello',
-    undefined,
-    '\r\n--B\r\nContent-Disposition: form-data; name="more"\r\n\r\ncut',
-  );
+  const more = '\r\n--B\r\nContent-Disposition: form-data; name="more"\r\n\r\ncut';
+  const body = formOf('hello', undefined, more);
   await form.post('/').set('content-type', FORM_TYPE).send(body).expect(200);
   expect(taken.map(({ size }) => size)).toEqual([5]);
   const socket = connect(formPort, '127.0.0.1');
-  socket.write(
-    `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: 500000\r\n\r\n${body}`,
-  );
+  socket.write(head(500_000) + body);
   await new Promise((resolve) => setTimeout(resolve, 50));
   socket.destroy();
   await form.post('/').set('content-type', FORM_TYPE).send(body).expect(200);

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -14,7 +13,7 @@ import {
 } from '../../../../src/platform/emulator/uploads/uploads';
 import { rawExchange, rawRequest } from '../../../support/raw-http';
 import { recordedLog } from '../../../support/recorded-log';
-import { startUploads } from '../../../support/start-uploads';
+import { sendPart, startUploads } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
 
 const MB = 1024 * 1024;
@@ -22,20 +21,17 @@ const errors = (code: string, description: string) => ({ errors: [{ code, descri
 
 test('5 GB announced are refused before a byte of them has come', async () => {
   const { port, beginDirect, sizesOnDisk, context } = await startUploads({ EMULATOR_UPLOADSMAXMB: '10' });
-  const head = (path: string) =>
-    `PUT ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${5 * 1024 * MB}\r\n\r\n`;
-  const answer = await rawExchange(port, head(beginDirect()), /\r\n\r\n.*\}$/);
-  expect(answer).toMatch(/^HTTP\/1.1 413 /);
-  expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual(
-    errors('body_too_large', 'The file is larger than this upload may be: 1024 MB.'),
-  );
-  const full = await rawExchange(port, head(beginDirect({ maxBytes: 2 ** 40 })), /\r\n\r\n.*\}$/);
-  expect(JSON.parse(full.split('\r\n\r\n')[1] ?? '')).toEqual(
-    errors(
-      'uploads_full',
-      'The emulator keeps at most 10 MB of uploads (EMULATOR_UPLOADSMAXMB), and 10 MB are free. Delete media, or reset the emulator.',
-    ),
-  );
+  const announce = async (path: string) => {
+    const head = `PUT ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${5 * 1024 * MB}\r\n\r\n`;
+    const answer = await rawExchange(port, head, /\r\n\r\n.*\}$/);
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+    return JSON.parse(answer.split('\r\n\r\n')[1] ?? '');
+  };
+  const tooLarge = 'The file is larger than this upload may be: 1024 MB.';
+  expect(await announce(beginDirect())).toEqual(errors('body_too_large', tooLarge));
+  const full =
+    'The emulator keeps at most 10 MB of uploads (EMULATOR_UPLOADSMAXMB), and 10 MB are free. Delete media, or reset the emulator.';
+  expect(await announce(beginDirect({ maxBytes: 2 ** 40 }))).toEqual(errors('uploads_full', full));
   expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
 });
 
@@ -67,10 +63,8 @@ test('the parts of a file may not have more bytes than the file', async () => {
   const put = (part: number, bytes: number) =>
     unauthenticated.put(partLink(upload, part, '')).send(Buffer.alloc(bytes));
   await put(1, 6).expect(200);
-  await put(2, 5).expect(
-    413,
-    errors('body_too_large', 'The file is larger than this upload may be: 4 bytes.'),
-  );
+  const tooLarge = 'The file is larger than this upload may be: 4 bytes.';
+  await put(2, 5).expect(413, errors('body_too_large', tooLarge));
   await put(1, 10).expect(200);
 });
 
@@ -87,17 +81,12 @@ test('all files together have no more than the limit, and a deleted one makes ro
 });
 
 test('a file that is only announced takes no room from the others', async () => {
-  const { port, unauthenticated, beginDirect, sizesOnDisk } = await startUploads({
-    EMULATOR_UPLOADSMAXMB: '2',
-  });
-  const socket = connect(port, '127.0.0.1');
-  const answer = new Promise<string>((resolve) => socket.on('data', (data) => resolve(String(data))));
-  socket.write(`PUT ${beginDirect()} HTTP/1.1\r\nHost: a\r\nContent-Length: ${2 * MB}\r\n\r\nhello`);
+  const emulator = await startUploads({ EMULATOR_UPLOADSMAXMB: '2' });
+  const { unauthenticated, beginDirect, sizesOnDisk } = emulator;
+  const { socket, answer } = sendPart(emulator, beginDirect(), 2 * MB, 'hello');
   await until(() => sizesOnDisk().length === 1);
-  await unauthenticated
-    .put(beginDirect())
-    .send(Buffer.alloc(2 * MB - 5))
-    .expect(200);
+  const rest = Buffer.alloc(2 * MB - 5);
+  await unauthenticated.put(beginDirect()).send(rest).expect(200);
   // What it announced has no room now.
   socket.write('more');
   expect(await answer).toMatch(/^HTTP\/1.1 413 /);
@@ -105,27 +94,18 @@ test('a file that is only announced takes no room from the others', async () => 
 });
 
 test('a reset deletes every file, ends what is on its way, and forgets the links', async () => {
-  const { port, unauthenticated, control, begin, beginDirect, taken, sizesOnDisk, context } =
-    await startUploads();
+  const emulator = await startUploads();
+  const { unauthenticated, control, begin, beginDirect, taken, sizesOnDisk, context } = emulator;
   const link = beginDirect();
   await unauthenticated.put(link).send(Buffer.alloc(1000)).expect(200);
   const folder = dirname(taken[0]?.path ?? '');
-  const multipart = begin({ method: 'multipart' });
-  await unauthenticated
-    .put(partLink(multipart, 1, ''))
-    .send('part')
-    .expect(200);
-  const socket = connect(port, '127.0.0.1');
-  const answer = new Promise<string>((resolve) => socket.on('data', (data) => resolve(String(data))));
-  socket.write(`PUT ${beginDirect()} HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello`);
+  const part = partLink(begin({ method: 'multipart' }), 1, '');
+  await unauthenticated.put(part).send('part').expect(200);
+  const { socket, answer } = sendPart(emulator, beginDirect(), 10, 'hello');
   await until(() => sizesOnDisk().length === 3);
   await control.post('/reset').expect(204);
-  expect([
-    existsSync(folder),
-    sizesOnDisk(),
-    context.uploads.files.usedBytes,
-    context.uploads.list(),
-  ]).toEqual([false, [], 0, []]);
+  const { files } = context.uploads;
+  expect([existsSync(folder), files.usedBytes, context.uploads.list()]).toEqual([false, 0, []]);
   expect(await answer).toMatch(/^HTTP\/1.1 410 /);
   socket.destroy();
   await unauthenticated.put(link).send('again').expect(404);
@@ -178,12 +158,8 @@ test('a sender that stops sending is cut off', async () => {
   silent.push('a beginning');
   await expect(upload.receiveFile(silent, {})).rejects.toMatchObject({
     status: 408,
-    problems: [
-      {
-        code: 'request_timeout',
-        description: 'The upload stopped: nothing came for too long. Send the file again.',
-      },
-    ],
+    problems: errors('request_timeout', 'The upload stopped: nothing came for too long. Send the file again.')
+      .errors,
   });
   expect(uploads.files.usedBytes).toBe(0);
   uploads.reset();
@@ -196,13 +172,8 @@ test('folders of processes that were killed are deleted when the first file come
   const name = (pid: number, host = hostname()) =>
     `emulator-uploads-${host.replaceAll(/[^\w.]/g, '_')}-${pid}-old`;
   // Of a process that has ended, of one before with the number of this one, of one that runs, and of another machine.
-  const [left, mine, running, elsewhere] = [
-    name(ended),
-    name(process.pid),
-    name(process.ppid),
-    name(ended, 'x'),
-  ];
-  for (const folder of [left, mine, running, elsewhere]) {
+  const [running, elsewhere] = [name(process.ppid), name(ended, 'x')];
+  for (const folder of [name(ended), name(process.pid), running, elsewhere]) {
     mkdirSync(join(uploadsFolder, folder));
     writeFileSync(join(uploadsFolder, folder, '00000001'), 'left over');
   }
