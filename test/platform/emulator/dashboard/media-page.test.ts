@@ -1,7 +1,17 @@
 import { complaintsOf, rowsOf, textOf } from '../../../support/read-page';
-import { fieldsOfForm, startLibraryPages } from '../../../support/start-library-pages';
+import { fieldsOfForm, startLibraryPages, type TestLibraryPages } from '../../../support/start-library-pages';
 
 const HOSTILE = '"><img src=x onerror=alert(1)><script>alert(2)</script>';
+
+/** Sends a file as a form, as a browser without script does. */
+const sendFile = ({ unauthenticated }: TestLibraryPages, path: string, bytes: string, contentType: string) =>
+  unauthenticated
+    .post(`/dashboard/${path}`)
+    .attach('file', Buffer.from(bytes, 'latin1'), { filename: 'a', contentType });
+
+/** Sends a form as the script does. */
+const ask = ({ unauthenticated }: TestLibraryPages, path: string, fields: object = {}) =>
+  unauthenticated.post(`/dashboard/${path}`).set('accept', 'application/json').type('form').send(fields);
 
 test('shows what a media is and where players get it', async () => {
   const { page, createReady, url } = await startLibraryPages();
@@ -53,12 +63,11 @@ test('shows a refused form before everything else, as it was sent', async () => 
 });
 
 test('takes the file of a media as a form, where there is no script', async () => {
-  const { unauthenticated, createMedia, advance, page } = await startLibraryPages();
+  const emulator = await startLibraryPages();
+  const { createMedia, advance, page } = emulator;
   const media = await createMedia({ title: 'News' });
-  const answer = await unauthenticated
-    .post(`/dashboard/media/${media.id}/file`)
-    .attach('file', Buffer.from('the bytes'), { filename: 'clip.mp4', contentType: 'video/mp4' });
-  expect(answer.headers.location).toBe(`/dashboard/media/${media.id}?done=file-received`);
+  const { headers } = await sendFile(emulator, `media/${media.id}/file`, 'the bytes', 'video/mp4');
+  expect(headers.location).toBe(`/dashboard/media/${media.id}?done=file-received`);
   while (media.status === 'created') await advance(0);
   for (let tries = 0; media.status !== 'ready' && tries < 100; tries += 1) await advance(5);
   expect([media.status, media.file?.size]).toEqual(['ready', 9]);
@@ -82,9 +91,8 @@ test('replaces the content by an address, or says what is missing', async () => 
   const none = await post(`media/${media.id}/source`);
   expect(complaintsOf(none.text)).toEqual([expect.stringContaining('Fill in one of the addresses')]);
   const wrong = await post(`media/${media.id}/source`, { source_url: 'ftp://cdn.example.com/a' });
-  expect(complaintsOf(wrong.text)).toEqual([
-    'Source address must be an absolute address with https or http.',
-  ]);
+  const complaint = 'Source address must be an absolute address with https or http.';
+  expect(complaintsOf(wrong.text)).toEqual([complaint]);
   const source_url = 'https://cdn.example.com/b.m3u8';
   const done = await post(`media/${media.id}/source`, { source_url });
   expect(done.headers.location).toBe(`/dashboard/media/${media.id}?done=content-requested`);
@@ -92,19 +100,17 @@ test('replaces the content by an address, or says what is missing', async () => 
 });
 
 test('adds pictures, chooses the poster among them and deletes one', async () => {
-  const { unauthenticated, post, page, context, createReady } = await startLibraryPages();
+  const emulator = await startLibraryPages();
+  const { post, page, context, createReady } = emulator;
   const media = await createReady();
   const [own] = context.state.thumbnails.all();
-  await unauthenticated
-    .post(`/dashboard/media/${media.id}/pictures/file`)
-    .attach('file', Buffer.from('\x89PNG\r\n\x1a\n'), { filename: 'p.png', contentType: 'image/png' })
-    .expect(303);
+  const picture = `media/${media.id}/pictures/file`;
+  await sendFile(emulator, picture, '\x89PNG\r\n\x1a\n', 'image/png').expect(303);
   await post(`media/${media.id}/pictures/position`, { video_position: '1.5' });
   const [, uploaded, taken] = context.state.thumbnails.all();
   expect([own?.isPoster, uploaded?.status, taken?.videoPosition]).toEqual([true, 'ready', 1.5]);
-  expect((await post(`media/${media.id}/pictures/${uploaded?.id}/poster`)).headers.location).toBe(
-    `/dashboard/media/${media.id}?done=poster-chosen`,
-  );
+  const { headers } = await post(`media/${media.id}/pictures/${uploaded?.id}/poster`);
+  expect(headers.location).toBe(`/dashboard/media/${media.id}?done=poster-chosen`);
   expect(context.state.thumbnails.all().map(({ isPoster }) => isPoster)).toEqual([false, true, false]);
   await post(`media/${media.id}/pictures/${own?.id}/delete`);
   expect(context.state.thumbnails.all()).toEqual([uploaded, taken]);
@@ -112,15 +118,13 @@ test('adds pictures, chooses the poster among them and deletes one', async () =>
 });
 
 test('keeps no picture and no content whose file was refused', async () => {
-  const { unauthenticated, context, createMedia, createReady } = await startLibraryPages();
+  const emulator = await startLibraryPages();
+  const { context, createMedia, createReady } = emulator;
   const waiting = await createMedia();
   const media = await createReady();
   const before = context.state.thumbnails.all();
   for (const path of [`media/${media.id}/pictures/file`, `media/${waiting.id}/file`]) {
-    const { text } = await unauthenticated
-      .post(`/dashboard/${path}`)
-      .attach('file', Buffer.alloc(0), { filename: 'p.png', contentType: 'image/png' })
-      .expect(400);
+    const { text } = await sendFile(emulator, path, '', 'image/png').expect(400);
     expect(complaintsOf(text)).toEqual([expect.stringContaining('The file is empty.')]);
   }
   expect(context.state.thumbnails.all()).toEqual(before);
@@ -128,17 +132,15 @@ test('keeps no picture and no content whose file was refused', async () => {
 });
 
 test('makes a text track, takes its file, publishes, changes and deletes it', async () => {
-  const { unauthenticated, post, page, context, createReady } = await startLibraryPages();
+  const emulator = await startLibraryPages();
+  const { post, page, context, createReady } = emulator;
   const media = await createReady();
   const path = `media/${media.id}/tracks`;
   await post(path, { label: 'English', srclang: 'en', position: '1', track_kind: 'subtitles' });
   const [track] = context.state.textTracks.of(media.id);
   if (!track) throw new Error('There is no track.');
   expect(await page(`media/${media.id}`)).toContain(`action="/dashboard/${path}/${track.id}/file"`);
-  await unauthenticated
-    .post(`/dashboard/${path}/${track.id}/file`)
-    .attach('file', Buffer.from('WEBVTT'), { filename: 'en.vtt', contentType: 'text/vtt' })
-    .expect(303);
+  await sendFile(emulator, `${path}/${track.id}/file`, 'WEBVTT', 'text/vtt').expect(303);
   await post(`${path}/${track.id}/publish`);
   await post(`${path}/${track.id}`, { label: 'British English', srclang: 'en-GB', position: '2' });
   expect(track).toMatchObject({
@@ -169,22 +171,18 @@ test('finds media by title, tag, author and external id, and by status and type'
   sports.mediaType = 'audio';
   const found = async (query: string) => rowsOf(await page(`media?${query}`)).map(([name = '']) => name);
   const [newsRow, sportsRow] = [`Evening news ${news.id}`, `Sports ${sports.id}`];
-  expect(await found('q=EVENING')).toEqual([newsRow]);
-  expect(await found('q=studio')).toEqual([newsRow]);
-  expect(await found('q=kim')).toEqual([sportsRow]);
-  expect(await found('q=ext-77')).toEqual([sportsRow]);
-  expect(await found('status=ready')).toEqual([newsRow]);
-  expect(await found('status=created')).toEqual([sportsRow]);
-  expect(await found('type=audio')).toEqual([sportsRow]);
+  for (const query of ['q=EVENING', 'q=studio', 'status=ready'])
+    expect([query, await found(query)]).toEqual([query, [newsRow]]);
+  for (const query of ['q=kim', 'q=ext-77', 'status=created', 'type=audio'])
+    expect([query, await found(query)]).toEqual([query, [sportsRow]]);
 });
 
 test('creates a media whose content stays where it is, or names the fields that do not fit together', async () => {
   const { post, context, siteId } = await startLibraryPages();
   const form = { site: siteId, title: 'Elsewhere', source_url: 'https://cdn.example.com/clip.mp4' };
   const { text } = await post('media', { ...form, trim_in_point: '00:00:01' });
-  expect(complaintsOf(text)).toEqual([
-    'Trim in point and Trim out point cannot be set for the method external.',
-  ]);
+  const complaint = 'Trim in point and Trim out point cannot be set for the method external.';
+  expect(complaintsOf(text)).toEqual([complaint]);
   await post('media', form);
   expect(context.state.media.all()).toMatchObject([
     { hostingType: 'external', sourceUrl: form.source_url, mimeType: 'video/mp4' },
@@ -192,16 +190,10 @@ test('creates a media whose content stays where it is, or names the fields that 
 });
 
 test('answers the script where a file goes, in one piece or in parts', async () => {
-  const { unauthenticated, context, siteId, url } = await startLibraryPages();
-  const begin = (fields: object) =>
-    unauthenticated
-      .post('/dashboard/media')
-      .set('accept', 'application/json')
-      .type('form')
-      .send({ site: siteId, title: 'clip', ...fields })
-      .expect(201);
-  const direct = await begin({});
-  const parts = await begin({ method: 'multipart' });
+  const emulator = await startLibraryPages();
+  const { context, siteId, url } = emulator;
+  const direct = await ask(emulator, 'media', { site: siteId }).expect(201);
+  const parts = await ask(emulator, 'media', { site: siteId, method: 'multipart' }).expect(201);
   const [first, second] = context.state.media.all();
   const pageOf = (id = '') => ({ page: `/dashboard/media/${id}`, undo: `/dashboard/media/${id}/delete` });
   expect(direct.body).toEqual({
@@ -213,20 +205,15 @@ test('answers the script where a file goes, in one piece or in parts', async () 
     upload_token: second?.upload?.token,
     ...pageOf(second?.id),
   });
-  await unauthenticated.post(direct.body.undo).set('accept', 'application/json').expect(204);
+  await ask(emulator, `media/${first?.id}/delete`).expect(204);
   expect(context.state.media.all()).toEqual([second]);
 });
 
 test('answers the script in JSON what is wrong', async () => {
-  const { unauthenticated } = await startLibraryPages();
-  const ask = (path: string) =>
-    unauthenticated.post(`/dashboard/${path}`).set('accept', 'application/json').type('form');
-  const refused = await ask('media').send({ site: 'elsewher' }).expect(400);
-  expect(refused.body).toEqual({
-    errors: [{ code: 'invalid_body', description: 'The account has no such site.' }],
-  });
-  const absent = await ask('media/nothing1/upload').expect(404);
-  expect(absent.body).toEqual({
-    errors: [{ code: 'not_found', description: 'There is no media with this id. It may have been deleted.' }],
-  });
+  const emulator = await startLibraryPages();
+  for (const [path, status, code, description] of [
+    ['media', 400, 'invalid_body', 'The account has no such site.'],
+    ['media/nothing1/upload', 404, 'not_found', 'There is no media with this id. It may have been deleted.'],
+  ] as const)
+    await ask(emulator, path, { site: 'elsewher' }).expect(status, { errors: [{ code, description }] });
 });
