@@ -48,9 +48,7 @@ describe('a file', () => {
 
   test.each([
     ['bytes=0-9', 0, 10],
-    ['bytes=100-', 100, FILM.length],
     ['bytes=-20', FILM.length - 20, FILM.length],
-    [`bytes=10-${10 * FILM.length}`, 10, FILM.length],
   ])('sends the range %s alone', async (range, start, end) => {
     const response = await asked({ range });
     expect(response.status).toBe(206);
@@ -58,23 +56,13 @@ describe('a file', () => {
     expect((await bytesOf(response)).equals(FILM.subarray(start, end))).toBe(true);
   });
 
-  test.each([
-    ['behind the end', `bytes=${FILM.length}-`],
-    ['that ends before it begins', 'bytes=9-1'],
-  ])('answers 416 with the length to a range %s', async (_what, range) => {
-    const response = await asked({ range });
+  test('answers 416 with the length to a range behind the end', async () => {
+    const response = await asked({ range: `bytes=${FILM.length}-` });
     expect(response.status).toBe(416);
     expect(await response.json()).toEqual({ message: 'The file has no such range of bytes.' });
     expect(response.headers.get('content-range')).toBe(`bytes */${FILM.length}`);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
   });
-
-  test.each(['lines=1-2', 'bytes=a-b', 'bytes=0-1,5-6'])(
-    'sends the whole file when the range is %s',
-    async (range) => {
-      expect((await asked({ range })).status).toBe(200);
-    },
-  );
 
   test('answers 304 to who has the file, 412 to who wants another version, and the whole when the rest is of another', async () => {
     const { headers } = await asked();
@@ -89,13 +77,6 @@ describe('a file', () => {
     });
     expect((await asked({ range: 'bytes=5-', 'if-range': etag })).status).toBe(206);
     expect((await asked({ range: 'bytes=5-', 'if-range': '"another"' })).status).toBe(200);
-  });
-
-  test('answers HEAD with the headers and no body', async () => {
-    const response = await fetch(`${delivery.url}${path}`, { method: 'HEAD' });
-    expect(response.status).toBe(200);
-    expect(response.headers.get('content-length')).toBe(String(FILM.length));
-    expect(await response.text()).toBe('');
   });
 
   test.each([
@@ -130,14 +111,10 @@ describe('a file', () => {
 
   test.each([
     '/videos/..%2F..%2Fetc-passwd.mp4',
-    '/videos/%2e%2e-%2e%2e.mp4',
     '/videos/MEDIA-00000001.mp4',
-    '/videos/MEDIA-.mp4',
-    '/videos/MEDIA.mp4',
     '/videos/MEDIA-__proto__.mp4',
     '/tracks/..%2f..%2f..%2fetc%2fpasswd.vtt',
     '/tracks/%00.vtt',
-    '/thumbnails/..%2F00000001',
     '/thumbnails/constructor',
   ])('answers 404 and no file at %s', async (pattern) => {
     const response = await asked({}, pattern.replace('MEDIA', media));
@@ -206,18 +183,12 @@ describe('what viewers get', () => {
     const playlist = await delivery.playlist('trending_playlist');
     const paths = [`/v2/media/${media}`, `/v2/playlists/${playlist}`, path, `/v2/media/${media}/poster.svg`];
     for (const path of paths) for (const method of ['HEAD', 'OPTIONS', 'POST']) await read(path, { method });
-    for (const path of [
-      `/v2/media/${media}?format=x`,
-      `/v2/playlists/${playlist}?page_limit=x`,
-      '/v2/media/nowhere0',
-    ])
-      await read(path);
+    const wrong = [`/v2/media/${media}?format=x`, `/v2/playlists/${playlist}?page_limit=x`];
+    for (const path of [...wrong, '/v2/media/nowhere0']) await read(path);
     await read(path, { headers: { range: `bytes=${FILM.length}-` } });
     const { headers } = await fetch(`${delivery.url}${path}`, { method: 'HEAD' });
-    await delivery.unauthenticated
-      .get(path)
-      .set('if-none-match', String(headers.get('etag')))
-      .expect(304);
+    const etag = String(headers.get('etag'));
+    await delivery.unauthenticated.get(path).set('if-none-match', etag).expect(304);
     await read(path, { headers: { range: 'bytes=0-0' } });
     await untilCounted({ deliveries: 0, bytes: 1 });
     expect(views()).toBe(1);

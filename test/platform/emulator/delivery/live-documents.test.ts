@@ -1,6 +1,6 @@
-import fc from 'fast-check';
+import { onceForAll } from '../../../support/after-test';
 import { startFakePackager } from '../../../support/fake-packager';
-import { NOTHING, posterFields, startDelivery } from '../../../support/start-delivery';
+import { posterFields, startDelivery } from '../../../support/start-delivery';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
 
@@ -93,9 +93,6 @@ async function endEvent(seconds = 90): Promise<void> {
   await emulator.advance(0.001);
 }
 
-const publish = (event: string) =>
-  emulator.admin.put(`${channels()}/${channel.id}/events/${event}/publish/`).expect(204);
-
 const get = (path: string) => emulator.unauthenticated.get(path);
 
 const textOf = async (path: string) => (await fetch(`${emulator.url}${path}`)).text();
@@ -156,29 +153,6 @@ test('answers a playlist for the replay under the same id at once when the event
   });
 });
 
-const pathsOf = (event: string) => [
-  `/v2/media/${event}`,
-  `/v2/media/${event}/poster.svg`,
-  `/live/events/${event}.m3u8`,
-  `/manifests/${event}.m3u8`,
-];
-
-async function expectAbsent(event: string): Promise<void> {
-  for (const path of pathsOf(event)) {
-    const { status, body, headers } = await get(path);
-    expect({ path, status, body }).toEqual({ path, ...NOTHING });
-    expect(headers['access-control-allow-origin']).toBe('*');
-  }
-}
-
-test('hides a manual event until it is published, as if it did not exist', async () => {
-  const event = await start({ publishing_mode: 'manual' });
-  await expectAbsent(event);
-  await expectAbsent('nowhere0');
-  await publish(event);
-  for (const path of pathsOf(event)) await get(path).expect(200);
-});
-
 test('serves the preview of a manual event before it is published, and no longer than the event lasts', async () => {
   const event = await start({ publishing_mode: 'manual' });
   const { body } = await emulator.admin.get(`/v2/sites/${emulator.siteId}/channels/${channel.id}/`);
@@ -217,97 +191,57 @@ test.each(['', '?width=0', '?width=-1', '?width=99999', '?width="onload="x', '?w
   },
 );
 
-/** An event as the specification lets viewers see it, without any of the program's own ideas. */
-interface Model {
-  published: boolean;
-  over: boolean;
-  channelDeleted: boolean;
-  mediaDeleted: boolean;
-  expired: boolean;
-}
-
-const STEPS = ['publish', 'end', 'delete channel', 'delete media', 'expire', 'renew'] as const;
-type Step = (typeof STEPS)[number];
-
-/** Whether viewers may watch, and who holds the token of the preview. */
-function rightsOf({ published, over, mediaDeleted, expired }: Model): { viewer: boolean; preview: boolean } {
-  if (!over) return { viewer: published, preview: true };
-  return { viewer: published && !mediaDeleted && !expired, preview: false };
-}
-
-test('asks the packager for what may be watched now and for nothing else, whatever happened before', async () => {
+/** An emulator whose packager has something of each event. */
+const packaged = onceForAll(async () => {
   const packager = await startFakePackager();
-  const delivery = await startDelivery({ EMULATOR_PACKAGERURL: packager.url });
-  const { createChannel, connect, disconnect, advance, admin, site, context, unauthenticated } = delivery;
-  const forwarded = () => packager.calls.filter(({ path }) => path.startsWith('/media/')).length;
-
-  async function take(step: Step, model: Model, ids: { channel: string; event: string; key: string }) {
-    const ofMedia = `${site}/media/${ids.event}/`;
-    const patch = (publish_end_date: string | null) =>
-      admin.patch(ofMedia).send({ metadata: { publish_end_date } });
-    const hasMedia = model.over && !model.mediaDeleted;
-    if (step === 'publish') {
-      await admin.put(`${site}/channels/${ids.channel}/events/${ids.event}/publish/`);
-      if (!model.over) model.published = true;
-    } else if (step === 'end' && !model.over) {
-      await disconnect({ stream_key: ids.key });
-      await advance(1);
-      model.over = true;
-    } else if (step === 'delete channel' && !model.channelDeleted) {
-      await admin.delete(`${site}/channels/${ids.channel}/`).expect(204);
-      Object.assign(model, { channelDeleted: true, over: true });
-    } else if (step === 'delete media') {
-      await admin.delete(ofMedia).expect(hasMedia ? 204 : 404);
-      model.mediaDeleted ||= hasMedia;
-    } else if (step === 'expire' && hasMedia) {
-      await patch('2029-01-01T00:00:00Z').expect(200);
-      model.expired = true;
-    } else if (step === 'renew' && hasMedia) {
-      await patch(null).expect(200);
-      model.expired = false;
-    }
-  }
-
-  const steps = fc.array(fc.constantFrom(...STEPS), { minLength: 1, maxLength: 6 });
-  await fc.assert(
-    fc.asyncProperty(
-      steps,
-      fc.constantFrom('hls/master.m3u8', 'hls/part-1/video_1.m4s', 'dash/manifest.mpd'),
-      async (taken, file) => {
-        const { id: channel, stream_key: key } = await createChannel({
-          publishing_mode: 'manual',
-          reconnect_window: 0,
-        });
-        const event = await connect({ stream_key: key });
-        await until(() => context.packaging.deliverable(event) !== undefined);
-        packager.media.set(`/media/${event}/${file}`, { type: 'text/plain', body: 'x' });
-        const token = context.state.events.find(event)?.previewToken;
-        const model: Model = {
-          published: false,
-          over: false,
-          channelDeleted: false,
-          mediaDeleted: false,
-          expired: false,
-        };
-        for (const step of taken) {
-          await take(step, model, { channel, event, key });
-          const { viewer, preview } = rightsOf(model);
-          const before = forwarded();
-          const statuses = [];
-          for (const place of [`/live/events/${event}`, `/manifests/${event}`, `/live/previews/${token}`])
-            statuses.push((await unauthenticated.get(`${place}/${file}`)).status);
-          const wanted = [viewer, viewer, preview];
-          expect([step, statuses]).toEqual([step, wanted.map((may) => (may ? 200 : 404))]);
-          expect(forwarded() - before).toBe(wanted.filter(Boolean).length);
-        }
-      },
-    ),
-    {
-      numRuns: 12,
-      examples: [
-        [['publish', 'delete channel', 'expire', 'renew'], 'hls/part-1/video_1.m4s'],
-        [['end', 'publish'], 'dash/manifest.mpd'],
-      ],
-    },
-  );
+  return { packager, ...(await startDelivery({ EMULATOR_PACKAGERURL: packager.url })) };
 });
+
+test.each([
+  ['nothing', false, true],
+  ['publish', true, true],
+  ['end', false, false],
+  ['publish, end', true, false],
+  ['end, publish', false, false],
+  ['publish, delete channel', true, false],
+  ['delete channel', false, false],
+  ['publish, end, delete channel, delete media', false, false],
+  ['publish, end, expire', false, false],
+  ['publish, delete channel, expire, renew', true, false],
+])(
+  'after %s viewers get an event or its replay: %s, and who holds the preview: %s',
+  async (steps, viewer, preview) => {
+    const { packager, admin, site, context, unauthenticated, ...delivery } = await packaged();
+    const metadata = { publishing_mode: 'manual', reconnect_window: 0 };
+    const created = await delivery.createChannel(metadata);
+    const event = await delivery.connect(created);
+    await until(() => context.packaging.deliverable(event) !== undefined);
+    const token = context.state.events.find(event)?.previewToken;
+    const channelPath = `${site}/channels/${created.id}/`;
+    const mediaPath = `${site}/media/${event}/`;
+    const expires = (publish_end_date: string | null) =>
+      admin.patch(mediaPath).send({ metadata: { publish_end_date } }).expect(200);
+    const take: Readonly<Record<string, () => PromiseLike<unknown>>> = {
+      nothing: async () => undefined,
+      publish: () => admin.put(`${channelPath}events/${event}/publish/`),
+      end: () => delivery.disconnect(created).then(() => delivery.advance(1)),
+      'delete channel': () => admin.delete(channelPath).expect(204),
+      'delete media': () => admin.delete(mediaPath).expect(204),
+      expire: () => expires('2029-01-01T00:00:00Z'),
+      renew: () => expires(null),
+    };
+    for (const step of steps.split(', ')) await take[step]?.();
+    const before = packager.calls.length;
+    const asked: boolean[][] = [];
+    for (const file of ['hls/master.m3u8', 'hls/part-1/video_1.m4s', 'dash/manifest.mpd']) {
+      packager.media.set(`/media/${event}/${file}`, { type: 'text/plain', body: 'x' });
+      const statuses = [];
+      for (const place of [`/live/events/${event}`, `/manifests/${event}`, `/live/previews/${token}`])
+        statuses.push((await unauthenticated.get(`${place}/${file}`)).status);
+      asked.push(statuses.map((status) => status === 200));
+    }
+    expect(asked).toEqual(Array(3).fill([viewer, viewer, preview]));
+    const forwarded = packager.calls.slice(before).filter(({ path }) => path.startsWith(`/media/${event}/`));
+    expect(forwarded).toHaveLength(asked.flat().filter(Boolean).length);
+  },
+);

@@ -20,7 +20,6 @@ describe('what viewers may have of a media', () => {
     const text = await track(media, {}, 'WEBVTT\n');
     paths = [
       `/v2/media/${media}`,
-      `/v2/media/${media}/`,
       `/v2/media/${media}?format=mrss`,
       `/v2/media/${media}/poster.jpg`,
       `/v2/media/${media}/poster.svg?width=320`,
@@ -88,7 +87,7 @@ describe('what viewers may have of a media', () => {
       .expect(200);
     await expectShown();
     await delivery.send(body.upload_link, Buffer.from('another'));
-    for (const path of paths.slice(0, 6)) expect((await asked(path)).status).toBe(200);
+    for (const path of paths.slice(0, 5)) expect((await asked(path)).status).toBe(200);
   });
 
   test('a media is delivered exactly while its dates allow it, at every address', async () => {
@@ -101,13 +100,7 @@ describe('what viewers may have of a media', () => {
         await change({ publish_start_date: at(from), publish_end_date });
         const now = delivery.context.clock.now().getTime();
         const isShown = Date.parse(at(from)) <= now && (to === null || now < Date.parse(at(to)));
-        for (const path of paths)
-          expect({ path, status: (await asked(path)).status }).toEqual({ path, status: isShown ? 200 : 404 });
-        for (const path of playlists)
-          expect({ path, has: (await (await asked(path)).text()).includes(media) }).toEqual({
-            path,
-            has: isShown,
-          });
+        await (isShown ? expectShown() : expectHidden());
       }),
       { numRuns: 8 },
     );
@@ -145,10 +138,8 @@ describe('Media RSS', () => {
       custom_params: { sponsor: 'A & B', 'two words': 'no element', image: 'forged' },
     });
     const captions = await track(media, { label: 'English "US"', srclang: 'en' }, 'WEBVTT\n');
-    const other = await external(
-      { publish_start_date: '2029-12-31T23:59:58Z' },
-      'https://cdn.example/a.m3u8?x=1&y=2',
-    );
+    const published = { publish_start_date: '2029-12-31T23:59:58Z' };
+    const other = await external(published, 'https://cdn.example/a.m3u8?x=1&y=2');
     const values = [media, other];
     const feed = await playlist('manual_playlist', {
       title: 'Sea',
@@ -229,20 +220,18 @@ ${thumbnails(other)}
     const { external, admin, siteId } = delivery;
     const media = await external();
     const text = fc.string({ unit: anyCharacter, maxLength: 30 });
-    const name = fc.oneof(
-      fc.string({ minLength: 1, maxLength: 15 }),
-      fc.constantFrom('title', 'source', 'feedid', 'a:b', '1st', 'ä', '-x', 'xmlns'),
-    );
+    const name = fc
+      .oneof(
+        fc.string({ minLength: 1, maxLength: 15 }),
+        fc.constantFrom('title', 'source', 'feedid', 'a:b', '1st', 'ä', '-x', 'xmlns'),
+      )
+      // It is refused.
+      .filter((each) => each !== '__proto__');
     await fc.assert(
       fc.asyncProperty(
         text,
         text,
-        // The name __proto__ is refused.
-        fc.dictionary(
-          name.filter((each) => each !== '__proto__'),
-          text,
-          { maxKeys: 5 },
-        ),
+        fc.dictionary(name, text, { maxKeys: 5 }),
         async (title, description, params) => {
           await admin
             .patch(`/v2/sites/${siteId}/media/${media}/`)
