@@ -49,50 +49,39 @@ describe('the streams of a file', () => {
       programs: { ffmpeg: 'ffmpeg', shakaPackager, env: { TMPDIR: folder }, folder },
       ...change,
     });
+  /** A program of this script, in which `SHAKA` stands for shaka-packager with its arguments. */
+  const spying = async (script: string) => {
+    const spy = join(root, 'spy');
+    const text = `#!/bin/sh\n${script.replace('SHAKA', `exec "${SHAKA_PACKAGER}" "$@"`)}\n`;
+    await writeFile(spy, text, { mode: 0o755 });
+    return spy;
+  };
   const text = (path: string) => readFile(join(root, 'out', path), 'utf8');
 
-  const FILES = [
-    {
-      file: 'film.mp4',
-      tracks: [
-        ['video', 'video'],
-        ['audio', 'audio'],
-      ],
-      seconds: 2.1,
-    },
-    {
-      file: 'two-sounds.mp4',
-      tracks: [
-        ['video', 'video'],
-        ['audio', 'audio'],
-        ['audio', 'audio-2'],
-      ],
-      seconds: 2.1,
-    },
-    { file: 'fragmented.mp4', tracks: [['video', 'video']], seconds: 2 },
-    { file: 'turned.mov', tracks: [['video', 'video']], seconds: 1.4 },
-    { file: 'sound.m4a', tracks: [['audio', 'audio']], seconds: 2.1 },
-  ] as const;
-
-  test.each(FILES)(
-    'each sample of $file comes out of both outputs as it went in, and only with the key',
-    async (each) => {
-      const packaged = await run(media(each.file));
+  test.each([
+    ['film.mp4', ['video', 'audio'], 2.1],
+    ['two-sounds.mp4', ['video', 'audio', 'audio-2'], 2.1],
+    ['fragmented.mp4', ['video'], 2],
+    ['turned.mov', ['video'], 1.4],
+    ['sound.m4a', ['audio'], 2.1],
+  ])(
+    'each sample of %s comes out of both outputs as it went in, and only with the key',
+    async (file, tracks, seconds) => {
+      const packaged = await run(media(file));
       expect(packaged).toEqual({ ok: true, seconds: expect.any(Number), systems: ['dash', 'hls'] });
-      expect(packaged.ok && packaged.seconds).toBeCloseTo(each.seconds, 0);
-      const source = await samplesOf(media(each.file));
+      expect(packaged.ok && packaged.seconds).toBeCloseTo(seconds, 0);
+      const source = await samplesOf(media(file));
       for (const output of ['dash', 'hls'] as const) {
-        for (const [index, [kind, name]] of each.tracks.entries()) {
+        for (const [index, name] of tracks.entries()) {
           const folder = join(root, 'out', output);
+          const kind = name.startsWith('audio') ? 'audio' : 'video';
           const samples = source[index]?.samples ?? [];
           expect(await decryptedSamples(folder, name, kind, output)).toEqual(samples);
           const [encrypted] = await samplesOf(await joinSegments(folder, name));
           expect(encrypted?.samples).toHaveLength(samples.length);
           // Too short a sample has no whole block to encrypt.
-          const isLong = (sample: string) => sample.length > 2 * 128;
-          expect(encrypted?.samples.filter((sample) => isLong(sample) && samples.includes(sample))).toEqual(
-            [],
-          );
+          const long = encrypted?.samples.filter((sample) => sample.length > 2 * 128);
+          expect(long?.filter((sample) => samples.includes(sample))).toEqual([]);
         }
       }
     },
@@ -118,13 +107,10 @@ video_1.m4s
   });
 
   test('a file is left clear when told so, and then says nothing of keys', async () => {
-    expect(await run(media('film.mp4'), { keys: CLEAR })).toMatchObject({
-      ok: true,
-      systems: ['dash', 'hls'],
-    });
-    expect(`${await text('dash/manifest.mpd')}${await text('hls/video.m3u8')}`).not.toMatch(
-      /ContentProtection|EXT-X-KEY/,
-    );
+    const systems = ['dash', 'hls'];
+    expect(await run(media('film.mp4'), { keys: CLEAR })).toMatchObject({ ok: true, systems });
+    const told = `${await text('dash/manifest.mpd')}${await text('hls/video.m3u8')}`;
+    expect(told).not.toMatch(/ContentProtection|EXT-X-KEY/);
     const [source] = await samplesOf(media('film.mp4'));
     const [clear] = await samplesOf(await joinSegments(join(root, 'out/dash'), 'video'));
     expect(clear?.samples).toEqual(source?.samples);
@@ -153,11 +139,7 @@ video_1.m4s
       expect(await refused(Buffer.from(bytes))).toEqual(unreadable);
     });
 
-    test('a picture', async () => {
-      expect(await refused(await readFile(media('picture.jpg')))).toEqual(unreadable);
-    });
-
-    test.each([200, 1000, 2500, 4000])('a file that was cut off behind %d bytes', async (length) => {
+    test.each([200, 4000])('a file that was cut off behind %d bytes', async (length) => {
       expect(await refused((await readFile(media('film.mp4'))).subarray(0, length))).toEqual({
         code: 'media_incomplete',
         description: 'The file ends before its last box does. Upload the whole file.',
@@ -183,9 +165,7 @@ video_1.m4s
   });
 
   test('the keys are in no argument, and in no file by the time that the process runs', async () => {
-    const spy = join(root, 'spy');
-    const script = `#!/bin/sh\necho "$@" >> ${root}/arguments\nls -AR ${root} >> ${root}/files\nexec "${SHAKA_PACKAGER}" "$@"\n`;
-    await writeFile(spy, script, { mode: 0o755 });
+    const spy = await spying(`echo "$@" >> ${root}/arguments\nls -AR ${root} >> ${root}/files\nSHAKA`);
     // One at a time: the file of the other may be there for a moment while the first one runs.
     for (const system of ['dash', 'hls'] as const) {
       const keys = { dash: undefined, hls: undefined, [system]: PACKAGING_KEYS[system] };
@@ -200,10 +180,7 @@ video_1.m4s
   });
 
   test('what reads a file has a limit of memory, so that a table of it that claims too much takes no more', async () => {
-    const spy = join(root, 'spy');
-    const script = `#!/bin/sh\nulimit -v >> ${root}/limits\nexec "${SHAKA_PACKAGER}" "$@"\n`;
-    await writeFile(spy, script, { mode: 0o755 });
-    expect(await runAs(spy)).toMatchObject({ ok: true });
+    expect(await runAs(await spying(`ulimit -v >> ${root}/limits\nSHAKA`))).toMatchObject({ ok: true });
     expect(await readFile(join(root, 'limits'), 'utf8')).toBe('4194304\n'.repeat(3));
   });
 
@@ -221,10 +198,9 @@ video_1.m4s
   });
 
   test('what shaka-packager says of a failure is told without keys and paths', async () => {
-    const spy = join(root, 'spy');
     const key = PACKAGING_KEYS.dash.key.toString('hex');
-    const script = `#!/bin/sh\ncase "$*" in *dump*) exec "${SHAKA_PACKAGER}" "$@";; esac\necho 'E1122 15:49:14.061605   10467 local_file.cc:83] no room in ${root}/out/dash for ${key}' >&2\nexit 1\n`;
-    await writeFile(spy, script, { mode: 0o755 });
+    const words = `E1122 15:49:14.061605   10467 local_file.cc:83] no room in ${root}/out/dash for ${key}`;
+    const spy = await spying(`case "$*" in *dump*) SHAKA;; esac\necho '${words}' >&2\nexit 1`);
     expect(await runAs(spy, { keys: { ...PACKAGING_KEYS, hls: undefined } })).toEqual({
       ok: false,
       problem: {
@@ -235,9 +211,7 @@ video_1.m4s
   });
 
   test('a cancelled file leaves neither folder nor process', async () => {
-    const spy = join(root, 'spy');
-    const script = `#!/bin/sh\ncase "$*" in *dump*) exec "${SHAKA_PACKAGER}" "$@";; esac\necho $$ >> ${root}/started\nexec sleep 60\n`;
-    await writeFile(spy, script, { mode: 0o755 });
+    const spy = await spying(`case "$*" in *dump*) SHAKA;; esac\necho $$ >> ${root}/started\nexec sleep 60`);
     const abort = new AbortController();
     const packaged = runAs(spy, { signal: abort.signal });
     const started = async () =>
@@ -324,19 +298,13 @@ describe('uploads', () => {
     expect(await packager.get('film')).toEqual(await second);
   });
 
-  test('files that come at the same time share the room that is left', async () => {
-    const packager = await startProvisioned({ maxBytes: FILM.length * 3 });
-    const statuses = await Promise.all(
-      ['a', 'b', 'c', 'd'].map((id) => upload(packager, id, 'keyFile=news').then(({ status }) => status)),
-    );
-    expect(statuses.sort()).toEqual([201, 507, 507, 507]);
-    await upload(packager, 'e', 'keyFile=news').expect(507);
-  });
-
   test('a file that is announced holds its room until it has come or broken off', async () => {
     const packager = await startProvisioned({ maxBytes: FILM.length * 3 });
     const { breakOff } = await beginUpload(packager, 'slow', 'keyFile=news');
-    await upload(packager, 'film', 'keyFile=news').expect(507);
+    const { body } = await upload(packager, 'film', 'keyFile=news').expect(507);
+    const description =
+      'All files together would be more than the limit (PACKAGER_MAXMB). Delete streams, or raise it.';
+    expect(body).toEqual({ errors: [{ code: 'insufficient_storage', description }] });
     breakOff();
     while (filesOf(packager).some((name) => name.includes('temporary/slow'))) await sleep(10);
     await upload(packager, 'film', 'keyFile=news').expect(201);

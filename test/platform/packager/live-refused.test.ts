@@ -21,18 +21,7 @@ const { fairplay: _, ...DASH_ALONE } = KEY_FILE;
 /** What stands where the key file belongs, and why the stream is refused. */
 const KEY_FILES: readonly (readonly [string, string, (folder: string) => void])[] = [
   ['is missing', 'key_file_missing', () => undefined],
-  ['is empty', 'key_file_torn', (folder) => writeFileSync(join(folder, 'news.key'), '')],
   ['is cut off', 'key_file_torn', (folder) => writeFileSync(join(folder, 'news.key'), WHOLE.slice(0, 200))],
-  [
-    'is another file',
-    'key_file_foreign',
-    (folder) => writeFileSync(join(folder, 'news.key'), WHOLE.replace(/: /, '; ')),
-  ],
-  [
-    'lacks its keys',
-    'key_file_incomplete',
-    (folder) => writeFileSync(join(folder, 'news.key'), WHOLE.replace(/^.*cenc-content-key.*\n/m, '')),
-  ],
   ['is a folder', 'not_a_key_file', (folder) => mkdirSync(join(folder, 'news.key'))],
   [
     'is a symbolic link',
@@ -55,8 +44,7 @@ test.each(KEY_FILES)(
   'a stream whose key file %s is refused with %s, and packaged once it is right',
   async (_, code, prepare) => {
     const packager = await startPackager();
-    const folder = join(packager.home, 'keys');
-    prepare(folder);
+    prepare(join(packager.home, 'keys'));
     expect(await packager.put('news')).toEqual({
       ...{ id: 'news', kind: 'live', keyFile: 'news', protection: 'key_file', state: 'refused' },
       problem: { code, description: expect.stringMatching(/^The key file news\.key .*\.$/) },
@@ -87,14 +75,9 @@ test('a key file with one kind of key makes one kind of stream', async () => {
   await packager.put('news');
   await packager.put('apple', { source: sourceOf('live') });
   const isRunning = ({ state }: { state: string }) => state === 'running';
-  expect(await packager.until('news', isRunning)).toMatchObject({
-    dash: { keyIds: [expect.any(String)] },
-    hls: null,
-  });
-  expect(await packager.until('apple', isRunning)).toMatchObject({
-    dash: null,
-    hls: { keyIds: [expect.any(String)] },
-  });
+  const keyIds = [expect.any(String)];
+  expect(await packager.until('news', isRunning)).toMatchObject({ dash: { keyIds }, hls: null });
+  expect(await packager.until('apple', isRunning)).toMatchObject({ dash: null, hls: { keyIds } });
   expect(processesOf(packager).filter(({ args }) => args.includes('--io_cache_size'))).toHaveLength(2);
   await packager.api.get('/media/news/hls/master.m3u8').expect(404);
 });
@@ -129,14 +112,9 @@ test('a source that says no is told without its secret, and is asked again', asy
   const packager = await startProvisioned();
   await packager.put('news', { source: sourceOf('refused') });
   const { state, problem } = await packager.until('news', ({ problem: told }) => told !== null);
-  expect([state, problem]).toEqual([
-    'starting',
-    {
-      code: 'source_unavailable',
-      description:
-        "The source can't be pulled: Server error: nothing to play at ***. The packager tries again.",
-    },
-  ]);
+  const description =
+    "The source can't be pulled: Server error: nothing to play at ***. The packager tries again.";
+  expect([state, problem]).toEqual(['starting', { code: 'source_unavailable', description }]);
   expect(packager.log()).not.toContain('SECRETTOKEN');
   await packager.put('news', { source: sourceOf('live') });
   await packager.until('news', ({ state: now }) => now === 'running');
@@ -164,20 +142,15 @@ test('a stream is clear only where that is asked for', async () => {
   const packager = await startPackager();
   const clear = { source: sourceOf('live'), protection: 'none' };
   await packager.put('film', clear);
-  const { keyFile, dash, hls } = await packager.until(
-    'film',
-    (document) => document.hls !== null && document.dash !== null,
-  );
+  const isWhole = ({ dash, hls }: { dash: unknown; hls: unknown }) => hls !== null && dash !== null;
+  const { keyFile, dash, hls } = await packager.until('film', isWhole);
   expect([keyFile, dash?.keyIds, hls?.keyIds]).toEqual([null, [], []]);
   const { text } = await packager.api.get('/media/film/hls/video.m3u8');
   expect(text).not.toContain('#EXT-X-KEY');
-  const { body } = await packager.api
-    .put('/streams/film')
-    .send({ source: sourceOf('live') })
-    .expect(409);
-  expect(body.errors).toEqual([
-    { code: 'stream_of_another_kind', description: 'The stream exists without protection. Delete it first.' },
-  ]);
+  const protectedOne = { source: sourceOf('live') };
+  const { body } = await packager.api.put('/streams/film').send(protectedOne).expect(409);
+  const description = 'The stream exists without protection. Delete it first.';
+  expect(body.errors).toEqual([{ code: 'stream_of_another_kind', description }]);
 });
 
 describe('a process of shaka-packager', () => {
@@ -212,11 +185,7 @@ describe('a process of shaka-packager', () => {
     const home = temporaryHome();
     const shakaPackager = fakeShaka(home, 'exec sleep 1000 < "$input"');
     const limits = { waitingBytes: 1000, stalledMs: 200, finishMs: 300, retryMs: 20 };
-    const packager = await startProvisioned({
-      home,
-      shakaPackager,
-      limits,
-    });
+    const packager = await startProvisioned({ home, shakaPackager, limits });
     await packager.put('news', { source: sourceOf('live-long'), keyFile: 'news' });
     const { problem } = await packager.until('news', (document) => document.problem !== null);
     expect(problem?.code).toBe('packaging_stalled');
@@ -226,10 +195,8 @@ describe('a process of shaka-packager', () => {
 
   test('a process of shaka-packager that can not begin is told with its last words, without keys, and given up', async () => {
     const home = temporaryHome();
-    const shakaPackager = fakeShaka(
-      home,
-      'echo "E1122 16:00:00.000000 1 a.cc:1] No good: $(cat /dev/fd/3 | tr "\\n" " ")" >&2; exit 1',
-    );
+    const words = 'E1122 16:00:00.000000 1 a.cc:1] No good: $(cat /dev/fd/3 | tr "\\n" " ")';
+    const shakaPackager = fakeShaka(home, `echo "${words}" >&2; exit 1`);
     const packager = await startProvisioned({ home, shakaPackager, limits: { retryMs: 20 } });
     await packager.put('news', { source: sourceOf('live-long'), keyFile: 'news' });
     const { problem } = await packager.until('news', ({ state }) => state === 'failed');
