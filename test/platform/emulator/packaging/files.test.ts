@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { StreamDocument } from '../../../../src/platform/emulator/packaging/packager-client';
 import { type FakePackager, startFakePackager } from '../../../support/fake-packager';
 import { startDelivery, type TestDelivery } from '../../../support/start-delivery';
 import { type Answered, FILM, startLibrary } from '../../../support/start-library';
@@ -90,10 +91,8 @@ test('sends a file that cannot be packaged no second time, and keeps why', async
   await packager.rounds(12);
   expect(orders(media)).toHaveLength(1);
   const { body } = await unauthenticated.get(`/v2/media/${media}`);
-  expect(body.playlist[0].sources.map(({ type }: { type: string }) => type)).toEqual([
-    'application/vnd.apple.mpegurl',
-    'video/mp4',
-  ]);
+  const types = body.playlist[0].sources.map(({ type }: { type: string }) => type);
+  expect(types).toEqual(['application/vnd.apple.mpegurl', 'video/mp4']);
 });
 
 test('asks until a file that the packager still works on is packaged', async () => {
@@ -103,14 +102,10 @@ test('asks until a file that the packager still works on is packaged', async () 
   await packager.called(`PUT /streams/${media}/file`);
   await packager.rounds(2);
   expect(context.packaging.deliverable(media)).toBeUndefined();
-  const present = packager.streams.get(media);
-  if (present) packager.streams.set(media, { ...present, ...playable(media) });
+  const present = packager.streams.get(media) as StreamDocument;
+  const dash = { path: `/media/${media}/dash/manifest.mpd`, keyIds: [] };
+  packager.streams.set(media, { ...present, state: 'ended', dash });
   await until(() => context.packaging.deliverable(media) !== undefined);
-});
-
-const playable = (id: string) => ({
-  state: 'ended' as const,
-  dash: { path: `/media/${id}/dash/manifest.mpd`, keyIds: [] },
 });
 
 test('sends again what a packager has forgotten', async () => {
@@ -207,8 +202,8 @@ describe('conversions', () => {
     said().filter((call) => call.includes('conversions'));
 
   test('a rendition is what the packager makes of the file, in the size and bit rate of its template', async () => {
-    const { packager, wanted, untilReady, unauthenticated, url, told, createReady, untilSettled } =
-      await start();
+    const { packager, wanted, untilReady, url, told, createReady, untilSettled, ...library } = await start();
+    const { unauthenticated } = library;
     packager.conversion = CONVERTED;
     const media = await createReady();
     await untilSettled(media.id);
@@ -242,46 +237,27 @@ describe('conversions', () => {
   test('a template that names no size is the uploaded file, and so is a rendition of a protected media', async () => {
     const { packager, wanted, untilReady, createReady } = await start();
     packager.conversion = CONVERTED;
+    const unconverted_reason = expect.stringMatching(/180p.*audio/);
     const small = await untilReady(await wanted('small'));
-    expect(small).toMatchObject({
-      filesize: FILM.length,
-      unconverted_reason: expect.stringMatching(/180p.*audio/),
-    });
+    expect(small).toMatchObject({ filesize: FILM.length, unconverted_reason });
     const before = conversions(packager).length;
     const media = await createReady({ metadata: { custom_params: { stream_id: 'news' } } });
     const hidden = await untilReady(await wanted('270p', media));
-    expect(hidden).toMatchObject({
-      unconverted_reason: expect.stringContaining('encrypted'),
-      delivery_url: null,
-    });
+    const encrypted = expect.stringContaining('encrypted');
+    expect(hidden).toMatchObject({ unconverted_reason: encrypted, delivery_url: null });
     expect(conversions(packager)).toHaveLength(before);
   });
 
   test('a conversion that fails says why, and the conversions are complete when it was made again', async () => {
-    const {
-      packager,
-      createReady,
-      renditionsOf,
-      untilSettled,
-      told,
-      admin,
-      site,
-      read,
-      wanted,
-      untilReady,
-      unauthenticated,
-    } = await start();
+    const { packager, createReady, renditionsOf, untilSettled, told, read, ...library } = await start();
+    const { admin, site, wanted, untilReady, unauthenticated } = library;
     packager.conversion = { status: 422, code: 'conversion_failed' };
     const media = await createReady();
     await untilSettled(media.id);
     const path = `/media/${media.id}/media_renditions/`;
-    const failed = {
-      status: 'failed',
-      error_message: 'Not converted.',
-      delivery_url: null,
-      unconverted_reason: null,
-    };
-    expect((await read(path)).media_renditions).toMatchObject([failed]);
+    const failed = { status: 'failed', error_message: 'Not converted.' };
+    const without = { delivery_url: null, unconverted_reason: null };
+    expect((await read(path)).media_renditions).toMatchObject([{ ...failed, ...without }]);
     expect(conversions(packager)).toHaveLength(1);
     expect((await told()).filter((each) => each.startsWith('conversions'))).toEqual([]);
     const page = await unauthenticated.get(`/dashboard/media/${media.id}`).expect(200);
@@ -289,10 +265,8 @@ describe('conversions', () => {
     packager.conversion = CONVERTED;
     const [{ id = '' } = {}] = renditionsOf(media.id);
     await admin.delete(`${site}${path}${id}`).expect(204);
-    expect(await untilReady(await wanted('36p', media))).toMatchObject({
-      status: 'ready',
-      error_message: null,
-    });
+    const ready = { status: 'ready', error_message: null };
+    expect(await untilReady(await wanted('36p', media))).toMatchObject(ready);
     expect(await told()).toContain(`conversions_complete ${media.id}`);
   });
 
@@ -303,11 +277,7 @@ describe('conversions', () => {
     await until(() => conversions(packager).length >= 2);
     packager.conversion = CONVERTED;
     packager.trouble = () => undefined;
-    expect(await untilReady(path)).toMatchObject({
-      status: 'ready',
-      error_message: null,
-      filesize: CONVERTED.length,
-    });
+    expect(await untilReady(path)).toMatchObject({ status: 'ready', filesize: CONVERTED.length });
   });
 
   test('one file is converted at a time, and a rendition that is deleted ends its conversion', async () => {

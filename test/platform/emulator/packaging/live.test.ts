@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import type { StreamDocument } from '../../../../src/platform/emulator/packaging/packager-client';
 import { temporaryFolder } from '../../../support/after-test';
 import { type FakePackager, startFakePackager } from '../../../support/fake-packager';
-import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { type ChannelAnswer, startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
 
 interface Started extends TestEmulator {
   readonly packager: FakePackager;
+  /** Connects an encoder to a channel with this metadata, and waits until the packager was told of its event. */
+  onAir(metadata?: object): Promise<{ readonly channel: ChannelAnswer; readonly id: string }>;
 }
 
 async function start(env: Record<string, string> = {}): Promise<Started> {
@@ -18,15 +20,20 @@ async function start(env: Record<string, string> = {}): Promise<Started> {
     EMULATOR_PACKAGERRTMPURL: 'rtmp://emulator:1935/live',
     ...env,
   });
-  return { ...emulator, packager };
+  const onAir = async (metadata?: object) => {
+    const channel = await emulator.createChannel(metadata);
+    const id = await emulator.connect(channel);
+    await packager.called(`PUT /streams/${id}`);
+    return { channel, id };
+  };
+  return { ...emulator, packager, onAir };
 }
 
 const state = ({ packager }: Started, id: string) => packager.streams.get(id)?.state;
 
 test('tells the packager of an event as soon as it is on air, and again and again', async () => {
   const emulator = await start();
-  const channel = await emulator.createChannel({ title: 'News' });
-  const id = await emulator.connect(channel);
+  const { channel, id } = await emulator.onAir({ title: 'News' });
   const call = await emulator.packager.called(`PUT /streams/${id}`, 3);
   const token = emulator.context.state.events.find(id)?.pullToken;
   expect(call.body).toEqual({
@@ -39,28 +46,21 @@ test('tells the packager of an event as soon as it is on air, and again and agai
   expect(call.headers['x-api-key']).toBeUndefined();
 });
 
-test('asks the packager for low latency when the channel has it, and for nothing at another latency', async () => {
-  const emulator = await start();
-  const latencyOf = async (latency: string) => {
-    const id = await emulator.connect(await emulator.createChannel({ latency }));
-    const { body } = await emulator.packager.called(`PUT /streams/${id}`);
-    return (body as { readonly latency?: string }).latency;
-  };
-  expect([await latencyOf('low'), await latencyOf('normal')]).toEqual(['low', undefined]);
-});
-
-test('names the key file of the custom parameter, the simulcast targets with their keys, and the API key', async () => {
+test('names the key file of the custom parameter, the simulcast targets with their keys, low latency, and the API key', async () => {
   const emulator = await start({ EMULATOR_PACKAGERAPIKEY: 'packager-key' });
   const simulcast_targets = [
     { title: 'a', stream_url: 'rtmp://a.example/app/', stream_key: 'k1' },
     { title: 'b', stream_url: 'rtmps://b.example/app', stream_key: 'k2' },
   ];
-  const metadata = { custom_params: { stream_id: 'news' }, simulcast_targets };
-  const id = await emulator.connect(await emulator.createChannel(metadata));
+  const metadata = { custom_params: { stream_id: 'news' }, simulcast_targets, latency: 'low' };
+  const { id } = await emulator.onAir(metadata);
   const { body, headers } = await emulator.packager.called(`PUT /streams/${id}`);
-  expect(body).toMatchObject({
+  expect(body).toEqual({
+    source: expect.any(String),
     keyFile: 'news',
     simulcast: [{ url: 'rtmp://a.example/app/k1' }, { url: 'rtmps://b.example/app/k2' }],
+    protection: 'key_file',
+    latency: 'low',
   });
   expect(headers['x-api-key']).toBe('packager-key');
 });
@@ -68,9 +68,7 @@ test('names the key file of the custom parameter, the simulcast targets with the
 test('ends the stream once when the event ends, and takes it away with the media', async () => {
   const emulator = await start();
   const { packager, admin, siteId } = emulator;
-  const channel = await emulator.createChannel({ reconnect_window: 30 });
-  const id = await emulator.connect(channel);
-  await packager.called(`PUT /streams/${id}`);
+  const { channel, id } = await emulator.onAir({ reconnect_window: 30 });
   await emulator.disconnect(channel);
   await packager.rounds(2);
   expect(state(emulator, id)).toBe('running');
@@ -85,9 +83,7 @@ test('ends the stream once when the event ends, and takes it away with the media
 
 test('goes on with the stream of an encoder that comes back within its window', async () => {
   const emulator = await start();
-  const channel = await emulator.createChannel();
-  const id = await emulator.connect(channel);
-  await emulator.packager.called(`PUT /streams/${id}`);
+  const { channel, id } = await emulator.onAir();
   await emulator.disconnect(channel);
   await emulator.packager.rounds(1);
   const before = emulator.packager.said().filter((call) => call === `PUT /streams/${id}`).length;
@@ -98,9 +94,7 @@ test('goes on with the stream of an encoder that comes back within its window', 
 test('ends a stream that was still being begun when its event ended', async () => {
   const emulator = await start();
   emulator.packager.trouble = ({ method }) => (method === 'PUT' ? { lateMs: 100 } : undefined);
-  const channel = await emulator.createChannel();
-  const id = await emulator.connect(channel);
-  await emulator.packager.called(`PUT /streams/${id}`);
+  const { channel, id } = await emulator.onAir();
   await emulator.admin.put(`/v2/sites/demosite/channels/${channel.id}/disable/`).expect(204);
   await until(() => state(emulator, id) === 'ended');
   const kinds = emulator.packager.said().filter((call) => call.includes(id));
@@ -110,9 +104,7 @@ test('ends a stream that was still being begun when its event ended', async () =
 test('removes a stream that was still being begun when its media was deleted', async () => {
   const emulator = await start();
   emulator.packager.trouble = ({ method }) => (method === 'PUT' ? { lateMs: 100 } : undefined);
-  const channel = await emulator.createChannel();
-  const id = await emulator.connect(channel);
-  await emulator.packager.called(`PUT /streams/${id}`);
+  const { channel, id } = await emulator.onAir();
   await emulator.admin.delete(`/v2/sites/demosite/channels/${channel.id}/`).expect(204);
   await emulator.admin.delete(`/v2/sites/demosite/media/${id}/`).expect(204);
   await emulator.packager.called(`DELETE /streams/${id}`);
@@ -121,9 +113,7 @@ test('removes a stream that was still being begun when its media was deleted', a
 
 test('deletes every stream at a reset, also one that is on its way', async () => {
   const emulator = await start();
-  const [first, second] = [await emulator.createChannel(), await emulator.createChannel()];
-  const ids = [await emulator.connect(first), await emulator.connect(second)];
-  for (const id of ids) await emulator.packager.called(`PUT /streams/${id}`);
+  const ids = [(await emulator.onAir()).id, (await emulator.onAir()).id];
   emulator.packager.trouble = ({ method }) => (method === 'PUT' ? { lateMs: 60 } : undefined);
   await emulator.packager.called(`PUT /streams/${ids[0]}`, 3);
   await emulator.control.post('/reset').expect(204);
@@ -135,13 +125,11 @@ test('deletes every stream at a reset, also one that is on its way', async () =>
 test('removes at its start what an emulator has left that was ended by force, and nothing of others', async () => {
   const folder = await temporaryFolder();
   const before = await start({ EMULATOR_UPLOADSFOLDER: folder });
-  const { packager, context } = before;
-  const [kept, left] = [await before.createChannel(), await before.createChannel()];
-  const ids = [await before.connect(kept), await before.connect(left)];
-  for (const id of ids) await packager.called(`PUT /streams/${id}`);
+  const { packager, context, onAir } = before;
+  await onAir();
+  const { id: left } = await onAir();
   // An end by force leaves the note and the stream of the second one.
-  packager.trouble = ({ method, path }) =>
-    method === 'DELETE' && path.includes(ids[1] ?? '') ? 500 : undefined;
+  packager.trouble = ({ method, path }) => (method === 'DELETE' && path.includes(left) ? 500 : undefined);
   await context.packaging.stop();
   const [own = ''] = readdirSync(folder);
   const ended = spawnSync(process.execPath, ['-e', '']).pid;
@@ -150,12 +138,12 @@ test('removes at its start what an emulator has left that was ended by force, an
   // Another one still runs, and others have streams, too.
   mkdirSync(of(process.ppid));
   writeFileSync(join(of(process.ppid), 'running0'), '');
-  const other = packager.streams.get(ids[1] ?? '') as StreamDocument;
+  const other = packager.streams.get(left) as StreamDocument;
   for (const id of ['running0', 'others00']) packager.streams.set(id, { ...other, id });
   await startEmulator({ EMULATOR_UPLOADSFOLDER: folder, EMULATOR_PACKAGERURL: packager.url });
-  await packager.called(`DELETE /streams/${ids[1]}`, 3);
+  await packager.called(`DELETE /streams/${left}`, 3);
   packager.trouble = () => undefined;
-  await until(() => !packager.streams.has(ids[1] ?? ''));
+  await until(() => !packager.streams.has(left));
   await until(() => !existsSync(of(ended)));
   expect([...packager.streams.keys()]).toEqual(['running0', 'others00']);
   expect(packager.said().filter((call) => /DELETE.*(?:running0|others00)/.test(call))).toEqual([]);
@@ -163,9 +151,8 @@ test('removes at its start what an emulator has left that was ended by force, an
 
 test('removes what an emulator on another machine has left once it was silent for a minute, not before', async () => {
   const folder = await temporaryFolder();
-  const { packager, createChannel, connect, context } = await start({ EMULATOR_UPLOADSFOLDER: folder });
-  const id = await connect(await createChannel({ title: 'News' }));
-  await packager.called(`PUT /streams/${id}`);
+  const { packager, onAir, context } = await start({ EMULATOR_UPLOADSFOLDER: folder });
+  const { id } = await onAir();
   const [own = ''] = readdirSync(folder);
   const before = (ms: number) => new Date(context.wallClock().getTime() - ms);
   const [silent, fresh] = [before(61_000), before(59_000)];
@@ -191,14 +178,11 @@ test('removes what an emulator on another machine has left once it was silent fo
 test('tells a packager that has forgotten everything all of it again', async () => {
   const emulator = await start();
   const { packager } = emulator;
-  const ended = await emulator.createChannel({ reconnect_window: 0 });
-  const over = await emulator.connect(ended);
-  await packager.called(`PUT /streams/${over}`);
-  await emulator.disconnect(ended);
+  const { id: over, channel } = await emulator.onAir({ reconnect_window: 0 });
+  await emulator.disconnect(channel);
   await emulator.advance(1);
   await until(() => state(emulator, over) === 'ended');
-  const id = await emulator.connect(await emulator.createChannel());
-  await packager.called(`PUT /streams/${id}`);
+  const { id } = await emulator.onAir();
   await packager.leave();
   packager.forget();
   await packager.comeBack();
@@ -215,13 +199,9 @@ test('goes on without a packager, says so once, and finds it when it is there', 
   await packager.leave();
   const id = await emulator.connect(await emulator.createChannel());
   await until(() => emulator.context.packaging.find(id)?.problem !== undefined);
-  expect(emulator.context.packaging.find(id)).toMatchObject({
-    document: undefined,
-    problem: {
-      code: 'packager_unreachable',
-      description: `The packager at ${url} does not answer (connection refused). Start it, or correct EMULATOR_PACKAGERURL.`,
-    },
-  });
+  const description = `The packager at ${url} does not answer (connection refused). Start it, or correct EMULATOR_PACKAGERURL.`;
+  const problem = { code: 'packager_unreachable', description };
+  expect(emulator.context.packaging.find(id)).toMatchObject({ document: undefined, problem });
   expect((await emulator.unauthenticated.get(`/live/events/${id}.m3u8`)).text).toContain('#EXTM3U');
   await packager.comeBack();
   await until(() => state(emulator, id) === 'running');
@@ -266,10 +246,8 @@ test('keeps what the packager refuses a stream for, and tells it again until it 
 test('says that what answers is no packager', async () => {
   const emulator = await start();
   emulator.packager.onPut = ({ kind }) => ({ kind }) as never;
-  const id = await emulator.connect(await emulator.createChannel());
+  const { id } = await emulator.onAir();
   await until(() => emulator.context.packaging.find(id)?.problem !== undefined);
-  expect(emulator.context.packaging.find(id)?.problem).toEqual({
-    code: 'packager_foreign',
-    description: `The server at ${emulator.packager.url} is not a packager. Correct EMULATOR_PACKAGERURL.`,
-  });
+  const description = `The server at ${emulator.packager.url} is not a packager. Correct EMULATOR_PACKAGERURL.`;
+  expect(emulator.context.packaging.find(id)?.problem).toEqual({ code: 'packager_foreign', description });
 });

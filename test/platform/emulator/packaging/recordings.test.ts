@@ -44,22 +44,12 @@ test('gives the master of an event its file until it expires', async () => {
   await admin.put(`${path}/request_master/`).expect(204);
   await until(() => event(id)?.master?.file !== undefined);
   const link = `${url}/live/masters/${event(id)?.master?.token}.mp4`;
-  expect(await master(path)).toEqual({
-    status: 200,
-    body: {
-      id,
-      type: 'master',
-      status: 'available',
-      expiration: '2030-01-02T00:00:01.000000+00:00',
-      delivery_url: link,
-    },
-  });
+  const expiration = '2030-01-02T00:00:01.000000+00:00';
+  const shown = { id, type: 'master', status: 'available', expiration, delivery_url: link };
+  expect(await master(path)).toEqual({ status: 200, body: shown });
   const file = await unauthenticated.get(link.slice(url.length)).buffer();
-  expect([file.status, file.headers['content-type'], file.body.equals(body)]).toEqual([
-    200,
-    'video/mp4',
-    true,
-  ]);
+  const sent = [file.status, file.headers['content-type'], file.body.equals(body)];
+  expect(sent).toEqual([200, 'video/mp4', true]);
   const range = await unauthenticated.get(link.slice(url.length)).set('range', 'bytes=4-7').buffer();
   expect([range.status, range.body.toString()]).toEqual([206, 'ftyp']);
   expect((await unauthenticated.get('/live/masters/another.mp4')).status).toBe(404);
@@ -120,11 +110,8 @@ test('makes a media of a clip, with the file of its piece, encrypted as the even
     await advance(5);
     return context.state.renditions.of(media).some(({ status }) => status === 'ready');
   });
-  expect(await read(`/media/${media}/`)).toMatchObject({
-    status: 'ready',
-    duration: 8.5,
-    error_message: null,
-  });
+  const ready = { status: 'ready', duration: 8.5, error_message: null };
+  expect(await read(`/media/${media}/`)).toMatchObject(ready);
   // Its poster is made as that of an upload.
   expect((await told()).slice(1)).toEqual([`media_available ${media}`, `conversions_complete ${media}`]);
   const { body: document } = await unauthenticated.get(`/v2/media/${media}`);
@@ -162,10 +149,8 @@ test('tells why a clip has no file yet, and makes it without one when nothing wa
   const made = await clip(path, '02', '05');
   await packager.called(`GET /streams/${id}/recording`);
   await until(async () => (await read(`/media/${made}/`)).error_message !== null);
-  expect(await read(`/media/${made}/`)).toMatchObject({
-    status: 'processing',
-    error_message: 'The packager says 500.',
-  });
+  const waiting = { status: 'processing', error_message: 'The packager says 500.' };
+  expect(await read(`/media/${made}/`)).toMatchObject(waiting);
   packager.trouble = () => undefined;
   await until(async () => (await read(`/media/${made}/`)).status === 'ready');
   expect(await told()).toEqual([`media_available ${made}`]);
