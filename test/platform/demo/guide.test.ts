@@ -102,26 +102,16 @@ Their management API:
 `);
 });
 
-test('says how to get ffmpeg where there is none, and how to stream to the first channel', () => {
+test('names no live player where there is no ffmpeg, and says how to get it and stream to the first channel', () => {
   const lines = guide({ ...DONE, live: false, advice: 'Install ffmpeg.' }).split('\n');
-  expect(lines.slice(2, 7)).toEqual([
-    '  DASH, cenc   http://127.0.0.1:8080/embed/media.html?mediaId=clipclip',
-    '  HLS, cbcs    http://127.0.0.1:8080/embed/media.html?mediaId=clipclip&format=hls',
-    '',
-    'Install ffmpeg.',
-    '',
-  ]);
+  expect(lines.slice(0, 4).join()).not.toMatch(/live/);
+  expect(lines.slice(4, 7)).toEqual(['', 'Install ffmpeg.', '']);
   expect(lines.filter((line) => /^ {2}(?:stream key|ffmpeg) |encoder\/connect/.test(line))).toEqual([
     '  stream key  k1',
     '  stream key  k2',
     `  ${FFMPEG}/k1`,
     `  curl -sS http://127.0.0.1:8081/encoder/connect -d '{"stream_key":"k1"}'`,
   ]);
-});
-
-test('names no live player when nothing is to be streamed', () => {
-  const text = guide({ ...DONE, live: false });
-  expect(text.slice(0, text.indexOf('Its keys'))).not.toMatch(/live|ffmpeg/i);
 });
 
 test('says why nothing is packaged, and still shows the key file and the channels', () => {
@@ -139,15 +129,11 @@ test.each([
   ['refused', 'The packager refuses the stream abc12345. Set it to AAC.'],
   ['failed', "The packager can't package the stream abc12345. Set it to AAC."],
 ] as const)('shows that a stream is %s, and why, from the log of the packager', (state, says) => {
-  const entry = {
-    level: 'warn',
-    message: 'stream not packaged',
-    stream: 'abc12345',
-    state,
-    reason: 'Set it to AAC.',
+  const entry = { level: 'warn', message: 'stream not packaged', stream: 'abc12345', state };
+  const read = (changes: object) => {
+    const line = JSON.stringify({ ...entry, reason: 'Set it to AAC.', ...changes });
+    return refusalIn(line, 'http://127.0.0.1:8080');
   };
-  const read = (changes: object) =>
-    refusalIn(JSON.stringify({ ...entry, ...changes }), 'http://127.0.0.1:8080');
   expect(read({})).toBe(`${says}\n  http://127.0.0.1:8080/dashboard/events?q=abc12345\n`);
   expect(read({ state: 'interrupted' })).toBeUndefined();
   expect(read({ message: 'part of a stream started' })).toBeUndefined();
@@ -184,25 +170,17 @@ test('answers what a program wrote and how it ended, without the variables of th
   const script = 'console.log(JSON.stringify(process.env)); console.error("no"); process.exitCode = 3;';
   const program = programs.start({ name: 'test', args: ['-e', script], variables: { ONE: '1' } });
   const { code, out, err } = await program.result;
-  expect({ code, err, env: JSON.parse(out) }).toEqual({
-    code: 3,
-    err: 'no\n',
-    env: expect.objectContaining({ ONE: '1' }),
-  });
-  expect(JSON.parse(out)).not.toHaveProperty('PATH');
+  const env = JSON.parse(out);
+  expect([code, err, env.ONE]).toEqual([3, 'no\n', '1']);
+  expect(env).not.toHaveProperty('PATH');
   expect(await program.ended).toMatch(/^The test ended with exit code 3\. Its last lines:\n/);
 });
 
 test('hands on each line that a program writes', async () => {
   const lines: string[] = [];
   const script = 'process.stdout.write("one\\ntw"); process.stdout.write("o\\n");';
-  const start = {
-    name: 'test',
-    args: ['-e', script],
-    variables: {},
-    onLine: (line: string) => lines.push(line),
-  };
-  await new Programs().start(start).ended;
+  const onLine = (line: string) => lines.push(line);
+  await new Programs().start({ name: 'test', args: ['-e', script], variables: {}, onLine }).ended;
   expect(lines).toEqual(['one', 'two']);
 });
 
@@ -222,10 +200,7 @@ test('leaves no program running, and starts none, once it is told to stop', asyn
   await stopped;
   const results = await Promise.all(started.map(({ result }) => result));
   for (const { out } of results) expect(out !== '' && isRunning(Number(out))).toBe(false);
-  expect(await Promise.all(started.map(({ ended }) => ended))).toEqual([
-    expect.stringContaining('The test ended with SIGTERM'),
-    expect.stringContaining('The test ended with SIGTERM'),
-  ]);
+  for (const { ended } of started) expect(await ended).toContain('The test ended with SIGTERM');
 });
 
 const CLIP = join(__dirname, '../../../src/platform/demo/clip.mp4');
@@ -268,7 +243,6 @@ test('takes the first ffmpeg of the path that may be run, if it encodes H.264', 
 
 test.each([
   ['linux', /sudo apt-get install ffmpeg/],
-  ['darwin', /brew install ffmpeg/],
   ['win32', /winget install Gyan\.FFmpeg/],
   ['openbsd', /install ffmpeg, and start the demo again\.$/],
 ] as const)('says in one sentence how to get ffmpeg on %s', async (platform, how) => {

@@ -7,15 +7,10 @@ test.each(['a b', '[::1', 'x:99999', '%', 'user@host', 'host/path', 'host?', 'ho
   'addresses in answers are those of loopback when the Host header %j is none',
   async (host) => {
     const emulator = await startEmulator();
-    const playlist = await emulator.admin
-      .post('/v2/sites/demosite/playlists/manual_playlist/')
-      .send({ metadata: { title: 'P' } })
-      .expect(201);
-    const document = await emulator.unauthenticated
-      .get(`/v2/playlists/${playlist.body.id}`)
-      .set('host', host)
-      .expect(200);
-    expect(new URL(document.body.links.first).origin).toBe(emulator.url);
+    const path = '/v2/sites/demosite/playlists/manual_playlist/';
+    const { id } = (await emulator.admin.post(path).send({ metadata: {} }).expect(201)).body;
+    const { body } = await emulator.unauthenticated.get(`/v2/playlists/${id}`).set('host', host);
+    expect(new URL(body.links.first).origin).toBe(emulator.url);
     const made = await emulator.unauthenticated.get(signedPath('/v1/videos/create')).set('host', host);
     expect([made.status, made.body.link.address]).toEqual([200, new URL(emulator.url).host]);
   },
@@ -26,18 +21,14 @@ test('logs one line for each request and no secret, API key or key in any of the
   const { keyId, contentKey, fairPlayKey, fairPlayIv, aesKey } = deriveKeys(client, 'film');
   const kids = [keyId.toString('base64url')];
   const secretInPath = `/keyprovider/${client.sharedSecret}/${client.apiKey}`;
-  for (const path of [`/config/v1/clients/${client.name}`, secretInPath]) {
-    await api.get(path);
-  }
+  for (const path of [`/config/v1/clients/${client.name}`, secretInPath]) await api.get(path);
   for (const kind of ['cenc', 'fairplay', 'widevine', 'playready', 'aes']) {
     await api.get(`/keyprovider/${kind}/demo/film`);
     await unauthenticated.get(`/keyprovider/${kind}/demo/film`).set('API-KEY', `${client.apiKey}-wrong`);
   }
   await unauthenticated.post('/keyprovider/clearkey').send({ kids, type: 'temporary' });
-  await unauthenticated
-    .post('/keyprovider/clearkey')
-    .set('content-type', 'application/json')
-    .send(`{"${contentKey.toString('base64')}`);
+  const cut = `{"${contentKey.toString('base64')}`;
+  await unauthenticated.post('/keyprovider/clearkey').type('json').send(cut);
 
   const log = await logOf(14);
   expect(log.trimEnd().split('\n')).toHaveLength(14);
@@ -46,10 +37,9 @@ test('logs one line for each request and no secret, API key or key in any of the
     key.toString('base64'),
     key.toString('base64url'),
   ]);
-  const found = [client.apiKey, client.sharedSecret, ...secrets].filter((secret) =>
-    log.toLowerCase().includes(secret.toLowerCase()),
-  );
-  expect(found).toEqual([]);
+  const text = log.toLowerCase();
+  const all = [client.apiKey, client.sharedSecret, ...secrets];
+  expect(all.filter((secret) => text.includes(secret.toLowerCase()))).toEqual([]);
 });
 
 test('logs time, request id, method, route, status and milliseconds in the line of a request', async () => {
@@ -116,14 +106,11 @@ test('counts each credential, and those without one, apart', async () => {
 
 test('counts no call of the control port, the upstreams or delivery', async () => {
   const { api, control, unauthenticated } = await startEmulator();
-  for (const call of [
-    api.get('/config/v1/clients/demo'),
-    control.get('/state'),
-    unauthenticated.get('/v2/media/nothing0'),
-    unauthenticated.get('/v2/uploads/nothing0/parts'),
-  ]) {
+  const delivered = ['/v2/media/nothing0', '/v2/uploads/nothing0/parts'].map((path) =>
+    unauthenticated.get(path),
+  );
+  for (const call of [api.get('/config/v1/clients/demo'), control.get('/state'), ...delivered])
     expect(headersOf(await call)).toEqual([undefined, undefined]);
-  }
 });
 
 test('starts to count again after a reset, also of an advanced clock', async () => {
@@ -152,11 +139,8 @@ test('counts ten thousand callers a minute, and forgets the oldest for more', as
   }
   expect(headersOf(await emulator.admin.get(CHANNELS))).toEqual(['60', '59']);
   expect(headersOf(await emulator.admin.get(CHANNELS))).toEqual(['60', '58']);
-  expect([rateWindows.size, rateWindows.has('address 0'), rateWindows.has('address 1')]).toEqual([
-    10_000,
-    false,
-    true,
-  ]);
+  const [first, second] = ['address 0', 'address 1'].map((name) => rateWindows.has(name));
+  expect([rateWindows.size, first, second]).toEqual([10_000, false, true]);
 });
 
 describe('the clock', () => {
@@ -196,14 +180,14 @@ describe('the clock', () => {
 
   test('runs within one advance what is set up by what runs', () => {
     const { clock } = standingClock();
-    const ran: number[] = [];
+    let ran = 0;
     const tick = () => {
-      ran.push(clock.now().getTime() - START.getTime());
+      ran += 1;
       clock.after(100, tick);
     };
-    clock.after(100, tick);
+    tick();
     clock.advance(350);
-    expect(ran).toEqual([100, 200, 300]);
+    expect(ran).toBe(4);
   });
 
   test('runs nothing that was cancelled, from outside or by what ran before it', () => {

@@ -19,11 +19,8 @@ const FORBIDDEN_SITE = problem('site_forbidden', 'This credential does not reach
 
 /** Makes a credential through the control port and answers it with its secret. */
 async function credential({ control }: TestEmulator, wanted: object) {
-  const { body } = await control
-    .post('/credentials')
-    .send({ name: 'made', ...wanted })
-    .expect(201);
-  return body;
+  const sent = { name: 'made', ...wanted };
+  return (await control.post('/credentials').send(sent).expect(201)).body;
 }
 
 /** One call of every management operation of channels and events, with what it needs at least. */
@@ -56,11 +53,8 @@ test.each(OPERATIONS)(
       [emulator.as(foreign.secret), 403, undefined, FORBIDDEN_SITE],
     ] as const) {
       const answer = await agent[method](path);
-      expect([answer.status, answer.headers['www-authenticate'], answer.body]).toEqual([
-        status,
-        challenge,
-        refusal,
-      ]);
+      const told = [answer.status, answer.headers['www-authenticate'], answer.body];
+      expect(told).toEqual([status, challenge, refusal]);
     }
     for (const permission of ['Viewer', 'Editor', 'Admin']) {
       const { secret } = await credential(emulator, { permission });
@@ -93,12 +87,10 @@ test('shows credentials without their secrets, and with them when they are to be
     permission: 'Admin',
     site_ids: ['demosite'],
     created: '2030-01-01T00:00:00.000000+00:00',
-    secret: '***',
   };
-  expect((await control.get('/credentials')).body).toEqual({ credentials: [seeded] });
-  expect((await control.get('/credentials?reveal=true')).body).toEqual({
-    credentials: [{ ...seeded, secret: SECRET }],
-  });
+  const shown = async (path: string) => (await control.get(path)).body.credentials;
+  expect(await shown('/credentials')).toEqual([{ ...seeded, secret: '***' }]);
+  expect(await shown('/credentials?reveal=true')).toEqual([{ ...seeded, secret: SECRET }]);
 });
 
 test('makes a credential that works at once, for the sites of its maker when it names none', async () => {
@@ -126,11 +118,8 @@ test('deletes a credential, whose secret is refused from then on', async () => {
 test('replaces a credential: the old secret is refused, the new one has the same rights', async () => {
   const emulator = await startEmulator();
   const old = await credential(emulator, { permission: 'Viewer' });
-  const { status, body: fresh } = await emulator.control.post(`/credentials/${old.id}/replace`);
-  expect([status, fresh]).toEqual([
-    201,
-    { ...old, id: 'id000002', secret: 'secret-000000000000000000000000000000002' },
-  ]);
+  const { body: fresh } = await emulator.control.post(`/credentials/${old.id}/replace`).expect(201);
+  expect(fresh).toEqual({ ...old, id: 'id000002', secret: 'secret-000000000000000000000000000000002' });
   await emulator.as(old.secret).get(CHANNELS).expect(401);
   await emulator.as(fresh.secret).get(CHANNELS).expect(200);
 });
@@ -185,11 +174,8 @@ test('writes no secret, stream key or credential to the log', async () => {
 const SITE = '/v2/sites/demosite/channels/';
 const CREDENTIALS = '/dashboard/credentials';
 
-async function limitedTo(emulator: TestEmulator, ...roles: string[]) {
-  const sent = { name: `for ${roles}`, permission: 'Admin', roles };
-  const { body } = await emulator.control.post('/credentials').send(sent).expect(201);
-  return body;
-}
+const limitedTo = (emulator: TestEmulator, ...roles: string[]) =>
+  credential(emulator, { name: `for ${roles}`, permission: 'Admin', roles });
 
 /** A browser in which a user was chosen. */
 async function browserOf({ url }: TestEmulator, user: string) {
@@ -294,18 +280,14 @@ test('a viewer changes nothing, an editor everything but credentials', async () 
   expect(textOf(refused.text)).toContain('Choose another user');
   const call = { call: '/v1/videos/list', site: 'demosite' };
   await viewer.post('/dashboard/migration').type('form').send(call).expect(200);
-  await viewer
-    .post('/dashboard/migration')
-    .type('form')
-    .send({ ...call, do: 'run' })
-    .expect(403);
+  const run = { ...call, do: 'run' };
+  await viewer.post('/dashboard/migration').type('form').send(run).expect(403);
   await editor.post('/dashboard/channels').type('form').send(channel).expect(303);
   const key = { name: 'Key', permission: 'Viewer', site_ids: 'demosite' };
   await editor.post(CREDENTIALS).type('form').send(key).expect(403);
   expect((await editor.get(CREDENTIALS)).text).not.toContain('Add key name');
-  expect(
-    [emulator.context.state.channels, emulator.context.state.credentials].map((each) => each.all().length),
-  ).toEqual([1, 1]);
+  const { channels, credentials } = emulator.context.state;
+  expect([channels.all().length, credentials.all().length]).toEqual([1, 1]);
 });
 
 test('a choice of no user is refused, and leads to no other site', async () => {

@@ -7,14 +7,11 @@ import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
 const platform = onceForAll(() => startEmulator());
 
-const REFUSED = {
-  errors: [
-    {
-      code: 'page_refused',
-      description: 'The control port is for programs on this machine, called by address or private name.',
-    },
-  ],
-};
+const problem = (code: string, description: string) => ({ errors: [{ code, description }] });
+const REFUSED = problem(
+  'page_refused',
+  'The control port is for programs on this machine, called by address or private name.',
+);
 
 test('refuses what a page sent, whatever says so, and answers a person who calls it in a browser', async () => {
   const { control, createChannel } = await startEmulator();
@@ -40,19 +37,14 @@ test.each([
   await control.get('/state?reveal=true').set('host', host).expect(status);
 });
 
-const problem = (code: string, description: string) => ({ errors: [{ code, description }] });
 test('refuses a second encoder with the same key, and leaves the first its event', async () => {
   const { connect, control, context, createChannel } = await startEmulator();
   const channel = await createChannel();
   const event = await connect(channel);
-  const { status, body } = await control.post('/encoder/connect').send({ stream_key: channel.stream_key });
-  expect([status, body]).toEqual([
-    409,
-    problem(
-      'already_streaming',
-      'Another encoder streams to this channel. Connect after it has disconnected.',
-    ),
-  ]);
+  const { stream_key } = channel;
+  const { body } = await control.post('/encoder/connect').send({ stream_key }).expect(409);
+  const advice = 'Another encoder streams to this channel. Connect after it has disconnected.';
+  expect(body).toEqual(problem('already_streaming', advice));
   expect(context.broadcast.sessionOf(channel.id)?.eventId).toBe(event);
 });
 
@@ -108,11 +100,9 @@ test('gives licenses for a supplied FairPlay key under the id of its license add
   const body = { keys: [{ fairplay: { license_url: LICENSE_URL, key: KEY } }] };
   const told = await control.post('/clearkey/keys').send(body);
   expect([told.status, told.body]).toEqual([200, { keys: [{ key_id: formatUuid(keyId) }] }]);
-  const ask = () =>
-    unauthenticated.post('/keyprovider/clearkey').send({ kids: [keyId.toString('base64url')] });
-  expect((await ask()).body.keys).toEqual([
-    { kty: 'oct', k: base64url(KEY), kid: keyId.toString('base64url') },
-  ]);
+  const kid = keyId.toString('base64url');
+  const ask = () => unauthenticated.post('/keyprovider/clearkey').send({ kids: [kid] });
+  expect((await ask()).body.keys).toEqual([{ kty: 'oct', k: base64url(KEY), kid }]);
   await control.post('/reset').expect(204);
   expect((await ask()).status).toBe(404);
 });
@@ -215,17 +205,9 @@ describe('the state of the platform', () => {
       { name: 'demo', api_key: 'demo-client-api-key', shared_secret: 'demo-shared-secret-0123456789' },
     ]);
     await admin.put(`${path}disable/`).expect(204);
+    const replay = { id: event, site_id: 'demosite', created: NOW, title: '', duration: 0 };
     expect((await control.get('/state')).body.media).toEqual([
-      {
-        id: event,
-        site_id: 'demosite',
-        created: NOW,
-        title: '',
-        duration: 0,
-        published: false,
-        event_id: event,
-        clip: null,
-      },
+      { ...replay, published: false, event_id: event, clip: null },
     ]);
   });
 
@@ -233,13 +215,8 @@ describe('the state of the platform', () => {
     const emulator = await startEmulator();
     const { admin, control, context } = emulator;
     const receiver = await startWebhookReceiver();
-    const metadata = {
-      name: 'n',
-      description: '',
-      webhook_url: receiver.url,
-      events: ['channel_idle'],
-      site_ids: ['demosite'],
-    };
+    const all = { name: 'n', description: '', events: ['channel_idle'], site_ids: ['demosite'] };
+    const metadata = { ...all, webhook_url: receiver.url };
     await admin.post('/v2/webhooks/').send({ metadata }).expect(201);
     const dropped: string[] = [];
     const channel = await emulator.createChannel();
@@ -256,10 +233,8 @@ describe('the state of the platform', () => {
     expect((await control.get('/state')).body).toEqual(SEEDED);
     expect((await control.get('/deliveries')).body).toEqual({ deliveries: [] });
     await emulator.advance(24 * 3600);
-    expect((await control.get('/state')).body).toEqual({
-      ...SEEDED,
-      now: '2030-01-02T00:00:00.000000+00:00',
-    });
+    const now = '2030-01-02T00:00:00.000000+00:00';
+    expect((await control.get('/state')).body).toEqual({ ...SEEDED, now });
     expect(receiver.received).toEqual([]);
   });
 
@@ -289,24 +264,14 @@ describe('the state of the platform', () => {
     const wanted = { siteId: 'demosite', maxBytes: 1000, done: () => undefined } as const;
     const direct = context.uploads.begin({ ...wanted, method: 'direct' });
     const multipart = context.uploads.begin({ ...wanted, method: 'multipart' });
-    await unauthenticated
-      .put(partLink(multipart, 7, ''))
-      .send('hello')
-      .expect(200);
+    const part = partLink(multipart, 7, '');
+    await unauthenticated.put(part).send('hello').expect(200);
     await unauthenticated.put(`/uploads/${direct.id}?token=${direct.token}`).send('hello!').expect(200);
-    expect((await control.get('/state?reveal=true')).body.uploads).toEqual({
-      bytes: 11,
-      max_bytes: 2 ** 31,
-      open: [
-        {
-          id: multipart.id,
-          site_id: 'demosite',
-          method: 'multipart',
-          created: NOW,
-          expires: '2030-01-02T00:00:00.000000+00:00',
-          parts: 1,
-        },
-      ],
-    });
+    const open = {
+      ...{ id: multipart.id, site_id: 'demosite', method: 'multipart', parts: 1 },
+      ...{ created: NOW, expires: '2030-01-02T00:00:00.000000+00:00' },
+    };
+    const { uploads } = (await control.get('/state?reveal=true')).body;
+    expect(uploads).toEqual({ bytes: 11, max_bytes: 2 ** 31, open: [open] });
   });
 });

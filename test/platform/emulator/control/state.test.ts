@@ -22,39 +22,27 @@ async function startFilled(env: Record<string, string> = {}) {
   await admin.put(`${site}/channels/${ended.id}/disable/`).expect(204);
   await admin.put(`${site}/channels/${ended.id}/events/${replayed}/request_master/`).expect(204);
   const event = await connect(channel);
-  const track = await post(`/media/${mediaId}/text_tracks/`, {
-    metadata: { label: 'English' },
-    upload: { auto_publish: true },
-  });
+  const english = { metadata: { label: 'English' }, upload: { auto_publish: true } };
+  const track = await post(`/media/${mediaId}/text_tracks/`, english);
   await library.send(track.upload_link, Buffer.from('WEBVTT\n'));
   const media = [{ id: mediaId, is_poster: true }];
   const picture = await post('/thumbnails/', { relationships: { media } });
   await library.send(picture.upload_link, Buffer.from('GIF89a'));
   await post(`/media/${mediaId}/originals/`, { metadata: { name: 'Other' } });
-  await post('/playlists/manual_playlist/', {
-    metadata: { media_filter: { include: { match: 'any', values: [mediaId] } } },
-  });
+  const media_filter = { include: { match: 'any', values: [mediaId] } };
+  await post('/playlists/manual_playlist/', { metadata: { media_filter } });
   await post('/playlists/dynamic_playlist/', { metadata: { title: 'D' } });
   await post('/players/', { metadata: { name: 'P' } });
   await post('/imports/', { metadata: { url: 'https://feeds.example/a.xml', password: 'feed-password' } });
-  await control
-    .post('/credentials')
-    .send({ name: 'n', permission: 'Viewer', roles: ['editor'] })
-    .expect(201);
-  await control
-    .post('/faults')
-    .send({ target: 'webhook:*', kind: 'delay', ms: 5, ms_to: 9, rate: 0.5 })
-    .expect(201);
+  const credential = { name: 'n', permission: 'Viewer', roles: ['editor'] };
+  await control.post('/credentials').send(credential).expect(201);
+  const fault = { target: 'webhook:*', kind: 'delay', ms: 5, ms_to: 9, rate: 0.5 };
+  await control.post('/faults').send(fault).expect(201);
   await api.get('/keyprovider/cenc/demo/content').expect(200);
   // Under way: a processing, a publication, an upload.
-  await create({
-    metadata: { title: 'Coming' },
-    upload: { method: 'external', source_url: 'https://example.com/a.mp4' },
-  });
-  await create({
-    metadata: { publish_start_date: '2031-01-01T00:00:00Z' },
-    upload: { method: 'external', source_url: 'https://example.com/b.mp4' },
-  });
+  const upload = { method: 'external', source_url: 'https://example.com/a.mp4' };
+  await create({ metadata: { title: 'Coming' }, upload });
+  await create({ metadata: { publish_start_date: '2031-01-01T00:00:00Z' }, upload });
   await create({ upload: { method: 'multipart' } });
   const stateOf = async (reveal = true) => {
     const { body } = await control.get('/state').query({ reveal }).expect(200);
@@ -78,19 +66,17 @@ test('another emulator, and the same one, get back all that GET /state gave, and
   for (const { admin, control, unauthenticated, context } of [first, second]) {
     await control.put('/state').send(given).expect(200);
     await control.get('/state').expect(200);
-    const film = await unauthenticated.get(
-      `/videos/${first.mediaId}-${context.state.renditions.all()[0]?.id}.mp4`,
-    );
+    const [rendition] = context.state.renditions.all();
+    const film = await unauthenticated.get(`/videos/${first.mediaId}-${rendition?.id}.mp4`);
     expect(film.body).toEqual(FILM);
     await control.post('/encoder/connect').send({ stream_key: first.channel.stream_key }).expect(409);
     await control.post('/encoder/disconnect').send({ stream_key: first.channel.stream_key }).expect(200);
     await control.post('/clock').send({ advance_seconds: 61 }).expect(200);
     const { body } = await admin.get(`${first.site}/media/`);
-    const states = body.media.map((each: { status: string; metadata: { title: string } }) => [
-      each.metadata.title,
-      each.status,
-    ]);
-    expect(states).toContainEqual(['Coming', 'ready']);
+    const coming = body.media.find(
+      ({ metadata }: { metadata: { title: string } }) => metadata.title === 'Coming',
+    );
+    expect(coming.status).toBe('ready');
     expect(context.state.events.find(first.event)?.state).toBe('ended_unpublished');
   }
 });
@@ -99,13 +85,9 @@ test('a state without its secrets restores all else: secrets stay under the same
   const first = await startFilled();
   const before = await first.stateOf();
   const shown = await first.stateOf(false);
-  for (const secret of [
-    'feed-password',
-    'elsewhere',
-    first.channel.stream_key,
-    before.saved.events[0].previewToken,
-    before.saved.keys[0].key,
-  ])
+  const { events, keys } = before.saved;
+  const secrets = [first.channel.stream_key, events[0].previewToken, keys[0].key];
+  for (const secret of ['feed-password', 'elsewhere', ...secrets])
     expect(JSON.stringify(shown)).not.toContain(secret);
   await first.admin.delete(`${first.site}/media/${first.mediaId}/`).expect(204);
   const { body } = await first.control.put('/state').send(shown).expect(200);
@@ -176,10 +158,8 @@ test.each([
     const { body: state } = await control.get('/state?reveal=true');
     const sent = text(state);
     const { status, body } = await control.put('/state').type('json').send(sent);
-    expect([status, body.errors[0].description]).toEqual([
-      400,
-      description ?? 'The body is not valid JSON. Send one JSON object.',
-    ]);
+    const refused = description ?? 'The body is not valid JSON. Send one JSON object.';
+    expect([status, body.errors[0].description]).toEqual([400, refused]);
     const path = join(await temporaryFolder(), 'state.json');
     writeFileSync(path, sent);
     const why =
@@ -213,10 +193,9 @@ test('refuses a file of 1 GB before it reads it, one that it cannot read, and a 
   expect(took).toBeLessThan(100);
   const directory = join(folder, 'directory');
   mkdirSync(directory);
-  expect(faultsOf(() => openStateFile(context, directory))[0]).toMatch(/cannot be used \(EISDIR\)/);
-  expect(faultsOf(() => openStateFile(context, join(large, 'state.json')))[0]).toMatch(
-    /cannot be used \(EEXIST\)/,
-  );
+  const opened = (path: string) => faultsOf(() => openStateFile(context, path))[0];
+  expect(opened(directory)).toMatch(/cannot be used \(EISDIR\)/);
+  expect(opened(join(large, 'state.json'))).toMatch(/cannot be used \(EEXIST\)/);
 });
 
 test('a state file has the state of the end, with files, for the next start, for its user alone', async () => {

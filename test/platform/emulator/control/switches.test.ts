@@ -64,9 +64,8 @@ test('breaks the connection of the next call', async () => {
 test('holds the next call back until its delay is over on the clock', async () => {
   const emulator = await startEmulator();
   const { admin, advance, context } = emulator;
-  const { answer } = await delayed(emulator, `POST ${CHANNELS}`, () =>
-    admin.post(CHANNELS).send({ metadata: {} }),
-  );
+  const create = () => admin.post(CHANNELS).send({ metadata: {} });
+  const { answer } = await delayed(emulator, `POST ${CHANNELS}`, create);
   expect(context.state.channels.all()).toEqual([]);
   await advance(29);
   expect(context.state.channels.all()).toEqual([]);
@@ -123,11 +122,11 @@ test('takes faults for one webhook receiver or all of them', async () => {
   const { context, control } = await startEmulator();
   const metadata = { name: 'n', description: '', webhook_url: 'http://127.0.0.1:9', site_ids: [] };
   const { id } = context.webhooks.create({ ...metadata, events: ['channel_idle'] });
-  await control
-    .post('/faults')
-    .send({ target: `webhook:${id}`, kind: 'fail' })
-    .expect(201);
-  await control.post('/faults').send({ target: 'webhook:*', kind: 'delay' }).expect(201);
+  for (const fault of [
+    { target: `webhook:${id}`, kind: 'fail' },
+    { target: 'webhook:*', kind: 'delay' },
+  ])
+    await control.post('/faults').send(fault).expect(201);
   const { faults } = context;
   expect(faults.take('webhook:other000')).toEqual({ kind: 'delay', ms: 1000 });
   expect(faults.take('webhook:other000')).toBeUndefined();
@@ -191,10 +190,8 @@ test('fails a part of the calls by chance, and the same ones in each run with a 
     const fault = { target: `GET ${CHANNELS}`, kind: 'fail', status: 503, rate: 0.5 };
     const set = await control.post('/faults').send(fault);
     expect([set.status, set.body]).toEqual([201, { faults: [{ ...fault, times: null }] }]);
-    await control
-      .post('/faults')
-      .send({ ...fault, rate: 0 })
-      .expect(201);
+    const never = { ...fault, rate: 0 };
+    await control.post('/faults').send(never).expect(201);
     const statuses: number[] = [];
     for (let call = 0; call < 40; call += 1) statuses.push((await admin.get(CHANNELS)).status);
     expect(new Set(statuses)).toEqual(new Set([200, 503]));

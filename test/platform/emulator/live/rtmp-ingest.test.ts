@@ -1,4 +1,4 @@
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { type RtmpIngest, startRtmpIngest } from '../../../../src/platform/emulator/live/rtmp-ingest';
 import { type Channel, createChannel } from '../../../../src/platform/emulator/resources/channels';
 import { channelMetadata } from '../../../support/channel-metadata';
@@ -32,13 +32,12 @@ async function playing(): Promise<RtmpClient> {
   return player;
 }
 
-const change = (action: string) =>
-  emulator.admin.put(`/v2/sites/${emulator.siteId}/channels/${channel.id}/${action}/`).expect(204);
+const path = () => `/v2/sites/${emulator.siteId}/channels/${channel.id}/`;
+const change = (action: string) => emulator.admin.put(`${path()}${action}/`).expect(204);
 
 test('makes the channel active when an encoder publishes with its stream key', async () => {
   await publishing();
-  const { body } = await emulator.admin.get(`/v2/sites/${emulator.siteId}/channels/${channel.id}/`);
-  expect(body.status).toBe('active');
+  expect((await emulator.admin.get(path())).body.status).toBe('active');
 });
 
 test('takes the application with a slash at its end, and a query after the stream key', async () => {
@@ -105,8 +104,8 @@ describe('the pull token of an event', () => {
   test('is in no answer and in no line of the log', async () => {
     await publishing();
     const answers = [
-      await emulator.admin.get(`/v2/sites/${emulator.siteId}/channels/${channel.id}/`),
-      await emulator.admin.get(`/v2/sites/${emulator.siteId}/channels/${channel.id}/events/`),
+      await emulator.admin.get(path()),
+      await emulator.admin.get(`${path()}events/`),
       await emulator.control.get('/state?reveal=true'),
       await emulator.unauthenticated.get(`/dashboard/channels/${channel.id}`),
     ];
@@ -158,10 +157,7 @@ test('cuts an encoder that publishes twice over one connection, and gives it no 
 
 test.each([
   ['disabled', () => change('disable')],
-  [
-    'deleted',
-    () => emulator.admin.delete(`/v2/sites/${emulator.siteId}/channels/${channel.id}/`).expect(204),
-  ],
+  ['deleted', () => emulator.admin.delete(path()).expect(204)],
   ['on the air for twelve hours', async () => emulator.context.clock.advance(12 * 60 * 60 * 1000)],
   ['forgotten by a reset', async () => emulator.context.reset()],
 ])('cuts the encoder, and those who play its stream, of a channel that is %s', async (_what, end) => {
@@ -180,7 +176,7 @@ test('refuses a player when nothing streams under the key that it names', async 
 
 test.each([
   ['a message that is no AMF', Buffer.from([3, 0, 0, 0, 0, 0, 2, 20, 0, 0, 0, 0, 2, 255])],
-  ['a connect without an address', connectWithoutAddress()],
+  ['a connect without an address', command('connect', [0, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 9])],
   ['more than a handshake and no stream key', Buffer.alloc(128 * 1024, 0xff)],
 ])('survives and cuts a peer that sends %s', async (_what, bytes) => {
   const peer = await connectRtmp(ingest.port);
@@ -189,9 +185,10 @@ test.each([
   await publishing();
 });
 
-function connectWithoutAddress(): Buffer {
-  const name = Buffer.from([2, 0, 7, ...Buffer.from('connect'), 0, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 9]);
-  return Buffer.concat([Buffer.from([3, 0, 0, 0, 0, 0, name.length, 20, 0, 0, 0, 0]), name]);
+/** A message with the name of a command and values in AMF. */
+function command(name: string, values: readonly number[] = []): Buffer {
+  const bytes = [2, 0, name.length, ...Buffer.from(name), ...values];
+  return Buffer.from([3, 0, 0, 0, 0, 0, bytes.length, 20, 0, 0, 0, 0, ...bytes]);
 }
 
 test('logs who comes and goes by channel, and never a stream key', async () => {
@@ -200,11 +197,8 @@ test('logs who comes and goes by channel, and never a stream key', async () => {
   await refused.publish(channel.streamKey);
   encoder.close();
   const log = await emulator.logOf(3);
-  const lines = log
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  expect(lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
+  const lines = log.trim().split('\n');
+  expect(lines.map((line) => JSON.parse(line)).map(({ level, message }) => `${level}: ${message}`)).toEqual([
     'info: encoder connected',
     'warn: rtmp connection refused',
     'info: encoder disconnected',
@@ -216,7 +210,7 @@ test('writes nothing to the standard output by itself', async () => {
   const print = jest.spyOn(console, 'log').mockImplementation(() => {});
   const peer = await connectRtmp(ingest.port);
   await peer.publish(channel.streamKey);
-  peer.sendRaw(unknownCommand());
+  peer.sendRaw(command('hello'));
   peer.sendFrame('frame');
   const player = await playing();
   await player.until('frame');
@@ -224,19 +218,12 @@ test('writes nothing to the standard output by itself', async () => {
   print.mockRestore();
 });
 
-function unknownCommand(): Buffer {
-  const name = Buffer.from([2, 0, 5, ...Buffer.from('hello')]);
-  return Buffer.concat([Buffer.from([3, 0, 0, 0, 0, 0, name.length, 20, 0, 0, 0, 0]), name]);
-}
-
 test('rejects with EADDRINUSE when the port is taken, and the process goes on', async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-  const address = other.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
-  await expect(startRtmpIngest(emulator.context, { host: '127.0.0.1', port })).rejects.toMatchObject({
-    code: 'EADDRINUSE',
-  });
+  const { port } = other.address() as AddressInfo;
+  const starting = startRtmpIngest(emulator.context, { host: '127.0.0.1', port });
+  await expect(starting).rejects.toMatchObject({ code: 'EADDRINUSE' });
   await new Promise((resolve) => other.close(resolve));
 });
 
@@ -256,10 +243,8 @@ test.each([
 ])(
   'tells players that the stream is over when its encoder %s, and then ends their connections',
   async (_what, end) => {
-    const encoder = await connectRtmp(ingest.port);
-    await encoder.publish(channel.streamKey);
-    const players = await Promise.all([connectRtmp(ingest.port), connectRtmp(ingest.port)]);
-    for (const player of players) expect(await player.play(channel.streamKey)).toBe('NetStream.Play.Start');
+    const encoder = await publishing();
+    const players = [await playing(), await playing()];
     encoder.sendFrame('last frame');
     for (const player of players) await player.until('last frame');
     end(encoder);

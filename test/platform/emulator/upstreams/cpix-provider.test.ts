@@ -76,9 +76,8 @@ describe.each(['speke1', 'speke2'] as const)('the provider that speaks %s', (pro
       const { status, text } = await ask(protocol, writeSpekeRequest({ version, contentId: 'demo', scheme }));
       expect(status).toBe(200);
       const document = documentIn(text);
-      expect([document.id, document.contentId]).toEqual(
-        version === 1 ? ['demo', undefined] : [undefined, 'demo'],
-      );
+      const { id, contentId } = document;
+      expect([id, contentId]).toEqual(version === 1 ? ['demo', undefined] : [undefined, 'demo']);
       answers.push([keyFileOf(document), document.keys.map(({ keyId }) => formatUuid(keyId))]);
     }
     const ofFairPlay = formatUuid(fairPlayKeyId(FAIRPLAY.fairplay?.licenseUrl ?? ''));
@@ -93,26 +92,22 @@ describe.each(['speke1', 'speke2'] as const)('the provider that speaks %s', (pro
     const certificate = new X509Certificate(pem('Cert1.pem')).raw;
     const recipient = readRecipient(pem('Cert1.pem'), pem('Cert1-key.pem'));
     if (!recipient.ok) throw new Error(recipient.problem.description);
-    const { text } = await ask(
-      protocol,
-      writeSpekeRequest({ version, contentId: 'demo', scheme: 'cenc', certificate }),
-    );
+    const request = { version, contentId: 'demo', scheme: 'cenc' } as const;
+    const { text } = await ask(protocol, writeSpekeRequest({ ...request, certificate }));
     expect(text).not.toContain(CENC.cenc?.contentKey);
     const opened = await openCpix(documentIn(text), recipient.value);
     expect(opened.ok && keyFileOf(opened.value)).toEqual(CENC);
     const wrong = Buffer.from('no certificate');
-    const request = writeSpekeRequest({ version, contentId: 'demo', scheme: 'cenc', certificate: wrong });
-    expect((await ask(protocol, request)).status).toBe(422);
+    const refused = await ask(protocol, writeSpekeRequest({ ...request, certificate: wrong }));
+    expect(refused.status).toBe(422);
   });
 
   it('its FairPlay keys are those of the ClearKey licenses', async () => {
     const { url } = await emulator();
     await ask(protocol, writeSpekeRequest({ version, contentId: 'licensed', scheme: 'cbcs' }));
     const keyId = fairPlayKeyId('skd://fairplay-license.example.com/license/licensed');
-    const license = await fetch(`${url}/keyprovider/clearkey`, {
-      method: 'POST',
-      body: JSON.stringify({ kids: [keyId.toString('base64url')] }),
-    });
+    const body = JSON.stringify({ kids: [keyId.toString('base64url')] });
+    const license = await fetch(`${url}/keyprovider/clearkey`, { method: 'POST', body });
     expect(license.status).toBe(200);
   });
 
@@ -147,22 +142,19 @@ it.each([
     const good = writeSpekeRequest({ version, contentId: 'demo', scheme: 'cenc' });
     const header = { 'x-speke-version': speke };
     const { headers } = await ask('speke2', good, header);
-    expect([headers.get('x-speke-version'), headers.get('content-type')]).toEqual([
-      speke,
-      'application/xml; charset=utf-8',
-    ]);
+    expect(headers.get('x-speke-version')).toBe(speke);
+    expect(headers.get('content-type')).toBe('application/xml; charset=utf-8');
     const other = formatUuid(spekeKeyId('demo', 'cbcs'));
     const second = (scheme: string) =>
       good.replace(
         '</cpix:ContentKeyList>',
         `<cpix:ContentKey kid="${other}" commonEncryptionScheme="${scheme}"/></cpix:ContentKeyList>`,
       );
-    const rule = (text: string) =>
-      `<cpix:ContentKeyUsageRule kid="${other}" ${text}</cpix:ContentKeyUsageRule></cpix:ContentKeyUsageRuleList>`;
+    const end = '</cpix:ContentKeyUsageRuleList>';
     const withRule = (text: string, type = 'AUDIO') =>
       text.replace(
-        '</cpix:ContentKeyUsageRuleList>',
-        rule(`intendedTrackType="${type}"><cpix:AudioFilter/>`),
+        end,
+        `<cpix:ContentKeyUsageRule kid="${other}" intendedTrackType="${type}"><cpix:AudioFilter/></cpix:ContentKeyUsageRule>${end}`,
       );
     const fairPlay = writeSpekeRequest({ version, contentId: 'demo', scheme: 'cbcs' });
     const kid = formatUuid(spekeKeyId('demo', 'cenc'));
@@ -263,10 +255,7 @@ it('gives each track and period of one document a key of its own, those of the c
   const request = (chosen: typeof made) =>
     writeCpix({
       ...good,
-      periods: [
-        { id: 'p1', index: '1' },
-        { id: 'p2', index: '2' },
-      ],
+      periods: ['1', '2'].map((index) => ({ id: `p${index}`, index })),
       keys: chosen.map((each) => each.key),
       systems: chosen.flatMap((each) => each.systems),
       rules: chosen.map((each) => each.rule),
@@ -274,9 +263,8 @@ it('gives each track and period of one document a key of its own, those of the c
   const { status, text } = await ask('speke2', request(made));
   expect(status).toBe(200);
   const answer = documentIn(text);
-  const single = documentIn(
-    (await ask('speke2', writeSpekeRequest({ version: 2, contentId: 'show-hd-2', scheme: 'cenc' }))).text,
-  );
+  const ofGroup = writeSpekeRequest({ version: 2, contentId: 'show-hd-2', scheme: 'cenc' });
+  const single = documentIn((await ask('speke2', ofGroup)).text);
   expect(answer.keys).toHaveLength(4);
   expect(new Set(answer.keys.map(({ keyId }) => formatUuid(keyId))).size).toBe(4);
   expect(answer.keys[3]).toEqual(single.keys[0]);
@@ -293,9 +281,8 @@ it('gives each track and period of one document a key of its own, those of the c
 it('gives CPIX by GET: both keys in one document, or one of them', async () => {
   const { url } = await emulator();
   const get = async (query: string, contentId = 'demo') => {
-    const answer = await fetch(`${url}/keyprovider/cpix/demo/${contentId}${query}`, {
-      headers: { 'api-key': API_KEY },
-    });
+    const headers = { 'api-key': API_KEY };
+    const answer = await fetch(`${url}/keyprovider/cpix/demo/${contentId}${query}`, { headers });
     return { status: answer.status, text: await answer.text() };
   };
   expect(keyFileOf(documentIn((await get('')).text))).toEqual({ ...CENC, ...FAIRPLAY });
@@ -315,11 +302,8 @@ describe('the CPIX API of Studio DRM', () => {
 
   it('has one key for all systems, in a document without schemes and version', async () => {
     const document = documentIn((await get('cpix/demo/demo')).text);
-    expect([document.version, document.keys.length, document.keys[0]?.scheme]).toEqual([
-      undefined,
-      1,
-      undefined,
-    ]);
+    const { version, keys } = document;
+    expect([version, keys.length, keys[0]?.scheme]).toEqual([undefined, 1, undefined]);
     const key = hex(contentKey).toUpperCase();
     expect(keyFileOf(document)).toEqual({ ...CENC, fairplay: { ...FAIRPLAY.fairplay, key } });
   });
@@ -356,9 +340,7 @@ describe('the CPIX API of Studio DRM', () => {
   it('has a key for pictures and one for sound, for DASH', async () => {
     const document = documentIn((await get('cpix/demo/demo/multikey')).text);
     const keys = ['VIDEO', 'AUDIO'].map((track) => keyFileOf(document, { track }));
-    expect(keys.map((keyFile) => Object.keys(keyFile))).toEqual(
-      Array(2).fill(['cenc', 'widevine', 'playready']),
-    );
+    for (const keyFile of keys) expect(Object.keys(keyFile)).toEqual(['cenc', 'widevine', 'playready']);
     expect(new Set(keys.map(({ cenc }) => cenc?.contentKey)).size).toBe(2);
   });
 

@@ -54,18 +54,13 @@ type Kind = keyof typeof ANSWERS;
 const KINDS = Object.keys(ANSWERS) as Kind[];
 
 async function fetchEnvelope({ api, client }: TestEmulator, kind: Kind, contentId: string): Promise<string> {
-  const response = await api.get(`/keyprovider/${kind}/${client.name}/${contentId}`);
-  expect(response.status).toBe(200);
-  expect(response.headers['cache-control']).toBe('no-store');
-  expect(response.body).toEqual({ key: expect.any(String) });
-  return response.body.key;
+  const call = api.get(`/keyprovider/${kind}/${client.name}/${contentId}`);
+  const { body } = await call.expect('cache-control', 'no-store').expect(200);
+  expect(body).toEqual({ key: expect.any(String) });
+  return body.key;
 }
 
-async function fetchKeys(
-  emulator: TestEmulator,
-  kind: Kind,
-  contentId: string,
-): Promise<Record<string, string>> {
+async function fetchKeys(emulator: TestEmulator, kind: Kind, contentId: string) {
   const { name: client, sharedSecret } = emulator.client;
   const opened = openEnvelope(await fetchEnvelope(emulator, kind, contentId), { client, sharedSecret });
   if (!opened.ok) throw new Error(opened.problem.code);

@@ -88,13 +88,8 @@ test('members are listed in a window, with the total of all', async () => {
   const { emulator, channel_key, members } = await startMembers();
   expect(await members({ result_limit: '1', result_offset: '1' })).toBe('B');
   const page = { channel_key, result_limit: '1', result_offset: '9' };
-  expect(await okV1(emulator, 'channels/videos/list', page)).toEqual({
-    status: 'ok',
-    limit: 1,
-    offset: 9,
-    total: 3,
-    videos: [],
-  });
+  const empty = { status: 'ok', limit: 1, offset: 9, total: 3, videos: [] };
+  expect(await okV1(emulator, 'channels/videos/list', page)).toEqual(empty);
 });
 
 test('members are moved, shown and taken away by key or position', async () => {
@@ -119,22 +114,16 @@ test('a dynamic channel lists the videos that its tags find, in its order', asyn
   const emulator = await startEmulator();
   for (const title of ['B', 'A', 'C']) await readyVideo(emulator, { title, tags: title === 'C' ? 'y' : 'x' });
   const channel_key = await createV1(emulator, 'channel', { tags: 'x', sort_order: 'title-asc' });
-  expect(await okV1(emulator, 'channels/videos/list', { channel_key, result_limit: '1' })).toMatchObject({
-    limit: 1,
-    total: 2,
-    videos: [{ title: 'A' }],
-  });
-  expect(await okV1(emulator, 'channels/videos/show', { channel_key, position: '1' })).toMatchObject({
-    video: { title: 'B' },
-  });
+  const listed = await okV1(emulator, 'channels/videos/list', { channel_key, result_limit: '1' });
+  expect(listed).toMatchObject({ limit: 1, total: 2, videos: [{ title: 'A' }] });
+  const second = await okV1(emulator, 'channels/videos/show', { channel_key, position: '1' });
+  expect(second).toMatchObject({ video: { title: 'B' } });
 });
 
 test('channels are found and deleted, several with a call', async () => {
   const emulator = await startEmulator();
-  const [a, b] = [
-    await createV1(emulator, 'channel', { title: 'Red' }),
-    await createV1(emulator, 'channel', { title: 'Blue', type: 'manual' }),
-  ];
+  const a = await createV1(emulator, 'channel', { title: 'Red' });
+  const b = await createV1(emulator, 'channel', { title: 'Blue', type: 'manual' });
   expect((await okV1(emulator, 'channels/list', { search: 'red' })).channels).toMatchObject([{ key: a }]);
   await okV1(emulator, 'channels/delete', { channel_key: `${a},${b}` });
   expect((await okV1(emulator, 'channels/list')).channels).toEqual([]);
@@ -157,10 +146,8 @@ describe('players and the account', () => {
 
   test('players are listed, searched and deleted', async () => {
     const emulator = await startEmulator();
-    const [a, b] = [
-      await createV1(emulator, 'player', { name: 'Red' }),
-      await createV1(emulator, 'player', { name: 'Blue' }),
-    ];
+    const a = await createV1(emulator, 'player', { name: 'Red' });
+    const b = await createV1(emulator, 'player', { name: 'Blue' });
     const { total, players } = await okV1(emulator, 'players/list', { order_by: 'name:asc' });
     expect([total, players]).toMatchObject([2, [{ key: b }, { key: a }]]);
     expect((await okV1(emulator, 'players/list', { search: 'ed' })).players).toMatchObject([{ key: a }]);
@@ -174,16 +161,13 @@ describe('players and the account', () => {
 
   test('a tag is renamed and taken off all videos of the site', async () => {
     const emulator = await startEmulator();
-    const [a, b] = [
-      await createV1(emulator, 'video', { tags: 'old,x' }),
-      await createV1(emulator, 'video', { tags: 'new,old' }),
-    ];
-    expect(await okV1(emulator, 'accounts/tags/update', { name: 'old', new_name: 'new' })).toEqual({
-      status: 'ok',
-    });
-    expect([await tagsOf(emulator, a), await tagsOf(emulator, b)]).toEqual(['new,x', 'new']);
-    expect(await okV1(emulator, 'accounts/tags/delete', { name: 'new' })).toEqual({ status: 'ok' });
-    expect([await tagsOf(emulator, a), await tagsOf(emulator, b)]).toEqual(['x', '']);
+    const a = await createV1(emulator, 'video', { tags: 'old,x' });
+    const b = await createV1(emulator, 'video', { tags: 'new,old' });
+    const tags = async () => [await tagsOf(emulator, a), await tagsOf(emulator, b)];
+    await okV1(emulator, 'accounts/tags/update', { name: 'old', new_name: 'new' });
+    expect(await tags()).toEqual(['new,x', 'new']);
+    await okV1(emulator, 'accounts/tags/delete', { name: 'new' });
+    expect(await tags()).toEqual(['x', '']);
   });
 
   test('the usage of the site is told for each day', async () => {

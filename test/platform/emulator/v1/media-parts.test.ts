@@ -40,24 +40,13 @@ test('conversions are the originals and the renditions of a video, in one list',
       format: { key: 'original', name: 'Original' },
     },
   });
-  expect(rendition).toMatchObject({
-    key,
-    status: 'Processing',
-    filesize: '0',
-    link: null,
-    template: { key: '240p', name: '240p' },
-  });
+  const template = { key: '240p', name: '240p' };
+  expect(rendition).toMatchObject({ key, status: 'Processing', filesize: '0', link: null, template });
   await emulator.advance(10);
   const { conversion } = await okV1(emulator, 'videos/conversions/show', { conversion_key: key });
-  expect(conversion).toMatchObject({
-    status: 'Ready',
-    filesize: '6',
-    link: {
-      protocol: 'http',
-      address: `127.0.0.1:${emulator.port}`,
-      path: `/videos/${video_key}-${key}.mp4`,
-    },
-  });
+  const path = `/videos/${video_key}-${key}.mp4`;
+  const link = { protocol: 'http', address: `127.0.0.1:${emulator.port}`, path };
+  expect(conversion).toMatchObject({ status: 'Ready', filesize: '6', link });
   const { body } = await emulator.admin.get(`${MEDIA}${video_key}/media_renditions/${key}/`).expect(200);
   expect(body).toMatchObject({ status: 'ready', filesize: 6 });
 });
@@ -80,9 +69,8 @@ test('the content of a video cannot be deleted as a conversion, and then nothing
   const video_key = await readyVideo(emulator);
   const key = await createV1(emulator, 'conversion', { video_key, template_key: '240p' });
   const [original] = await conversionsOf(emulator, { video_key });
-  const [status, code] = await refusedV1(emulator, 'videos/conversions/delete', {
-    conversion_key: `${key},${original?.key}`,
-  });
+  const conversion_key = `${key},${original?.key}`;
+  const [status, code] = await refusedV1(emulator, 'videos/conversions/delete', { conversion_key });
   expect([status, code]).toEqual([409, 'PreconditionFailed']);
   expect(await conversionsOf(emulator, { video_key })).toHaveLength(3);
 });
@@ -90,12 +78,8 @@ test('the content of a video cannot be deleted as a conversion, and then nothing
 test('a track is uploaded, shown to viewers, changed and deleted', async () => {
   const emulator = await startEmulator();
   const video_key = await createV1(emulator, 'video');
-  const made = await okV1(emulator, 'videos/tracks/create', {
-    video_key,
-    kind: 'captions',
-    label: 'English',
-    language: 'en',
-  });
+  const captions = { kind: 'captions', label: 'English', language: 'en' };
+  const made = await okV1(emulator, 'videos/tracks/create', { video_key, ...captions });
   const { key } = made.track as { key: string };
   expect(made).toMatchObject({ media: { type: 'track', key }, link: { path: '/v1/videos/tracks/upload' } });
   expect(await uploadForm(emulator, made, 'WEBVTT\n', 'text/vtt')).toMatchObject({
@@ -104,29 +88,20 @@ test('a track is uploaded, shown to viewers, changed and deleted', async () => {
   });
   const track = {
     key,
-    kind: 'captions',
-    label: 'English',
-    language: 'en',
+    ...captions,
     position: '0',
     status: 'ready',
     error: null,
     updated: START,
     link: { protocol: 'http', address: `127.0.0.1:${emulator.port}`, path: `/tracks/${key}.vtt` },
   };
-  expect(await okV1(emulator, 'videos/tracks/list', { video_key })).toEqual({
-    status: 'ok',
-    limit: 50,
-    offset: 0,
-    total: 1,
-    tracks: [track],
-  });
+  const listed = { status: 'ok', limit: 50, offset: 0, total: 1, tracks: [track] };
+  expect(await okV1(emulator, 'videos/tracks/list', { video_key })).toEqual(listed);
   const { body } = await emulator.admin.get(`${MEDIA}${video_key}/text_tracks/${key}/`);
   expect(body.published).toBe(true);
   await okV1(emulator, 'videos/tracks/update', { track_key: key, label: 'British' });
-  expect((await okV1(emulator, 'videos/tracks/show', { track_key: key })).track).toEqual({
-    ...track,
-    label: 'British',
-  });
+  const shown = await okV1(emulator, 'videos/tracks/show', { track_key: key });
+  expect(shown.track).toEqual({ ...track, label: 'British' });
   await okV1(emulator, 'videos/tracks/delete', { track_key: key });
   expect((await okV1(emulator, 'videos/tracks/list', { video_key })).total).toBe(0);
 });
@@ -217,7 +192,7 @@ describe('released clients', () => {
   interface JwPlayerNode {
     call_api(
       config: { path: string; method?: string },
-      parameters?: Fields,
+      parameters: Fields,
     ): Promise<{ readonly data: Fields }>;
   }
 
@@ -234,11 +209,9 @@ describe('released clients', () => {
       total: 1,
       videos: [{ key, title: "It's (a) *film*!", custom: { é: 'ü' } }],
     });
-    await expect(
-      client.call_api({ path: '/v1/videos/show' }, { video_key: 'none0000' }),
-    ).rejects.toMatchObject({
-      response: { status: 404, data: { status: 'error', code: 'NotFound' } },
-    });
+    const refused = client.call_api({ path: '/v1/videos/show' }, { video_key: 'none0000' });
+    const response = { status: 404, data: { status: 'error', code: 'NotFound' } };
+    await expect(refused).rejects.toMatchObject({ response });
   });
 
   type Done = (error: unknown, body: Fields) => void;
@@ -276,13 +249,10 @@ describe('released clients', () => {
     });
     const form = { video_key: key, title: "It's (a) *film*!" };
     await promised<Fields>((done) => client.post('v1/videos/update', null, form, done));
-    expect(
-      await promised<Fields>((done) => client.get('v1/videos/show', { video_key: key }, done)),
-    ).toMatchObject({
-      video: { title: "It's (a) *film*!" },
-    });
-    await expect(
-      promised<Fields>((done) => client.get('v1/accounts/templates/list', {}, done)),
-    ).rejects.toMatchObject({ status: 'error', code: 'NotFound' });
+    const get = (path: string, parameters: Fields) =>
+      promised<Fields>((done) => client.get(path, parameters, done));
+    expect(await get('v1/videos/show', { video_key: key })).toMatchObject({ video: { title: form.title } });
+    const refused = { status: 'error', code: 'NotFound' };
+    await expect(get('v1/accounts/templates/list', {})).rejects.toMatchObject(refused);
   });
 });

@@ -90,10 +90,8 @@ test('the method s3 is told where to PUT the bytes', async () => {
   const emulator = await startEmulator();
   const made = await okV1(emulator, 'videos/create', { upload_method: 's3' });
   const { key } = made.video as { key: string };
-  await emulator.unauthenticated
-    .put(targetOf(linkOf(made)))
-    .send('abc')
-    .expect(200);
+  const target = targetOf(linkOf(made));
+  await emulator.unauthenticated.put(target).send('abc').expect(200);
   await processFile(emulator, key);
   expect(await sizeOf(emulator, key)).toBe('3');
 });
@@ -101,11 +99,7 @@ test('the method s3 is told where to PUT the bytes', async () => {
 /** Sends chunks of a resumable upload, each with the range that it says. */
 async function startChunks(announced: Readonly<Record<string, string>> = {}) {
   const emulator = await startEmulator();
-  const made = await okV1(emulator, 'videos/create', {
-    upload_method: 'multipart',
-    title: 'A',
-    ...announced,
-  });
+  const made = await okV1(emulator, 'videos/create', { upload_method: 'multipart', ...announced });
   const { session_id } = made as { session_id: string };
   const send = async (range: string, bytes: string, headers: Readonly<Record<string, string>> = {}) => {
     const { status, body, text } = await request(emulator.url)
@@ -126,16 +120,11 @@ test('a large file comes in chunks, one behind the other', async () => {
   const { emulator, send, key } = await startChunks();
   expect(await send('0-3/9', 'abcd')).toEqual([201, '0-3/9']);
   expect(await send('4-7/9', 'efgh')).toEqual([201, '0-7/9']);
-  expect(await send('8-8/9', 'i')).toEqual([
-    200,
-    { status: 'ok', media: { type: 'video', key }, video: { key }, file: { size: '9' } },
-  ]);
+  const answer = { status: 'ok', media: { type: 'video', key }, video: { key }, file: { size: '9' } };
+  expect(await send('8-8/9', 'i')).toEqual([200, answer]);
   await processFile(emulator, key);
-  expect((await okV1(emulator, 'videos/show', { video_key: key })).video).toMatchObject({
-    status: 'ready',
-    size: '9',
-    md5: md5Of('abcdefghi'),
-  });
+  const { video } = await okV1(emulator, 'videos/show', { video_key: key });
+  expect(video).toMatchObject({ status: 'ready', size: '9', md5: md5Of('abcdefghi') });
 });
 
 test('a chunk that was lost is told, and one that came already may come again', async () => {
@@ -163,9 +152,8 @@ test.each([
   expect(await send('0-1/4', 'ab')).toEqual([201, '0-1/4']);
   expect(await send('2-3/4', 'cd')).toEqual([400, code]);
   expect(emulator.context.uploads.files.usedBytes).toBe(4);
-  expect((await okV1(emulator, 'videos/show', { video_key: key })).video).toMatchObject({
-    status: 'created',
-  });
+  const { video } = await okV1(emulator, 'videos/show', { video_key: key });
+  expect(video).toMatchObject({ status: 'created' });
   const again = await send('2-3/4', 'ce');
   expect(again[0]).toBe('md5' in announced ? 200 : 400);
 });
@@ -189,13 +177,10 @@ test('a file is not fetched from an address that webhooks may not call', async (
   const { key } = made.video as { key: string };
   expect(made).not.toHaveProperty('link');
   await emulator.advance(10);
-  expect((await okV1(emulator, 'videos/show', { video_key: key })).video).toMatchObject({
-    status: 'failed',
-    error: expect.any(String),
-  });
-  const [status, code] = await refusedV1(emulator, 'videos/create', {
-    download_url: 'ftp://a.test/film.mp4',
-  });
+  const { video } = await okV1(emulator, 'videos/show', { video_key: key });
+  expect(video).toMatchObject({ status: 'failed', error: expect.any(String) });
+  const download_url = 'ftp://a.test/film.mp4';
+  const [status, code] = await refusedV1(emulator, 'videos/create', { download_url });
   expect([status, code]).toEqual([400, 'ParameterInvalid']);
 });
 
