@@ -79,19 +79,6 @@ describe('DASH', () => {
     expect(await testMpd(stream, mpd(inside, options))).toEqual(right());
   });
 
-  test('finds a segment by $Time$ in large units', async () => {
-    const stream = await startStream('dash');
-    const start = 17_637_912_345_678_901n;
-    for (const [index, number] of [1, 2, 3].entries())
-      await fs.move(
-        join(stream.folder, `v${number}.m4s`),
-        join(stream.folder, `t${start + BigInt(index) * 20_000_000n}.m4s`),
-      );
-    const timeline = `<SegmentTimeline><S t="${start}" d="20000000" r="2"/></SegmentTimeline>`;
-    const template = `<SegmentTemplate timescale="10000000" initialization="v.mp4" media="t$Time$.m4s">${timeline}</SegmentTemplate>`;
-    expect(await testMpd(stream, mpd(template))).toEqual(right('/t17637912385678901.m4s'));
-  });
-
   test('follows BaseURL of all levels, absolute ones too, and takes the first of several', async () => {
     const stream = await startStream('dash');
     for (const file of ['v.mp4', 'v1.m4s', 'v3.m4s'])
@@ -184,13 +171,6 @@ describe('DASH', () => {
 
   const NOW = new Date('2026-11-22T12:00:07Z');
   const LIVE = 'type="dynamic" availabilityStartTime="2026-11-22T12:00:00Z" minimumUpdatePeriod="PT2S"';
-
-  test('takes of a live stream the newest segment that is over', async () => {
-    const stream = await startStream('dash');
-    const text = mpd(NUMBER, { attributes: LIVE, period: ' start="PT0S"' });
-    const report = await verifyMpd(stream, text, { now: () => NOW });
-    expect([report.live, report.renditions[0]?.segment?.number, report.faults]).toEqual([true, 3, []]);
-  });
 
   test('takes of a live stream the newest period that has begun', async () => {
     const stream = await startStream('dash');

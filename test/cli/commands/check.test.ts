@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../../support/after-test';
-import { cpixVector } from '../../support/cpix';
 import { asUtf16, HD, madeCpix } from '../../support/made-cpix';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
 import { cli, refused } from '../../support/run-cli';
@@ -62,8 +61,7 @@ test.each<[string, string[], string]>([
 });
 
 test('ends with 1 when a fault is an error, and says what to do', async () => {
-  const { code, stdout, stderr } = await check(['-'], BAD);
-  expect({ code, stdout, stderr }).toEqual({
+  expect(await check(['-'], BAD)).toEqual({
     code: 1,
     stdout: expect.stringMatching(/\nerror: cenc\.keyid looks like hex.*\n/),
     stderr: expect.stringMatching(/^1 error, \d+ warnings?\.\n$/),
@@ -79,35 +77,25 @@ test('answers one JSON document with --json', async () => {
   });
 });
 
-test('says that a file is not there when the value is none, either', async () => {
-  expect(await check(['none.key'])).toEqual(
-    refused(2, 'There is no file none.key, and it is not a value that can be checked.'),
-  );
-});
-
-test.each([
-  ['empty', '', 'has no line that the packager knows; it protects nothing'],
-  ['in UTF-16', Buffer.from(FILE, 'utf16le'), 'is UTF-16; save it as UTF-8'],
-  [
-    'in Latin-1',
-    Buffer.from(`${FILE}# f\xfcr\n`, 'latin1'),
-    'holds bytes that are not UTF-8 text; save it as UTF-8',
-  ],
-])('takes a file of the name for a key file when it is %s', async (_what, content, fault) => {
-  await fs.writeFile(join(cwd, 'news.key'), content);
-  const { code, stdout } = await check(['news.key']);
-  expect(code).toBe(1);
-  expect(stdout).toMatch(/^This is a key file\.\n/);
-  expect(stdout).toContain(`error: The file ${fault}.\n`);
-});
+test.each(['', Buffer.from(FILE, 'utf16le'), Buffer.from(`${FILE}# f\xfcr\n`, 'latin1')])(
+  'takes a file of the name for a key file, whatever is in it: %#',
+  async (content) => {
+    await fs.writeFile(join(cwd, 'news.key'), content);
+    const { code, stdout } = await check(['news.key']);
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringMatching(/^This is a key file\.\n[\s\S]*error: The file /),
+    ]);
+  },
+);
 
 test('asks what to check where there is nothing to read', async () => {
-  const { code, stderr } = await cli(['check'], { cwd, typed: '', env: { NO_COLOR: '1' } });
-  expect({ code, stderr }).toEqual({
-    code: 2,
-    stderr:
-      'error: There is nothing to check: give files, a folder, a value, --stream with a stream id, or - for standard input.\n',
-  });
+  expect(await cli(['check'], { cwd, typed: '', env: { NO_COLOR: '1' } })).toEqual(
+    refused(
+      2,
+      'There is nothing to check: give files, a folder, a value, --stream with a stream id, or - for standard input.',
+    ),
+  );
 });
 
 /** What is told, without what the inputs decode to. */
@@ -171,14 +159,13 @@ describe('several inputs', () => {
 
   test('that can not be used are told all at once', async () => {
     await fs.writeFile(join(cwd, 'lines.txt'), Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le'));
-    expect(await check(['a.key', 'news.key', 'b.key', 'lines.txt'])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr:
-        'error: There is no file a.key, and it is not a value that can be checked.\n' +
-        'error: There is no file b.key, and it is not a value that can be checked.\n' +
-        'error: lines.txt is UTF-16; save it as UTF-8.\n',
-    });
+    expect(await check(['a.key', 'news.key', 'lines.txt'])).toEqual(
+      refused(
+        2,
+        'There is no file a.key, and it is not a value that can be checked.',
+        'lines.txt is UTF-16; save it as UTF-8.',
+      ),
+    );
   });
 });
 
@@ -232,25 +219,21 @@ describe('a folder', () => {
   });
 });
 
-describe('--stream', () => {
-  test('takes the key file from the sidecar, and holds it against media', async () => {
-    const sidecar = await startSidecar();
-    await sidecar.api.post('/api/keyfile/live%2Fnews').send(POST_MANUAL).expect(200);
-    const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
-    const one = await cli(['check', '--stream', 'live/news'], { cwd, env });
-    expect([one.code, told(one.stdout), one.stderr]).toEqual([0, ['This is a key file.'], 'No faults.\n']);
-    expect(one.stdout).not.toContain(cenc.contentkey);
-    const both = await cli(['check', 'stream.mpd', '--stream', 'live/news'], { cwd, env });
-    expect([both.code, ...told(both.stdout)]).toEqual([
-      0,
-      'stream.mpd is a DASH MPD.',
-      'stream live/news is a key file.',
-      'Compared: key id, scheme, protection, checksum.',
-      'They agree.',
-    ]);
-    const none = await cli(['check', '--stream', 'live/none'], { cwd, env });
-    expect([none.code, none.stdout]).toEqual([1, '']);
-  });
+test('--stream takes the key file from the sidecar, and holds it against media', async () => {
+  const { api, url } = await startSidecar();
+  await api.post('/api/keyfile/live%2Fnews').send(POST_MANUAL).expect(200);
+  const env = { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: API_KEY };
+  const both = await cli(['check', 'stream.mpd', '--stream', 'live/news'], { cwd, env });
+  expect([both.code, ...told(both.stdout)]).toEqual([
+    0,
+    'stream.mpd is a DASH MPD.',
+    'stream live/news is a key file.',
+    'Compared: key id, scheme, protection, checksum.',
+    'They agree.',
+  ]);
+  expect(both.stdout).not.toContain(cenc.contentkey);
+  const none = await cli(['check', '--stream', 'live/none'], { cwd, env });
+  expect([none.code, none.stdout]).toEqual([1, '']);
 });
 
 describe('a file of more than 1 MiB', () => {
@@ -307,29 +290,17 @@ describe('a file of more than 1 MiB', () => {
   });
 });
 
-describe('a CPIX document', () => {
-  const made = () =>
-    [
-      ['film.xml', madeCpix()],
-      ['utf16.xml', asUtf16(madeCpix())],
-      ['be.xml', asUtf16(madeCpix(), 'BE')],
-      ['published.xml', cpixVector('EncryptedContentKeys.xml')],
-    ] as const;
-
-  beforeEach(async () => {
-    for (const [name, content] of made()) await fs.writeFile(join(cwd, name), content);
+test('a CPIX document is told in whatever encoding, its keys masked unless told otherwise', async () => {
+  await fs.writeFile(join(cwd, 'film.xml'), madeCpix());
+  await fs.writeFile(join(cwd, 'utf16.xml'), asUtf16(madeCpix()));
+  const { code, stdout, stderr } = await check(['film.xml']);
+  expect({ code, stderr, first: stdout.split('\n')[0] }).toEqual({
+    code: 0,
+    stderr: 'No faults.\n',
+    first: 'This is a CPIX document.',
   });
-
-  test('is told in a file of whatever encoding, its keys masked unless told otherwise', async () => {
-    const { code, stdout, stderr } = await check(['film.xml']);
-    expect({ code, stderr, first: stdout.split('\n')[0] }).toEqual({
-      code: 0,
-      stderr: 'No faults.\n',
-      first: 'This is a CPIX document.',
-    });
-    expect(stdout).not.toContain(HD.key.toString('base64'));
-    for (const name of ['utf16.xml', 'be.xml']) expect((await check([name])).stdout).toBe(stdout);
-    expect((await check([], asUtf16(madeCpix()))).stdout).toBe(stdout);
-    expect((await check(['utf16.xml', '--reveal'])).stdout).toContain(HD.key.toString('base64'));
-  });
+  expect(stdout).not.toContain(HD.key.toString('base64'));
+  expect((await check(['utf16.xml'])).stdout).toBe(stdout);
+  expect((await check([], asUtf16(madeCpix(), 'BE'))).stdout).toBe(stdout);
+  expect((await check(['utf16.xml', '--reveal'])).stdout).toContain(HD.key.toString('base64'));
 });

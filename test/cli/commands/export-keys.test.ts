@@ -51,19 +51,13 @@ const spellings = (secret: Buffer) => [secret.toString('hex'), secret.toString('
 
 describe.each(EXPORT_NAMES)('get --as %s', (as) => {
   it('shows the keys as the sidecar exports them, with --reveal', async () => {
-    const { url, folder, api } = await startSidecar();
-    await fs.writeFile(join(folder, 'news.key'), POST_MANUAL_FILE);
     for (const scheme of [undefined, 'cenc', 'cbcs'] as const) {
       if (scheme && !schemesOf(as).includes(scheme)) continue;
-      const ofScheme = scheme ? ['--scheme', scheme] : [];
-      const args = ['get', 'news', '--as', as, '--reveal', ...ofScheme, '--url', url, '--key', API_KEY];
-      const answer = await api.get(`/api/keyfile/news?as=${as}${scheme ? `&scheme=${scheme}` : ''}`).buffer();
-      expect(await cli(args, { cwd })).toEqual({
+      expect(await get(['--as', as, '--reveal', ...(scheme ? ['--scheme', scheme] : [])])).toEqual({
         code: 0,
         stdout: exported(as, scheme).text,
         stderr: warningsOf(exported(as, scheme)),
       });
-      expect(answer.status).toBe(200);
     }
   });
 
@@ -102,21 +96,16 @@ describe('--recipient', () => {
     expect(opened.ok && opened.value.systems).toEqual(plain.value.systems);
   });
 
-  it.each([
-    ['ec.pem', 'is the certificate of a key that is not RSA'],
-    ['absent.pem', "can't be read"],
-  ])('refuses what no content key can be encrypted for: %s', async (name, sentence) => {
-    const { code, stdout, stderr } = await get(['--as', 'cpix', '--recipient', join(VECTORS, name)]);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(sentence);
+  it('refuses what no content key can be encrypted for', async () => {
+    expect(await get(['--as', 'cpix', '--recipient', join(VECTORS, 'ec.pem')])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('is the certificate of a key that is not RSA'),
+    });
   });
 });
 
 it.each([
-  [
-    ['--as', 'shakka'],
-    "option '--as <form>' argument 'shakka' is invalid. Allowed choices are shaka, shaka-streamer, nginx-vod, bento4, gpac, ffmpeg, cpix.",
-  ],
   [
     ['--as', 'cpix', '--scheme', 'cens'],
     "option '--scheme <scheme>' argument 'cens' is invalid. Allowed choices are cenc, cbcs, aes-128.",
@@ -152,11 +141,12 @@ describe('export', () => {
       const document = as === 'ffmpeg' ? cbcsDocument({ scheme: 'cenc' }) : cbcsDocument();
       const made = exportCpix(document, { as });
       if (!made.ok) throw new Error(JSON.stringify(made.faults));
-      const [shown, hidden] = [
-        await run(['--as', as, '--reveal'], document),
-        await run(['--as', as], document),
-      ];
-      expect(shown).toEqual({ code: 0, stdout: made.value.text, stderr: warningsOf(made.value) });
+      expect(await run(['--as', as, '--reveal'], document)).toEqual({
+        code: 0,
+        stdout: made.value.text,
+        stderr: warningsOf(made.value),
+      });
+      const hidden = await run(['--as', as], document);
       expect(hidden.stdout).toContain(MASK);
       for (const secret of [KEY, IV].flatMap(spellings)) expect(hidden.stdout).not.toContain(secret);
       const ofFile = await run(['--as', as, '--reveal'], POST_MANUAL_FILE);
@@ -195,8 +185,7 @@ describe('export', () => {
     [['--as', 'shaka'], 'nothing', 2, 'show.file is neither a CPIX document nor a key file'],
     [['--as', 'shaka', '--scheme', 'cbcs'], CENC_ONLY_FILE, 1, 'show.file has no FairPlay lines'],
   ] as const)('refuses what it cannot export: %j (%#)', async (args, text, code, sentence) => {
-    const result = await run(args, text);
-    expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
-    expect(result.stderr).toContain(sentence);
+    const stderr = expect.stringContaining(sentence);
+    expect(await run(args, text)).toEqual({ code, stdout: '', stderr });
   });
 });

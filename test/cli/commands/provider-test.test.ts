@@ -98,18 +98,11 @@ it.each<[what: string, script: Script, shown: readonly string[], fault: RegExp]>
     /: it refused the headers of the file that PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE names; /,
   ],
   [
-    'digest',
-    { status: 401, headers: { 'www-authenticate': 'Digest realm="keys"' } },
-    ['→ 401, text/html, 0 ms'],
-    /asks for HTTP digest authentication/,
-  ],
-  [
     'what is wrong with the request',
     { status: 422, headers: { 'x-axdrm-errormessage': 'Locked' }, body: `Mismatched contentId, ${KEY}` },
     ['→ 422, text/html, 0 ms', '  says: Locked | Mismatched contentId, …'],
     /answered 422 to the request for /,
   ],
-  ['too many requests', { status: 429 }, ['→ 429, text/html, 0 ms'], /answered 429/],
   [
     'a redirect',
     { status: 302, headers: { location: `/login?token=${KEY}` } },

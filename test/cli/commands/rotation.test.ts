@@ -9,7 +9,6 @@ test.each([
   ['{name}-{date}-{time}', 'a_b_c_d-2026-01-31-230509'],
   ['{contentId}.{date}', 'news.2026-01-31'],
   ['{old}-b', 'news-2025-b'],
-  ['x-{name}-{name}', 'x-a_b_c_d-a_b_c_d'],
 ])('fills %s', (text, expected) => {
   const read = readPattern(text, NOW);
   expect(read.ok && fillPattern(read.value, VALUES)).toEqual({ ok: true, value: expected });
@@ -30,7 +29,6 @@ test.each([
     'unknown_place',
     'has the unknown placeholder {day}; it takes {streamid}, {name}, {contentId}, {old}, {date}, {time}',
   ],
-  ['news', 'same_for_all', SAME],
   ['{date}{time}', 'same_for_all', SAME],
 ])('refuses %s', (text, code, description) => {
   expect(readPattern(text, NOW)).toEqual({ ok: false, problem: { code, description } });

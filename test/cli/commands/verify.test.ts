@@ -3,7 +3,7 @@ import fs from 'fs-extra';
 import { formatUuid } from '../../../src/drm/bytes';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
 import { fairPlayKeyId } from '../../../src/drm/packaging';
-import { cli } from '../../support/run-cli';
+import { cli, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import {
   CONTENT_KEY,
@@ -58,12 +58,11 @@ test('a stream that decrypts ends with 0, and shows renditions, systems and a su
 
 test('without a key file it says that nothing was decrypted', async () => {
   const { verify } = await start();
-  const { code, stdout, stderr } = await verify([]);
-  expect([
-    code,
-    / encrypted$/m.test(stdout),
-    stderr.includes('Nothing was decrypted: give the key file'),
-  ]).toEqual([0, true, true]);
+  expect(await verify([])).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/ encrypted$/m),
+    stderr: expect.stringContaining('Nothing was decrypted: give the key file'),
+  });
 });
 
 test('how a rendition is encrypted is unknown without a segment, unless its init segment says it', async () => {
@@ -77,15 +76,6 @@ test('how a rendition is encrypted is unknown without a segment, unless its init
   expect(stdout).toMatch(/^ {2}audio .* cenc .* +- +-$/m);
 });
 
-test('a fault ends it with 1 and says what to do', async () => {
-  const { verify } = await start();
-  const { code, stdout } = await verify(['new.key']);
-  expect([code, /\nerror: The content key of new\.key does not decrypt v3\.m4s/.test(stdout)]).toEqual([
-    1,
-    true,
-  ]);
-});
-
 test('a former key file tells a packager that was not restarted', async () => {
   const { verify } = await start();
   const { code, stdout } = await verify(['new.key', '--former', 'news.key', '--json']);
@@ -93,21 +83,6 @@ test('a former key file tells a packager that was not restarted', async () => {
   expect([code, faults.map(({ code: each }: { code: string }) => each)]).toEqual([1, ['former_key']]);
   const [{ keyIds, judgement }] = renditions;
   expect(judgement.tracks[0].keyId).toBe(keyIds[0]);
-});
-
-test('the key file of a stream comes from the sidecar', async () => {
-  const { verify, stream } = await start();
-  const sidecar = await startSidecar();
-  const request = {
-    cenc: { keyid: KEY_FILE.cenc?.keyId, contentkey: KEY_FILE.cenc?.contentKey },
-    widevine: {},
-  };
-  await fs.writeJson(join(stream.folder, 'body.json'), request);
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
-  const put = await cli(['put', 'live/news', '--file', 'body.json'], { cwd: stream.folder, env });
-  expect(put.code).toBe(0);
-  const { code, stdout } = await verify(['--stream', 'live/news'], { env });
-  expect([code, stdout.match(/ decrypts$/gm)?.length]).toEqual([0, 2]);
 });
 
 test('the former key file is blamed for a newer one of the sidecar, and for no copy on this machine', async () => {
@@ -118,39 +93,24 @@ test('the former key file is blamed for a newer one of the sidecar, and for no c
         .replaceAll(/#EXT-X-(?:ENDLIST|PLAYLIST-TYPE:VOD)\n?/g, '')
         .replace('#EXTINF', '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T12:00:00Z\n#EXTINF'),
     );
-  const key = OTHER.cenc.contentKey;
-  const fairplay = {
-    licenseUrl: FAIRPLAY_URL,
-    key: Buffer.from(key, 'base64').toString('hex'),
-    iv: FAIRPLAY_IV,
-  };
+  const fairplay = { licenseUrl: FAIRPLAY_URL, key: 'ff'.repeat(16), iv: FAIRPLAY_IV };
   await fs.writeFile(join(stream.folder, 'copy.key'), keyFileText({ fairplay }));
   const sidecar = await startSidecar();
   await fs.writeFile(join(sidecar.folder, 'news.key'), keyFileText({ fairplay }));
   const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
-  const blamed = async (args: readonly string[]) => {
-    const { stdout } = await verify(args, { env });
-    return [
-      stdout.includes('content key'),
-      stdout.includes('most likely the packager still uses the former'),
-    ];
-  };
-  expect([await blamed(['copy.key']), await blamed(['--stream', 'news'])]).toEqual([
-    [true, false],
-    [true, true],
-  ]);
+  const blame = 'most likely the packager still uses the former';
+  expect((await verify(['copy.key'])).stdout).not.toContain(blame);
+  expect((await verify(['--stream', 'news'], { env })).stdout).toContain(blame);
 });
 
 test('a stream that the sidecar has no key file of is named, and nothing is fetched', async () => {
   const { verify, stream } = await start();
   const sidecar = await startSidecar();
   const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
-  const { code, stderr } = await verify(['--stream', 'live/nwes'], { env });
-  expect({ code, stderr, requests: stream.requests }).toEqual({
-    code: 1,
-    stderr: 'error: The sidecar has no key file of live/nwes: provision it, or correct --stream.\n',
-    requests: [],
-  });
+  expect(await verify(['--stream', 'live/nwes'], { env })).toEqual(
+    refused(1, 'The sidecar has no key file of live/nwes: provision it, or correct --stream.'),
+  );
+  expect(stream.requests).toEqual([]);
 });
 
 test('a key file that is given where the API key belongs is taken as what it is', async () => {
@@ -169,11 +129,7 @@ test.each(
   const { verify, stream } = await start();
   await fs.writeFile(join(stream.folder, 'body.txt'), 'hello');
   const { code, stderr } = await verify(args.split(' '));
-  expect({ code, told: stderr.startsWith(message), requests: stream.requests }).toEqual({
-    code: 2,
-    told: true,
-    requests: [],
-  });
+  expect([code, stderr.slice(0, message.length), stream.requests]).toEqual([2, message, []]);
 });
 
 test('an address that is none is refused', async () => {
@@ -184,15 +140,10 @@ test('an address that is none is refused', async () => {
 test('a stream that is not there ends with 1, as JSON too', async () => {
   const { stream } = await start();
   const { code, stdout } = await cli(['verify', `${stream.url}/none.mpd`, '--json'], { cwd: stream.folder });
+  const description = `${stream.url}/none.mpd is not there (404); check the path, and whether the stream is running.`;
   expect([code, JSON.parse(stdout).faults]).toEqual([
     1,
-    [
-      {
-        severity: 'error',
-        code: 'not_found',
-        description: `${stream.url}/none.mpd is not there (404); check the path, and whether the stream is running.`,
-      },
-    ],
+    [{ severity: 'error', code: 'not_found', description }],
   ]);
 });
 
@@ -362,14 +313,10 @@ test('a CPIX document decrypts in place of a key file; one without plain keys is
   await give('sealed.cpix', text.replaceAll(/<pskc:PlainValue>[^<]+<\/pskc:PlainValue>/g, ENCRYPTED));
   await give('request.cpix', text.replaceAll(/<cpix:Data>.*?<\/cpix:Data>/gs, ''));
   await give('broken.cpix', text.slice(0, 500));
-  for (const [name, problem] of [
-    ['sealed.cpix', 'has encrypted content keys'],
-    ['request.cpix', 'has no content keys'],
-    ['broken.cpix', 'broken.cpix '],
-  ] as const)
-    expect(await verify([name])).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringContaining(problem),
-    });
+  for (const [name, problem] of Object.entries({
+    'sealed.cpix': 'has encrypted content keys',
+    'request.cpix': 'has no content keys',
+    'broken.cpix': 'broken.cpix ',
+  }))
+    expect(await verify([name])).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining(problem) });
 });

@@ -72,29 +72,6 @@ test('warns of one content key under different key ids', async () => {
   ]);
 });
 
-test('tells both in the checklist, which ends with 1 for a fault and with 0 for a warning', async () => {
-  const packager = await install({ 'keys/radio.key': keyFile(OTHER_ID, KEY) });
-  expect(await runDoctor(packager)).toMatchObject({ code: 0 });
-  await fs.writeFile(join(packager, 'keys/sport.key'), keyFile(OTHER_ID, OTHER_KEY));
-  const { code, stdout } = await runDoctor(packager);
-  expect(stdout).toContain(`
-  ok       None of 5 key files has a fault of its own
-  FAULT    Key id 00000000-0000-0000-0000-000000000001 belongs to 2 content keys, one in radio, one in sport: ${SHOW_BLACK}
-           to do: ${OWN_ID}
-  warning  One content key has 2 key ids, one in camera.stream, news_360p, news_720p, one in radio
-           to do: ${ONE_ID}
-  ok       The packager’s files name 3 streams, each with a key file
-
-1 fault, 1 warning.
-`);
-  expect(code).toBe(1);
-  const { stdout: csv } = await runDoctor(packager, ['--csv']);
-  expect(csv.split('\r\n').filter((row) => row.includes('_reused'))).toEqual([
-    expect.stringContaining('fault,key_id_reused,'),
-    expect.stringContaining('warning,content_key_reused,'),
-  ]);
-});
-
 test.each<[what: string, files: Record<string, string>]>([
   ['a group has a key for each quality', { 'keys/news_720p.key': keyFile(OTHER_ID, OTHER_KEY) }],
   ['all files have one key', { 'keys/radio.key': keyFile(ID, KEY) }],

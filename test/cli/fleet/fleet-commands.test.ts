@@ -89,12 +89,6 @@ describe('import', () => {
     });
   });
 
-  test('shows on a terminal how far it is', async () => {
-    await writeFiles('a', 'b');
-    const { stderr } = await run(['import'], { typed: '' });
-    expect(stderr).toMatch(/Importing [█░]+ 2 of 2/);
-  });
-
   test('reports what is done when the sidecar goes away amid it, and how to go on', async () => {
     await writeFiles(...MANY);
     const url = await startCuttingProxy((request) => request > 1);
@@ -229,22 +223,5 @@ test('distinguishes a sidecar that is away from one that refuses', async () => {
   expect(await run(['reseal'])).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^error: The engine of the fleet refuses/),
-  });
-});
-
-test('helps with each command, and with the group without one', async () => {
-  const group = await run([]);
-  expect(group.code).toBe(2);
-  for (const command of ['status', 'import', 'reseal', 'retire']) {
-    expect(group.stderr).toContain(command);
-    const { code, stdout } = await run([command, '--help']);
-    expect({ code, usage: stdout.split('\n')[0] }).toEqual({
-      code: 0,
-      usage: expect.stringContaining(`Usage: packager-drm fleet ${command} [options]`),
-    });
-  }
-  expect(await run(['status', '--url', ''])).toMatchObject({
-    code: 2,
-    stderr: 'error: --url is given without a value.\n',
   });
 });
