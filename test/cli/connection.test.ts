@@ -156,6 +156,7 @@ test.each<[Options, string, Environment?]>([
   ],
   [{ url: 'localhost:9000', key: 'k' }, `The address of --url ${ADDRESS}`],
   [{ key: 'k' }, `The address of PACKAGERDRM_URL ${ADDRESS}`, { PACKAGERDRM_URL: 'http://a:SECRET@h' }],
+  [{ url: 'http://h?x=1', key: 'k' }, `The address of --url ${ADDRESS}`],
   [
     { url: 'http://h', key: 'SECRET key' },
     'The API key of --key must be printable ASCII without spaces: it travels in a header.',

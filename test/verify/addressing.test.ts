@@ -65,6 +65,11 @@ describe('DASH', () => {
         '<SegmentTemplate timescale="10" initialization="v.mp4" media="v$Number%01d$.m4s"><SegmentTimeline><S t="0" d="20" r="2"/></SegmentTimeline></SegmentTemplate>',
     },
     {
+      form: 'SegmentTimeline with $Time$',
+      inside:
+        '<SegmentTemplate timescale="1" initialization="v.mp4" media="v$Time$.m4s"><SegmentTimeline><S t="1" d="2" r="1"/></SegmentTimeline></SegmentTemplate>',
+    },
+    {
       form: 'SegmentList',
       inside:
         '<SegmentList timescale="1000" duration="2000"><Initialization sourceURL="v.mp4"/><SegmentURL media="v1.m4s"/><SegmentURL media="v2.m4s"/><SegmentURL media="v3.m4s"/></SegmentList>',

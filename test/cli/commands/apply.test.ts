@@ -230,8 +230,11 @@ test('says on SIGINT, too, why the request under way was refused', async () => {
   });
 });
 
-test('ends with 3 when something answers too few results', async () => {
-  const results = [{ index: 0, streamid: 'live/a', result: 'created' }];
+test.each([
+  ['too few', ['live/a']],
+  ['too many', ['live/a', 'live/b', 'live/c']],
+])('ends with 3 when something answers %s results', async (_name, streamIds) => {
+  const results = streamIds.map((streamid, index) => ({ index, streamid, result: 'created' }));
   sidecar.before = () => ({ status: 200, body: { results } });
   expect(await apply(['manifest.yaml', '--yes'])).toEqual(
     refused(3, `The server at ${sidecar.url} did not report the result of every stream. Check the address.`),

@@ -107,6 +107,10 @@ describe('--recipient', () => {
 
 it.each([
   [
+    ['--as', 'shakka'],
+    "option '--as <form>' argument 'shakka' is invalid. Allowed choices are shaka, shaka-streamer, nginx-vod, bento4, gpac, ffmpeg, cpix.",
+  ],
+  [
     ['--as', 'cpix', '--scheme', 'cens'],
     "option '--scheme <scheme>' argument 'cens' is invalid. Allowed choices are cenc, cbcs, aes-128.",
   ],

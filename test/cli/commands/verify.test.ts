@@ -7,6 +7,7 @@ import { cli, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import {
   CONTENT_KEY,
+  dashPackaging,
   FAIRPLAY_IV,
   FAIRPLAY_URL,
   hlsPackaging,
@@ -63,6 +64,16 @@ test('without a key file it says that nothing was decrypted', async () => {
     stdout: expect.stringMatching(/ encrypted$/m),
     stderr: expect.stringContaining('Nothing was decrypted: give the key file'),
   });
+});
+
+test('a key that the playlist holds decrypts, and nobody says that nothing was decrypted', async () => {
+  const stream = await startStream('hls', { packaging: dashPackaging(), flags: [] });
+  const key = Buffer.from(CONTENT_KEY, 'hex').toString('base64');
+  const line = `#EXT-X-KEY:METHOD=SAMPLE-AES-CTR,URI="data:text/plain;base64,${key}",KEYFORMAT="identity"`;
+  await stream.change('v.m3u8', (text) => text.replace(/#EXT-X-KEY:.*/, line));
+  const { stdout, stderr } = await cli(['verify', `${stream.url}/v.m3u8`], { cwd: stream.folder });
+  expect(stdout).toMatch(/ decrypts$/m);
+  expect(stderr).not.toContain('Nothing was decrypted');
 });
 
 test('how a rendition is encrypted is unknown without a segment, unless its init segment says it', async () => {

@@ -33,27 +33,17 @@ describe.each(['cenc', 'cens', 'cbc1', 'cbcs'] as const)('under %s', (scheme) =>
   });
 });
 
-describe('under SAMPLE-AES', () => {
+test.each<[what: string, track: 'v' | 'a', unitsOf: (sample: Buffer) => unknown]>([
+  ['frame of sound', 'a', (sample) => sample],
+  ['NAL unit', 'v', (sample) => nalUnitsOf(sample, 0)],
+])('under SAMPLE-AES every %s is that of the clear stream', async (_what, track, unitsOf) => {
+  const [encrypted, clear] = [await packaged('sample-aes'), await packaged('clear-ts')];
   const hls = { method: 'SAMPLE-AES', iv: IV };
-
-  test('every frame of sound is that of the clear stream', async () => {
-    const [encrypted, clear] = [await packaged('sample-aes'), await packaged('clear-ts')];
-    for (const number of NUMBERS) {
-      const samples = opened(undefined, encrypted.segment('a', number), hls).tracks.flatMap(decrypted);
-      const expected = opened(undefined, clear.segment('a', number)).tracks.flatMap(decrypted);
-      expect(samples).toEqual(expected);
-    }
-  });
-
-  test('every NAL unit is that of the clear stream', async () => {
-    const [encrypted, clear] = [await packaged('sample-aes'), await packaged('clear-ts')];
-    for (const number of NUMBERS) {
-      const units = (samples: Buffer[]) => samples.map((sample) => nalUnitsOf(sample, 0));
-      const samples = opened(undefined, encrypted.segment('v', number), hls).tracks.flatMap(decrypted);
-      const expected = opened(undefined, clear.segment('v', number)).tracks.flatMap(decrypted);
-      expect(units(samples)).toEqual(units(expected));
-    }
-  });
+  for (const number of NUMBERS) {
+    const samples = opened(undefined, encrypted.segment(track, number), hls).tracks.flatMap(decrypted);
+    const expected = opened(undefined, clear.segment(track, number)).tracks.flatMap(decrypted);
+    expect(samples.map(unitsOf)).toEqual(expected.map(unitsOf));
+  }
 });
 
 test('every sample that ffmpeg encrypted is that of the source', () => {
