@@ -222,6 +222,7 @@ test('a deleted media takes with it all that belongs to it, and every file on th
 
 test.each([
   ['2030-02-31T00:00:00Z', 'is no moment that exists'],
+  ['2030-01-01T25:00:00Z', 'is no moment that exists'],
   ['0000-01-01T00:00:00Z', 'is no moment that exists'],
   ['0001-01-01T00:00:00+01:00', 'must be in the years 1 to 9999 in UTC'],
   ['9999-12-31T23:59:59-01:00', 'must be in the years 1 to 9999 in UTC'],

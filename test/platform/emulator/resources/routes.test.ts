@@ -5,27 +5,18 @@ import { startLibrary, type TestLibrary } from '../../../support/start-library';
 
 const shared = onceForAll(() => startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' }));
 
-/** An emulator of two sites, with a media of the test's own where the path of a resource has one, and the ids of paths. */
-async function start(resource?: { readonly collection: string }) {
-  const library = await shared();
-  const mediaId = resource?.collection.includes(':mediaId') ? (await library.createReady()).id : 'nothing0';
-  return { ...library, ids: { siteId: library.siteId, mediaId } };
-}
-
-type Started = Awaited<ReturnType<typeof start>>;
-
-async function make({ admin, ids }: Started, { resource, body }: (typeof CREATABLE)[number]) {
-  const { body: made } = await admin.post(pathWith(resource.collection, ids)).send(body).expect(201);
-  return { ...ids, [idName(resource)]: made.id as string };
-}
-
-describe.each(CREATABLE)('$type', (creatable) => {
-  const { resource, body, type } = creatable;
+describe.each(CREATABLE)('$type', ({ resource, body, type }) => {
+  /** An emulator of two sites with one of the resource, and the ids of its path. */
+  async function start() {
+    const library = await shared();
+    const mediaId = resource.collection.includes(':mediaId') ? (await library.createReady()).id : 'nothing0';
+    const parent = { siteId: library.siteId, mediaId };
+    const { body: made } = await library.admin.post(pathWith(resource.collection, parent)).send(body);
+    return { ...library, ids: { ...parent, [idName(resource)]: made.id as string } };
+  }
 
   test.each(['', '/'])('answers each verb at its path with "%s" at the end', async (slash) => {
-    const started = await start(resource);
-    const { admin } = started;
-    const ids = await make(started, creatable);
+    const { admin, ids } = await start();
     const all = `${pathWith(resource.collection, ids)}${slash}`;
     const one = `${pathWith(resource.one, ids)}${slash}`;
     const statuses = [
@@ -41,33 +32,27 @@ describe.each(CREATABLE)('$type', (creatable) => {
   });
 
   test('has no other methods, and says which ones it has', async () => {
-    const started = await start(resource);
-    const { admin } = started;
-    const ids = await make(started, creatable);
-    const answer = await admin.put(pathWith(resource.collection, ids)).expect(405);
-    expect(answer.body.errors).toEqual([
-      { code: 'method_not_allowed', description: expect.stringContaining('not PUT') },
-    ]);
+    const { admin, ids } = await start();
+    const { body: refusal } = await admin.put(pathWith(resource.collection, ids)).expect(405);
+    const description = expect.stringContaining('not PUT');
+    expect(refusal).toEqual({ errors: [{ code: 'method_not_allowed', description }] });
     await admin.post(pathWith(resource.one, ids)).send(body).expect(405);
   });
 
   test('is found at its own site alone', async () => {
-    const started = await start(resource);
-    const { admin } = started;
     if (type === 'webhook') return;
-    const ids = { ...(await make(started, creatable)), siteId: 'othersit' };
+    const { admin, ids: own } = await start();
+    const ids = { ...own, siteId: 'othersit' };
     await admin.get(pathWith(resource.one, ids)).expect(404);
     await admin.delete(pathWith(resource.one, ids)).expect(404);
     if (resource.verbs.includes('update'))
       await admin.patch(pathWith(resource.one, ids)).send({ metadata: {} }).expect(404);
-    await admin.get(pathWith(resource.one, { ...ids, siteId: 'demosite' })).expect(200);
+    await admin.get(pathWith(resource.one, own)).expect(200);
     await admin.get(pathWith(resource.one, { ...ids, siteId: 'nosuch00' })).expect(403);
   });
 
   test('is read by who may view, and changed by who may edit', async () => {
-    const started = await start(resource);
-    const { as, control } = started;
-    const ids = await make(started, creatable);
+    const { as, control, unauthenticated, ids } = await start();
     const credential = { name: 'viewer', permission: 'Viewer' };
     const { body: viewer } = await control.post('/credentials').send(credential).expect(201);
     const one = pathWith(resource.one, ids);
@@ -76,7 +61,7 @@ describe.each(CREATABLE)('$type', (creatable) => {
       (await caller.get(one)).status,
       (await caller.delete(one)).status,
       (await caller.post(pathWith(resource.collection, ids)).send(body)).status,
-      (await started.unauthenticated.get(one)).status,
+      (await unauthenticated.get(one)).status,
     ];
     expect(statuses).toEqual([200, 403, 403, 401]);
   });
@@ -84,10 +69,9 @@ describe.each(CREATABLE)('$type', (creatable) => {
   if (type.endsWith('_playlist')) return;
 
   test('an update shows in the next read, and moves last_modified', async () => {
-    const started = await start(resource);
-    const { admin, advance } = started;
-    const one = pathWith(resource.one, await make(started, creatable));
     if (!resource.verbs.includes('update')) return;
+    const { admin, advance, ids } = await start();
+    const one = pathWith(resource.one, ids);
     await advance(60);
     const { body: made } = await admin.get(one);
     const nothing = { metadata: {}, upload: {}, relationships: {} };
@@ -109,7 +93,8 @@ test.each(['text/plain; charset=ISO-8859-1', 'application/x-www-form-urlencoded'
 const ODD_IDS = ['%2F', '..%2F..%2Fetc%2Fpasswd', '%00', '__proto__', 'constructor', 'a'.repeat(3000)];
 
 test.each(ODD_IDS)('an id such as %s is of nothing', async (id) => {
-  const { admin, ids } = await start({ collection: ':mediaId' });
+  const { admin, siteId, createReady } = await shared();
+  const ids = { siteId, mediaId: (await createReady()).id };
   for (const resource of RESOURCES) {
     const own = idName(resource);
     if (own === 'channelId' || own === 'webhookId') continue;
@@ -160,9 +145,7 @@ test('a free object of 20 levels or with very many entries is kept, a deeper one
 
 test('a body that is larger than 256 KB is refused', async () => {
   const { admin, site } = await shared();
-  const { body } = await admin
-    .post(`${site}/media/`)
-    .send({ metadata: { description: 'x'.repeat(300_000) } })
-    .expect(413);
+  const metadata = { description: 'x'.repeat(300_000) };
+  const { body } = await admin.post(`${site}/media/`).send({ metadata }).expect(413);
   expect(body.errors[0].code).toBe('body_too_large');
 });

@@ -1,6 +1,10 @@
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { FILM, startLibrary } from '../../../support/start-library';
 
+const invalid = (descriptions: readonly string[]) => ({
+  errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
+});
+
 async function start() {
   const library = await startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
   const make = async (...tags: string[]) => (await library.create({ metadata: { tags } })).id;
@@ -27,6 +31,7 @@ test.each([[{ tag: 'x' }], [{ name: 'x' }]])('a tag is taken off all media by %j
   expect(await tags()).toEqual([['old', 'new'], ['old'], []]);
 });
 
+// A playlist that no longer asked for its only tag would have every media.
 test('playlists ask for a tag by its new name, and go on to ask for one that was removed', async () => {
   const { post, read, admin, site } = await start();
   const media_filter = {
@@ -34,9 +39,8 @@ test('playlists ask for a tag by its new name, and go on to ask for one that was
     exclude: { tags: { values: ['old'] } },
   };
   const dynamic = await post('/playlists/dynamic_playlist/', { metadata: { media_filter } });
-  const manual = await post('/playlists/manual_playlist/', {
-    metadata: { media_filter: { include: { values: ['old'] } } },
-  });
+  const ofMedia = { media_filter: { include: { values: ['old'] } } };
+  const manual = await post('/playlists/manual_playlist/', { metadata: ofMedia });
   const filterOf = async (id: string, type: string) =>
     (await read(`/playlists/${id}/${type}`)).metadata.media_filter;
   await admin.put(`${site}/rename_tag`).send({ old_tag: 'old', new_tag: 'new' }).expect(202);
@@ -45,21 +49,7 @@ test('playlists ask for a tag by its new name, and go on to ask for one that was
     include: { tags: { match: 'any', values: ['new', 'x'] }, custom_params: { values: { a: 'old' } } },
     exclude: { tags: { values: ['new'] } },
   });
-  expect(await filterOf(manual.id, 'manual_playlist')).toEqual({ include: { values: ['old'] } });
-});
-
-test('a playlist whose only tag is removed has no media, and not all of them', async () => {
-  const { post, createReady, admin, site, unauthenticated } = await start();
-  const { id } = await createReady({ metadata: { tags: ['only'] } });
-  const media_filter = { include: { tags: { values: ['only'] } } };
-  const playlist = await post('/playlists/dynamic_playlist/', { metadata: { media_filter } });
-  const members = async () => {
-    const { body } = await unauthenticated.get(`/v2/playlists/${playlist.id}`).expect(200);
-    return body.playlist.map(({ mediaid }: { mediaid: string }) => mediaid);
-  };
-  expect(await members()).toEqual([id]);
-  await admin.put(`${site}/remove_tag`).send({ tag: 'only' }).expect(202);
-  expect(await members()).toEqual([]);
+  expect(await filterOf(manual.id, 'manual_playlist')).toEqual(ofMedia.media_filter);
 });
 
 test('media of another site keep the tag', async () => {
@@ -81,19 +71,14 @@ test('a tag that nobody has, and a new name that is the old one, change nothing'
 
 test.each([
   ['rename_tag', {}, ['old_tag: is missing', 'new_tag: is missing']],
+  ['rename_tag', undefined, ['old_tag: is missing', 'new_tag: is missing']],
   ['rename_tag', { old_tag: 'old', new_tag: '' }, ['new_tag: is empty']],
-  [
-    'rename_tag',
-    { old_tag: 7, new_tag: 'x'.repeat(201) },
-    ['old_tag: must be a string', 'new_tag: is longer than 200 characters'],
-  ],
   ['remove_tag', { tags: ['x'] }, ['tags is not a field of this request. Did you mean tag?']],
   ['remove_tag', { tag: null }, ['tag: is missing']],
 ])('%s with %j is refused', async (action, body, faults) => {
   const { admin, site, tags } = await start();
   const before = await tags();
-  const answer = await admin.put(`${site}/${action}/`).send(body).expect(400);
-  expect(answer.body.errors.map(({ description }: { description: string }) => description)).toEqual(faults);
+  await admin.put(`${site}/${action}/`).send(body).expect(400, invalid(faults));
   expect(await tags()).toEqual(before);
 });
 
@@ -163,8 +148,7 @@ describe('the usage', () => {
     [{ start_date: 7 }, ['start_date: must be a string']],
   ])('days such as %j are refused', async (body, faults) => {
     const { admin, site } = await startLibrary();
-    const answer = await admin.put(`${site}/query_usage/`).send(body).expect(400);
-    expect(answer.body.errors.map(({ description }: { description: string }) => description)).toEqual(faults);
+    await admin.put(`${site}/query_usage/`).send(body).expect(400, invalid(faults));
   });
 
   /** The seconds of each of the first three days. */
