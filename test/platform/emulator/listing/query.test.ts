@@ -43,6 +43,7 @@ function found(q: string): number[] {
 
 test.each([
   ['', [0, 1, 2, 3, 4]],
+  ['  ', [0, 1, 2, 3, 4]],
   ['title: live', [0, 2]],
   ['title:LIVE', [0, 2]],
   ['title: "live show"', [0]],
@@ -83,6 +84,10 @@ test.each([
   ['NOT NOT tags: drama', [1, 4]],
   ['NOT tags: drama AND NOT (title: live OR title: über)', []],
   ['tags:news AND(title:live)', [0, 2]],
+  // The deepest and the longest that are allowed.
+  [`${'('.repeat(50)}title: live${')'.repeat(50)}`, [0, 2]],
+  [`${'NOT '.repeat(50)}title: live`, [0, 2]],
+  [Array(140).fill('(title: a)').join(' OR '), []],
 ])('finds for %s the films %j', (q, expected) => {
   expect(found(q)).toEqual(expected);
 });
@@ -107,6 +112,7 @@ year: [1 TO 2 → at character 14, ] at the end of the range is expected.
 year: [1* TO 2] → at character 10, a bound without * is expected.
 year: [one TO 2] → the bounds of year must be numbers, or * for none.
 year: [NaN TO 2] → the bounds of year must be numbers, or * for none.
+created: [yesterday TO *] → the bounds of created must be ISO 8601 times, or * for none.
 created: [2030-13-01 TO *] → the bounds of created must be ISO 8601 times, or * for none.
 autor: x OR tags: y OR autor: z → autor is not a field to filter by. Fields: title, tags, year, created, custom_params.<name>.
 constructor: x → constructor is not a field to filter by. Fields: title, tags, year, created, custom_params.<name>.
@@ -154,12 +160,6 @@ test('finds any title by its own words, escaped', () => {
   );
 });
 
-test('reads the deepest query that is allowed', () => {
-  expect(found(`${'('.repeat(50)}title: live${')'.repeat(50)}`)).toEqual([0, 2]);
-  expect(found(`${'NOT '.repeat(50)}title: live`)).toEqual([0, 2]);
-  expect(found(Array(140).fill('(title: a)').join(' OR '))).toEqual([]);
-});
-
 test('takes time in proportion to the text, however many wildcards there are', async () => {
   const title = 'a'.repeat(100_000);
   const filter = readFilter(`title: ${'a*'.repeat(900)}b`, FIELDS);
@@ -200,7 +200,6 @@ test.each([
 
 test.each([
   ['foot', 'Football'],
-  ['ball', 'Football'],
   ['show', 'Shows'],
   ['fotball', 'Football'],
   ['"late show"', 'Late night show'],
