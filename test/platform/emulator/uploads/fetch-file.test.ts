@@ -1,52 +1,32 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type RequestListener, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import { createServer as createTcpServer, type Server } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createClock } from '../../../../src/platform/emulator/clock';
 import { UPLOAD_SETTINGS, Uploads } from '../../../../src/platform/emulator/uploads/uploads';
+import { afterTest } from '../../../support/after-test';
 import { recordedLog } from '../../../support/recorded-log';
+import { serve } from '../../../support/serve';
 import { startUploads } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
 
 const MB = 1024 * 1024;
 const WANTED = { maxBytes: MB };
 
-const cleanups: (() => void)[] = [];
-
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0)) cleanup();
-});
-
-async function addressOf(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-/** Serves on loopback until the test is over; answers the address. */
-function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  cleanups.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return addressOf(server);
-}
-
 /** Answers each connection with these bytes and keeps it open. */
-function serveRaw(answer: string, then: (socket: Socket) => void = () => undefined): Promise<string> {
+async function serveRaw(answer: string, then: (socket: Socket) => void = () => undefined): Promise<string> {
   const sockets: Socket[] = [];
-  const server = createTcpServer((socket) => {
+  const server = createServer((socket) => {
     sockets.push(socket.on('error', () => undefined));
     socket.once('data', () => socket.write(answer, () => then(socket)));
-  });
-  cleanups.push(() => {
+  }).listen(0, '127.0.0.1');
+  afterTest(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
-  return addressOf(server);
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 const failed = (problem: string) => ({ ok: false, problem });
@@ -54,7 +34,7 @@ const failed = (problem: string) => ({ ok: false, problem });
 test('a file is fetched and kept byte for byte, by a sender that says who it is', async () => {
   const { context, sizesOnDisk } = await startUploads();
   const heads: unknown[] = [];
-  const url = await serve(({ method, url, headers }, response) => {
+  const { url } = await serve(({ method, url, headers }, response) => {
     heads.push([method, url, headers['user-agent'], headers['accept-encoding'], headers.authorization]);
     response.setHeader('content-type', 'video/mp4').end('hello');
   });
@@ -75,7 +55,7 @@ test('a file is fetched and kept byte for byte, by a sender that says who it is'
 
 test('three redirects are followed, also relative ones, and a fourth is not', async () => {
   const { context } = await startUploads();
-  const url = await serve((request, response) => {
+  const { url } = await serve((request, response) => {
     const left = Number(request.url?.slice(1));
     if (left === 0) response.end('hello');
     else response.writeHead([301, 302, 307, 308][left % 4] ?? 303, { location: `${left - 1}` }).end('moved');
@@ -91,7 +71,7 @@ test.each([
   ['http://', 'The address answered 302 without a location to go to.'],
 ])('a redirect to %s is not followed', async (location, reason) => {
   const { context } = await startUploads();
-  const url = await serve((_request, response) => response.writeHead(302, { location }).end());
+  const { url } = await serve((_request, response) => response.writeHead(302, { location }).end());
   const fetched = await context.uploads.fetchFile(url, WANTED);
   expect(fetched).toEqual({ ok: false, problem: expect.stringContaining(reason) });
 });
@@ -163,7 +143,7 @@ test.each(['a signal', 'a reset'])('%s ends a fetch, and nothing is kept', async
 
 test('what the folder does not take fails the fetch, with the cause in the log', async () => {
   const { context, logOf } = await startUploads({ EMULATOR_UPLOADSFOLDER: '/dev/null/uploads' });
-  const url = await serve((_request, response) => response.end('hello'));
+  const { url } = await serve((_request, response) => response.end('hello'));
   expect(await context.uploads.fetchFile(url, WANTED)).toEqual(
     failed("The file could not be kept. The emulator's log has the cause."),
   );
@@ -174,7 +154,7 @@ test('of many files sixteen are fetched at a time, and all of them in the end', 
   const { context, sizesOnDisk } = await startUploads();
   const held: ServerResponse[] = [];
   let released = false;
-  const url = await serve((_request, response) => {
+  const { url } = await serve((_request, response) => {
     if (released) response.end('hello');
     else held.push(response);
   });
@@ -191,7 +171,7 @@ test('of many files sixteen are fetched at a time, and all of them in the end', 
 test('what waits for its turn is not fetched after a reset', async () => {
   const { context } = await startUploads();
   let calls = 0;
-  const url = await serve(() => {
+  const { url } = await serve(() => {
     calls += 1;
   });
   const fetching = Array.from({ length: 20 }, () => context.uploads.fetchFile(url, WANTED));

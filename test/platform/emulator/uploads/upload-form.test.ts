@@ -7,16 +7,11 @@ import fc from 'fast-check';
 import request from 'supertest';
 import { errorBody, toHttpError } from '../../../../src/http/errors';
 import { receiveForm } from '../../../../src/platform/emulator/uploads/upload-form';
+import { afterTest } from '../../../support/after-test';
 import { startUploads } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
 
 const errors = (code: string, description: string) => ({ errors: [{ code, description }] });
-
-const cleanups: (() => void)[] = [];
-
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0)) cleanup();
-});
 
 /** A route that takes a form for one upload, as API v1 has it. */
 async function startForm(wanted: Parameters<Awaited<ReturnType<typeof startUploads>>['begin']>[0] = {}) {
@@ -33,7 +28,7 @@ async function startForm(wanted: Parameters<Awaited<ReturnType<typeof startUploa
     );
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  cleanups.push(() => {
+  afterTest(() => {
     server.closeAllConnections();
     server.close();
   });
