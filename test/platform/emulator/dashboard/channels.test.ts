@@ -90,6 +90,7 @@ test('finds channels by words of title, id and tags, and by state, says how many
   const all = ['Channel', 'Radio news', 'Sports', 'Evening News'];
   for (const [query, titles] of [
     ['q=NEWS', ['Radio news', 'Evening News']],
+    ['q=news+even', ['Evening News']],
     ['q=studio', ['Evening News']],
     [`q=${sports.id}`, ['Sports']],
     // It would stand in the address.

@@ -94,12 +94,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
       'custom_params.value': '',
     },
     after: { tags: [], publish_start_date: null, author: 'Kim', custom_params: {}, language: 'en' },
-    refused: { title: TOO_LONG, publish_start_date: 'soon', tags: 'y'.repeat(201) },
-    problems: [
-      'Title is longer than 1000 characters.',
-      'Publish start date must be a time in ISO 8601 with its offset, such as 2030-01-31T12:00:00Z.',
-      'Tags entry 1 is longer than 200 characters.',
-    ],
+    refused: { tags: 'y'.repeat(201) },
+    problems: ['Tags entry 1 is longer than 200 characters.'],
   },
   playlists: {
     noun: 'playlist',

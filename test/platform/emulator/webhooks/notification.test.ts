@@ -16,19 +16,19 @@ function sign(subject: Notification['subject'], event: Notification['event']) {
 test.each<[Notification['event'], Notification['subject'], string]>([
   ['channel_active', { channelId: 'channel1' }, '"channel_id":"channel1"'],
   ['media_available', { mediaId: 'media001' }, '"media_id":"media001"'],
-])('writes the body of %s with its keys in order', async (event, subject, id) => {
-  expect((await sign(subject, event)).body).toBe(
-    `{"event":"${event}",${id},"webhook_id":"hook0001","site_id":"demosite","event_time":"2030-01-02T03:04:05+00:00"}`,
-  );
-});
-
-test('the payload of the token is the body, byte for byte, signed with the text of the secret', async () => {
-  const { body, token } = await sign({ channelId: 'channel1' }, 'channel_created');
-  const [header = '', payload = '', signature] = token.split('.');
-  expect(Buffer.from(header, 'base64url').toString()).toBe('{"alg":"HS256","typ":"JWT"}');
-  expect(Buffer.from(payload, 'base64url').toString()).toBe(body);
-  expect(signature).toBe(createHmac('sha256', SECRET).update(`${header}.${payload}`).digest('base64url'));
-});
+])(
+  'writes the body of %s with its keys in order, which the token has byte for byte, signed with the text of the secret',
+  async (event, subject, id) => {
+    const { body, token } = await sign(subject, event);
+    expect(body).toBe(
+      `{"event":"${event}",${id},"webhook_id":"hook0001","site_id":"demosite","event_time":"2030-01-02T03:04:05+00:00"}`,
+    );
+    const [header = '', payload = '', signature] = token.split('.');
+    expect(Buffer.from(header, 'base64url').toString()).toBe('{"alg":"HS256","typ":"JWT"}');
+    expect(Buffer.from(payload, 'base64url').toString()).toBe(body);
+    expect(signature).toBe(createHmac('sha256', SECRET).update(`${header}.${payload}`).digest('base64url'));
+  },
+);
 
 const CHANNEL_LIFE = ['channel_created', 'channel_active', 'channel_idle', 'media_available'];
 
@@ -176,6 +176,9 @@ test.each([
 test.each<[string, string, boolean]>([
   ['127.0.0.1', 'http:', true],
   ['203.0.113.7', 'http:', false],
+  ['172.15.255.255', 'https:', true],
+  ['172.16.0.0', 'https:', false],
+  ['2001:200::1', 'https:', true],
   ['::ffff:c0a8:1', 'https:', false],
   ['0:0:0:0:0:FFFF:192.168.0.1', 'https:', false],
   ['fe80::1%1', 'https:', false],
