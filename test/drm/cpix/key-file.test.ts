@@ -5,7 +5,6 @@ import { crossCheck } from '../../../src/drm/cross-check';
 import type { KeyFile } from '../../../src/drm/key-file';
 import {
   buildPlayReadyObject,
-  decodePlayReadyChecksum,
   PLAYREADY_SYSTEM_ID,
   playReadyChecksum,
   playReadyObjectOf,
@@ -60,11 +59,29 @@ const faults = (...sentences: string[]) => ({
   faults: sentences.map((sentence) => ({ code: 'cpix_not_usable', description: sentence })),
 });
 
-/** A key file that is made, with warnings in short: their codes. */
-const made = (keyFile: KeyFile, isChecksumComputed = false, ...codes: string[]) => ({
+/** What is made or left out, in whole sentences. */
+const WARNINGS = {
+  widevine_data_made:
+    'The CPIX document has no Widevine data; it was made from key id and content id, which suits most license servers.',
+  playready_address_replaced:
+    'The CPIX document has another license address for PlayReady; playready.laurl is written in its place.',
+  playready_address_unused:
+    'playready.laurl is not used, because no PlayReady is written; name playready in systems.',
+  scheme_mismatch:
+    'The PlayReady header in the CPIX document says AESCBC (cbcs), but the algorithm that is written is AESCTR (cenc).',
+  key_id_mismatch:
+    'The PlayReady header in the CPIX document is for another key id than its key; only its license address is written.',
+  playready_header_reduced:
+    'The PlayReady header in the CPIX document has LUI_URL, DS_ID, CUSTOMATTRIBUTES, for which a key file has no line; players get a header without.',
+};
+
+/** A key file that is made, with its warnings. */
+const made = (keyFile: KeyFile, isChecksumComputed = false, ...codes: (keyof typeof WARNINGS)[]) => ({
   ok: true,
   keyFile,
-  findings: codes.map((code) => expect.objectContaining({ severity: 'warning', code })),
+  findings: codes.map((code) =>
+    expect.objectContaining({ severity: 'warning', code, description: WARNINGS[code] }),
+  ),
   isChecksumComputed,
 });
 const playReady = (licenseUrl = ADDRESS) => ({
@@ -94,15 +111,8 @@ it('has the key alone where the document has no DRM system, and the systems that
   );
 });
 
-describe('Widevine data that the document lacks', () => {
+describe('Widevine data that the document does not have', () => {
   const empty = { keys: [key(1)], systems: system('widevine', [1], '<PSSH/>') };
-  const withData = (contentId?: string) =>
-    made(
-      { cenc, widevine: { psshData: widevinePsshDataOf(KEY_ID, contentId) } },
-      false,
-      'widevine_data_made',
-    );
-
   it.each([
     ['none', '', {}, undefined],
     ['that of the document', ' contentId="news"', {}, 'news'],
@@ -110,27 +120,21 @@ describe('Widevine data that the document lacks', () => {
     ['no empty one', ' contentId=""', {}, undefined],
     ['none that is too long', ` contentId="${'x'.repeat(201)}"`, {}, undefined],
   ])('are made of key id and content id, with a warning: %s', (_, attributes, options, contentId) => {
-    expect(of({ ...empty, attributes }, {}, options)).toEqual(withData(contentId));
+    const keyFile = { cenc, widevine: { psshData: widevinePsshDataOf(KEY_ID, contentId) } };
+    expect(of({ ...empty, attributes }, {}, options)).toEqual(made(keyFile, false, 'widevine_data_made'));
   });
 });
 
 describe('the PlayReady address', () => {
   const MINE = 'https://mine.example/';
 
-  it('is needed', () => {
-    const sentence = `has no PlayReady license address for the key ${kidOf(1)}; give playready.laurl`;
-    expect(of(ofPlayReady())).toEqual(faults(sentence));
-  });
-
   it('is that of the request', () => {
     const keyFile = { cenc, ...playReady(MINE) };
     expect(of(ofPlayReady(), {}, { playReadyUrl: MINE })).toEqual(made(keyFile, true));
     const replaced = made(keyFile, false, 'playready_address_replaced');
     expect(of(ofPlayReady(playready), {}, { playReadyUrl: MINE })).toEqual(replaced);
-    expect(of(ofPlayReady(playready), {}, { playReadyUrl: ADDRESS })).toMatchObject({
-      ok: true,
-      findings: [],
-    });
+    const same = made({ cenc, ...playReady() });
+    expect(of(ofPlayReady(playready), {}, { playReadyUrl: ADDRESS })).toEqual(same);
   });
 
   it('is told of where nothing is written for PlayReady', () => {
@@ -158,11 +162,7 @@ it('warns of what a PlayReady header has and a key file has no line for', () => 
     PLAYREADY_SYSTEM_ID,
     buildPlayReadyObject([{ type: 1, value: Buffer.from(xml, 'utf16le') }]),
   );
-  const result = of(ofPlayReady(header));
-  expect(result).toEqual(made({ cenc, ...playReady() }, false, 'playready_header_reduced'));
-  expect(JSON.stringify(result)).toContain(
-    'has LUI_URL, DS_ID, CUSTOMATTRIBUTES, for which a key file has no line',
-  );
+  expect(of(ofPlayReady(header))).toEqual(made({ cenc, ...playReady() }, false, 'playready_header_reduced'));
 });
 
 it('takes of several boxes the one of the system, and refuses two of it', () => {
@@ -186,28 +186,12 @@ it('needs an IV that can be read for FairPlay alone', () => {
   });
 });
 
-it('says what is made or left out in whole sentences', () => {
-  const missing = {
-    keys: [key(1)],
-    systems: `${system('widevine', [1], '<PSSH/>')}${system('playready', [1], playready)}`,
-  };
-  const replaced = of(missing, {}, { playReadyUrl: 'https://mine.example/' });
-  const ofOther = psshOf(PLAYREADY_SYSTEM_ID, playReadyObjectOf(keyIdOf(2), KEY, ADDRESS));
-  const all = [replaced, of(ofPlayReady(ofOther))].flatMap((one) => (one.ok ? one.findings : []));
-  expect(all.map(({ description }) => description)).toEqual([
-    'The CPIX document has no Widevine data; it was made from key id and content id, which suits most license servers.',
-    'The CPIX document has another license address for PlayReady; playready.laurl is written in its place.',
-    'The PlayReady header in the CPIX document is for another key id than its key; only its license address is written.',
-  ]);
-});
-
 const NO_IV = `has no explicitIV for FairPlay, for the key ${kidOf(1)}; ask the key server for it`;
 const NO_ADDRESS = `has no address for FairPlay, for the key ${kidOf(1)}; put it in URIExtXKey or HLSSignalingData`;
 const NO_LICENSE = `has no PlayReady license address for the key ${kidOf(1)}; give playready.laurl`;
 const ofFairPlay = system('fairplay', [1]);
 
 it.each([
-  ['FairPlay without an IV', key(1), ofFairPlay, [NO_IV]],
   ['FairPlay without an address', key(1, IV), system('fairplay', [1], '<URIExtXKey/>'), [NO_ADDRESS]],
   ['both keys', key(1), system('playready', [1]) + ofFairPlay, [NO_LICENSE, NO_IV]],
 ])('tells of the faults of %s', (_, one, systems, sentences) => {
@@ -218,15 +202,9 @@ it('refuses a value that was not opened', () => {
   const cipher =
     '<Data><pskc:Secret><pskc:EncryptedValue><e:CipherData xmlns:e="http://www.w3.org/2001/04/xmlenc#">' +
     '<e:CipherValue>AAAA</e:CipherValue></e:CipherData></pskc:EncryptedValue></pskc:Secret></Data>';
-  expect(of({ keys: [key(1, '', cipher)] })).toEqual({
-    ok: false,
-    faults: [
-      {
-        code: 'cpix_not_opened',
-        description: `has an encrypted value of the key ${kidOf(1)}: use a document with plain keys, or write a key file from it at a sidecar that can open it (packager-drm put --cpix) and use that`,
-      },
-    ],
-  });
+  const description = `has an encrypted value of the key ${kidOf(1)}: use a document with plain keys, or write a key file from it at a sidecar that can open it (packager-drm put --cpix) and use that`;
+  const refused = { ok: false, faults: [{ code: 'cpix_not_opened', description }] };
+  expect(of({ keys: [key(1, '', cipher)] })).toEqual(refused);
 });
 
 describe('published documents', () => {
@@ -262,9 +240,6 @@ describe('published documents', () => {
     expect(findings.map(({ code }) => code)).toEqual(isReduced ? ['playready_header_reduced'] : []);
     // A header's own checksum is that of the published key.
     expect(isChecksumComputed).toBe(false);
-    expect(keyFile.playready === undefined || decodePlayReadyChecksum(keyFile.playready.checksum).ok).toBe(
-      true,
-    );
     const errors = crossCheck(keyFile, undefined).filter(({ severity }) => severity === 'error');
     expect(errors).toEqual([]);
   });
@@ -273,20 +248,15 @@ describe('published documents', () => {
     const [, vod] = published;
     if (!vod?.widevine || !vod.playready) throw new Error('no boxes');
     const made = of({
-      keys: [{ kid: kidOf(1), data: plain(vod.key), attributes: `explicitIV="${vod.key}"` }],
+      keys: [{ kid: kidOf(1), data: plain(vod.key) }],
       systems:
         system('widevine', [1], `<PSSH>${vod.widevine}</PSSH><ContentProtectionData/>`) +
-        system(
-          'playready',
-          [1],
-          `<PSSH>${vod.playready}</PSSH><ContentProtectionData></ContentProtectionData>`,
-        ),
+        system('playready', [1], `<PSSH>${vod.playready}</PSSH>`),
     });
     if (!made.ok) throw new Error(made.faults.map(({ description }) => description).join());
     expect(made.findings.map(({ code }) => code)).toEqual(['key_id_mismatch']);
     const checked = crossCheck(made.keyFile, undefined, { isChecksumComputed: made.isChecksumComputed });
-    expect(checked.map(({ severity, code, field }) => [severity, code, field])).toEqual([
-      ['warning', 'key_id_mismatch', 'widevine.psshdata'],
-    ]);
+    const mismatch = { severity: 'warning', code: 'key_id_mismatch', field: 'widevine.psshdata' };
+    expect(checked).toEqual([expect.objectContaining(mismatch)]);
   });
 });

@@ -4,21 +4,18 @@ import { cpixVector, recipientNamed } from '../../support/cpix';
 const pem = (name: string) => cpixVector(`${name}.pem`).toString();
 const BROKEN = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
 const NO_RSA = 'a key that is not RSA (ec); CPIX encrypts with RSA: make a key of 2048 bits or more';
+const BOTH = `${pem('next-key')}${pem('next')}`;
 const WEAK = 'an RSA key of 1024 bits; make one of 2048 bits or more';
 
-test('takes the first certificate of a chain', () => {
+test.each([
+  ['the first certificate of a chain', `${pem('next')}${pem('Cert1')}${BROKEN}`, pem('next-key')],
+  ['a certificate and its key from one and the same file', BOTH, BOTH],
+])('takes %s', (_what, certificates, key) => {
   const { certificate } = recipientNamed('next');
-  const read = readRecipient(`${pem('next')}${pem('Cert1')}${BROKEN}`, pem('next-key'));
-  expect(read).toMatchObject({ ok: true, value: { certificate } });
-});
-
-test('takes a certificate and its key from one and the same file', () => {
-  const both = `${pem('next-key')}${pem('next')}`;
-  expect(readRecipient(both, both).ok).toBe(true);
+  expect(readRecipient(certificates, key)).toMatchObject({ ok: true, value: { certificate } });
 });
 
 test.each([
-  ['no certificate', '', 'holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)'],
   [
     'a key for a certificate',
     pem('next-key'),
@@ -40,7 +37,6 @@ test.each([
 });
 
 test.each([
-  ['no key', '', 'holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)'],
   ['a certificate for a key', pem('next'), 'holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)'],
   [
     'a locked key',

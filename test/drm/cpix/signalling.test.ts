@@ -40,6 +40,10 @@ const refused = (sentence: string) => ({
   problem: { code: 'cpix_not_usable', description: expect.stringMatching(sentence) },
 });
 
+const OF_OTHER_KEY = '^has a PlayReady checksum of another key in the PSSH for PlayReady$';
+/** What a header says that is the key's own. */
+const proved = { licenseUrl: ADDRESS, isProved: true, isCbc: false, isOfOther: false };
+
 const widevineData = (of: CpixSystem) => checked(() => signalling.widevineData(of));
 const fairPlayAddress = (of: CpixSystem, iv?: Buffer) => checked(() => signalling.fairPlayAddress(of, iv));
 
@@ -55,18 +59,16 @@ describe('Widevine data', () => {
   const wanted = ok(DATA.toString('base64'));
   const box = widevineBox.toString('base64');
   const DECLARED = `<?xml version="1.0"?><!-- Widevine --><ContentProtection xmlns:cenc="urn:mpeg:cenc:2013" schemeIdUri="urn:uuid:${WIDEVINE_SYSTEM_ID.toUpperCase()}"><cenc:pssh>${box}</cenc:pssh></ContentProtection>`;
-  const twoRoots =
-    `<ContentProtection schemeIdUri="urn:uuid:${PLAYREADY_SYSTEM_ID}"><pssh>${playReadyBox.toString('base64')}</pssh></ContentProtection>` +
-    `<ContentProtection schemeIdUri="urn:uuid:${WIDEVINE_SYSTEM_ID}"><pssh>${box}</pssh></ContentProtection>`;
+  const root = (systemId: string, inside: string) =>
+    `<ContentProtection schemeIdUri="urn:uuid:${systemId}"><pssh>${inside}</pssh></ContentProtection>`;
+  const twoRoots = root(PLAYREADY_SYSTEM_ID, playReadyBox.toString('base64')) + root(WIDEVINE_SYSTEM_ID, box);
   const ofWidevine = `#EXT-X-KEY:METHOD=SAMPLE-AES-CTR,URI="data:text/plain;base64,${box}",KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}"`;
 
   it.each([
     ['a PSSH', pssh(widevineBox)],
-    ['a PSSH with line breaks', `<PSSH>\n  ${box.slice(0, 20)}\n  ${box.slice(20)}\n</PSSH>`],
     ['a PSSH without its box', pssh(DATA)],
     ['a PSSH of version 1', pssh(buildPsshBox(WIDEVINE_SYSTEM_ID, DATA, [KEY_ID]))],
     ['a PSSH before anything else', pssh(widevineBox) + fragment('<broken')],
-    ['a bare element', fragment(`<pssh xmlns="urn:mpeg:cenc:2013">${box}</pssh>`)],
     ['an element in ContentProtection, behind a declaration and a comment', fragment(DECLARED)],
     ['several roots, one of another system', fragment(twoRoots)],
     ['ContentProtectionData that is the box itself', element('ContentProtectionData', widevineBox)],
@@ -78,10 +80,7 @@ describe('Widevine data', () => {
   it.each([
     ['nothing', ''],
     ['empty elements', '<PSSH/><ContentProtectionData> \n </ContentProtectionData>'],
-    [
-      'ContentProtectionData without a box',
-      fragment('<ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011"/>'),
-    ],
+    ['ContentProtectionData without a box', fragment('<ContentProtection/>')],
   ])('is absent: %s', (_, content) => {
     expect(widevineData(read('widevine', content))).toEqual(ok(undefined));
   });
@@ -100,7 +99,7 @@ describe('Widevine data', () => {
 
 describe('the PlayReady address', () => {
   const signal = (content: string) => playReadySignal(read('playready', content), KEY_ID, CONTENT_KEY);
-  const wanted = ok({ licenseUrl: ADDRESS, isProved: true, isCbc: false, isOfOther: false });
+  const wanted = ok(proved);
   const pro = OBJECT.toString('base64');
   const header = OBJECT.subarray(10).toString('utf16le');
   const objectOf = (xml: string) => buildPlayReadyObject([{ type: 1, value: Buffer.from(xml, 'utf16le') }]);
@@ -119,10 +118,6 @@ describe('the PlayReady address', () => {
     ['ContentProtectionData that is the object itself', element('ContentProtectionData', OBJECT)],
     ['the protection header', element('SmoothStreamingProtectionHeaderData', OBJECT)],
     [
-      'the protection header of SPEKE v1',
-      `<s:ProtectionHeader xmlns:s="urn:aws:amazon:com:speke">${pro}</s:ProtectionHeader>`,
-    ],
-    [
       'a later source when the first has none',
       emptyBox + element('SmoothStreamingProtectionHeaderData', OBJECT),
     ],
@@ -133,10 +128,9 @@ describe('the PlayReady address', () => {
   });
 
   it('is decoded no more than once', () => {
-    const twice = playReadyObjectOf(KEY_ID, CONTENT_KEY, ADDRESS.replaceAll('&', '&amp;'));
-    expect(signal(pssh(twice))).toEqual(
-      ok({ licenseUrl: ADDRESS.replaceAll('&', '&amp;'), isProved: true, isCbc: false, isOfOther: false }),
-    );
+    const licenseUrl = ADDRESS.replaceAll('&', '&amp;');
+    const twice = pssh(playReadyObjectOf(KEY_ID, CONTENT_KEY, licenseUrl));
+    expect(signal(twice)).toEqual(ok({ ...proved, licenseUrl }));
   });
 
   it.each([
@@ -163,10 +157,7 @@ describe('the PlayReady address', () => {
     const ofOther = playReadyObjectOf(keyIdOf(2), CONTENT_KEY, ADDRESS);
     const expected = ok({ licenseUrl: ADDRESS, isProved: false, isCbc: false, isOfOther: true });
     expect(signal(pssh(ofOther))).toEqual(expected);
-    const unproved = ofOther
-      .subarray(10)
-      .toString('utf16le')
-      .replace(/<CHECKSUM>.*<\/CHECKSUM>/, '');
+    const unproved = ofOther.toString('utf16le', 10).replace(/<CHECKSUM>.*<\/CHECKSUM>/, '');
     expect(signal(pssh(objectOf(unproved)))).toEqual(expected);
   });
 
@@ -182,9 +173,7 @@ describe('the PlayReady address', () => {
       [`${OF_HEADER} that is not well-formed XML`]: pssh(objectOf('<WRMHEADER>')),
       'has a PSSH for PlayReady whose header is not a WRMHEADER$': pssh(objectOf('<HEADER></HEADER>')),
       [`${OF_HEADER} whose KID is not`]: pssh(objectOf(header.replace(/<KID>.*<\/KID>/, '<KID>x</KID>'))),
-      'has a PlayReady checksum of another key in the PSSH for PlayReady$': pssh(
-        playReadyObjectOf(KEY_ID, contentKeyOf(2), ADDRESS),
-      ),
+      [OF_OTHER_KEY.slice(1)]: pssh(playReadyObjectOf(KEY_ID, contentKeyOf(2), ADDRESS)),
       [`${OF_HEADER} whose checksum decodes to 3 bytes`]: pssh(
         playReadyObjectOf(KEY_ID, CONTENT_KEY, ADDRESS, 'AAAA'),
       ),
@@ -199,9 +188,7 @@ describe('the PlayReady address', () => {
 
   it('is refused where header, key and key id are of another key', () => {
     const other = pssh(playReadyObjectOf(keyIdOf(2), contentKeyOf(2), ADDRESS));
-    expect(signal(other)).toEqual(
-      refused('^has a PlayReady checksum of another key in the PSSH for PlayReady$'),
-    );
+    expect(signal(other)).toEqual(refused(OF_OTHER_KEY));
   });
 
   it('is refused where the key id has the other byte order', () => {
@@ -243,10 +230,7 @@ describe('the FairPlay address', () => {
 
   it.each([
     ['nothing', ''],
-    [
-      'empty elements',
-      '<URIExtXKey/><HLSSignalingData playlist="media"/><HLSSignalingData playlist="master"/>',
-    ],
+    ['empty elements', '<URIExtXKey/><HLSSignalingData playlist="media"/>'],
     ['lines of another system', media(line('https://b', ',KEYFORMAT="identity"'))],
     ['no key line', media('#EXTM3U')],
   ])('is absent: %s', (_, content) => {
@@ -291,17 +275,8 @@ it('reads all that this project writes, by every signal alone', () => {
     ...of('fairplay', fairPlaySignals('skd://a')).map((one) => fairPlayAddress(one)),
   ];
   const widevine = ok(DATA.toString('base64'));
-  const playReady = ok({ licenseUrl: ADDRESS, isProved: true, isCbc: false, isOfOther: false });
-  expect(all).toEqual([
-    ...Array(4).fill(widevine),
-    ...Array(5).fill(playReady),
-    ...Array(3).fill(ok('skd://a')),
-  ]);
-});
-
-it('an address in plain text is read as it is, also one of Widevine, which nothing needs', () => {
-  const uri = 'data:text/plain;base64,AAAA';
-  expect(read('widevine', `<URIExtXKey>${uri}</URIExtXKey>`).uriExtXKey).toBe(uri);
+  const fairPlay = ok('skd://a');
+  expect(all).toEqual([...Array(4).fill(widevine), ...Array(5).fill(ok(proved)), ...Array(3).fill(fairPlay)]);
 });
 
 describe('a license address in a PlayReady header', () => {
@@ -309,16 +284,13 @@ describe('a license address in a PlayReady header', () => {
     read('playready', pssh(playReadyObjectOf(KEY_ID, CONTENT_KEY, address)));
 
   it('may have white space around it', () => {
-    const signal = { licenseUrl: 'https://pr.example/', isProved: true, isCbc: false, isOfOther: false };
-    const one = headerWith('\n  https://pr.example/\n  ');
-    expect(playReadySignal(one, KEY_ID, CONTENT_KEY)).toEqual(ok(signal));
+    expect(playReadySignal(headerWith(`\n  ${ADDRESS}\n  `), KEY_ID, CONTENT_KEY)).toEqual(ok(proved));
   });
 
   it('that no player could use is refused, unless another one is written', () => {
     const one = headerWith('rightsmanager.asmx');
     expect(playReadySignal(one, KEY_ID, CONTENT_KEY)).toEqual(refused('must be an address'));
     expect(playReadySignal(one, KEY_ID, CONTENT_KEY, true)).toMatchObject({ ok: true });
-    const other = playReadySignal(one, KEY_ID, contentKeyOf(2), true);
-    expect(other).toEqual(refused('^has a PlayReady checksum of another key in the PSSH for PlayReady$'));
+    expect(playReadySignal(one, KEY_ID, contentKeyOf(2), true)).toEqual(refused(OF_OTHER_KEY));
   });
 });
