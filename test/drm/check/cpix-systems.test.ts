@@ -69,6 +69,7 @@ describe('what a document says of Widevine', () => {
           `URI="data:text/plain;base64,${boxOf(SD.keyId).toString('base64')}",KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}"`,
         ),
       },
+      'no key line: W names_nothing key.widevine.hls_media': { hlsMedia: '#EXTINF:4' },
       'data in an address: W key_id_mismatch key.widevine.uri': {
         uriExtXKey: `data:text/plain;base64,${boxOf(SD.keyId).toString('base64')}`,
       },

@@ -108,6 +108,8 @@ describe('a key file', () => {
       'another key format: W wrong_constant H-key-format': set({ 'H-key-format': 'identity' }),
       'no key format: W missing_line H-key-format': set({ 'H-key-format': NO }),
       'no IV: E missing_line H-iv': set({ 'H-iv': NO }),
+      'lines of Smooth Streaming alone: W unknown_line smoothstreaming-playready-key-id':
+        'smoothstreaming-playready-key-id: x\n',
       'lines of CMAF that are not known alone: W unknown_line cmafstreaming-cbcs-scheme':
         'cmafstreaming-cbcs-scheme: x\n',
       'a misspelt line alone: W unknown_line C-key-idd, E no_lines': `${CMAF}-key-idd: x\n`,

@@ -35,10 +35,10 @@ const NEXT = recipientNamed('next');
 
 const OPENED = { ok: true, value: { ...SEALED, keys: PLAIN.keys } };
 
-const notOpened = (sentence: string) => ({
-  ok: false,
-  problem: { code: 'cpix_not_opened', description: sentence },
-});
+const OF_ONE = 'the key 01010101-0101-0101-0101-010101010101';
+const OF_TWO = 'the key 02020202-0202-0202-0202-020202020202';
+
+const notOpened = (description: string) => ({ ok: false, problem: { code: 'cpix_not_opened', description } });
 const CANNOT = notOpened(
   'has content keys that cannot be decrypted: they are not encrypted for this certificate as CPIX says, or were changed afterwards; ask the sender of the document for a new one',
 );
@@ -50,11 +50,8 @@ it('opens a published document to the values that its readme prints', async () =
     'O5w9FdZiwmQK4uIXzAziaQ==',
     'Cwu/3hSBBRQ7SurBdZD5ow==',
     'FB6/Eck9Y9SXy6bY8UU/Mw==',
-  ];
-  const keys = document.keys.map((key, index) => ({
-    ...key,
-    value: { kind: 'plain', bytes: Buffer.from(values[index] ?? '', 'base64') },
-  }));
+  ].map((value) => ({ kind: 'plain', bytes: Buffer.from(value, 'base64') }));
+  const keys = document.keys.map((key, index) => ({ ...key, value: values[index] }));
   expect(await openCpix(document, CERT1)).toEqual({ ok: true, value: { ...document, keys } });
 });
 
@@ -130,7 +127,6 @@ describe('a content key that is wrapped (RFC 3394)', () => {
     ['that was changed', documentOfOne(256, (cipher) => flipped(cipher, 3))],
     ['that is cut short', documentOfOne(256, (cipher) => cipher.subarray(8))],
     ['of another document key', { ...documentOfOne(256), deliveries: documentOfOne(128).deliveries }],
-    ['for a longer document key', { ...documentOfOne(128), deliveries: documentOfOne(256).deliveries }],
   ])('is not opened: one %s', async (_what, document) => {
     expect(await openCpix(document, NEXT)).toEqual(CANNOT);
   });
@@ -166,12 +162,8 @@ describe('with document keys of their own', () => {
   });
 
   it.each([
-    ['no DocumentKey of the key 01010101-0101-0101-0101-010101010101', []],
-    ['no DocumentKey of the key 01010101-0101-0101-0101-010101010101', [documentKey(wrapped, two)]],
-    [
-      'two DocumentKeys of the key 02020202-0202-0202-0202-020202020202',
-      [documentKey(wrapped), documentKey(wrapped, two)],
-    ],
+    [`no DocumentKey of ${OF_ONE}`, [documentKey(wrapped, two)]],
+    [`two DocumentKeys of ${OF_TWO}`, [documentKey(wrapped), documentKey(wrapped, two)]],
   ])('is refused: %s', async (what, keys) => {
     expect(await openCpix(withKeys(...keys), UNUSED)).toEqual(notOpened(`has ${what} for this certificate`));
   });
@@ -196,7 +188,6 @@ const UNUSED: CpixRecipient = {
   privateKey: new crypto.X509Certificate(NEXT.certificate).publicKey,
 };
 
-const OF_ONE = 'the key 01010101-0101-0101-0101-010101010101';
 const MUST_BE_OAEP = 'it must be RSA-OAEP with SHA-1 (rsa-oaep-mgf1p)';
 
 const MUST_BE_AES = `the value of ${OF_ONE}; it must be AES-256-CBC`;
@@ -226,7 +217,6 @@ const REFUSED: Readonly<Record<string, CpixDocument | readonly CpixDocument[]>> 
   [`has no ValueMAC of ${OF_ONE}; without one it is not decrypted`]: withValue(() => ({ mac: undefined })),
   'names HMAC-SHA256 for the MAC; it must be HMAC-SHA512': hmac256,
   [`names AES-128-CBC for ${MUST_BE_AES}`]: ofAlgorithm(`${XMLENC}aes128-cbc`),
-  [`names AES-256-GCM for ${MUST_BE_AES}`]: ofAlgorithm(`${XMLENC11}aes256-gcm`),
   [`names no algorithm for ${MUST_BE_AES}`]: ofAlgorithm(''),
   // A name of Object.
   [`names another algorithm for ${MUST_BE_AES}`]: ofAlgorithm('toString'),
@@ -249,11 +239,9 @@ it.each(Object.entries(REFUSED))(
 );
 
 it('says which variables to set when there is nobody to receive encrypted keys', async () => {
-  expect(await openCpix(SEALED, undefined)).toEqual(
-    notOpened(
-      'has encrypted content keys, but this service has no certificate to decrypt them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY',
-    ),
-  );
+  const sentence =
+    'has encrypted content keys, but this service has no certificate to decrypt them with: set PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY';
+  expect(await openCpix(SEALED, undefined)).toEqual(notOpened(sentence));
 });
 
 describe('what comes to light by using the private key', () => {
@@ -275,15 +263,12 @@ describe('what comes to light by using the private key', () => {
   };
   afterEach(() => jest.restoreAllMocks());
 
-  it.each(FAILURES)('has one fault, after the same work: %s', async (_what, document) => {
+  it.each([
+    ...FAILURES.map(([what, document]) => [what, document, CANNOT] as const),
+    ['nothing, for it can be opened', SEALED, OPENED] as const,
+  ])('has one fault, after the same work: %s', async (_what, document, expected) => {
     const counts = spied();
-    expect(await openCpix(document, NEXT)).toEqual(CANNOT);
-    expect(await counts()).toEqual({ rsa: 2, errors: 2, hashes: [4, 2] });
-  });
-
-  it('takes no more work than what can be opened', async () => {
-    const counts = spied();
-    expect(await openCpix(SEALED, NEXT)).toEqual(OPENED);
+    expect(await openCpix(document, NEXT)).toEqual(expected);
     expect(await counts()).toEqual({ rsa: 2, errors: 2, hashes: [4, 2] });
   });
 
@@ -293,9 +278,7 @@ describe('what comes to light by using the private key', () => {
   ])('decrypts none of the values when %s is not authentic', async (_what, document) => {
     const decrypting = jest.spyOn(crypto, 'createDecipheriv');
     await openCpix(document, NEXT);
-    const ivs = SEALED.keys.map(({ value }) =>
-      (value?.kind === 'encrypted' ? value.cipher : wrapped).subarray(0, 16),
-    );
+    const ivs = SEALED.keys.map(({ value }) => value?.kind === 'encrypted' && value.cipher.subarray(0, 16));
     expect(decrypting.mock.calls.length).toBe(2);
     for (const [, , iv] of decrypting.mock.calls) expect(ivs).not.toContainEqual(iv);
   });
@@ -326,10 +309,8 @@ it('takes any change of an encrypted document for a fault', async () => {
 describe('sealCpix', () => {
   it('encrypts each value with an IV of its own, for each certificate', () => {
     const sealed = sealCpix(PLAIN, [CERT1.certificate, NEXT.certificate], countedBytes());
-    expect(sealed.deliveries.map(({ certificate }) => certificate)).toEqual([
-      CERT1.certificate,
-      NEXT.certificate,
-    ]);
+    const certificates = sealed.deliveries.map(({ certificate }) => certificate);
+    expect(certificates).toEqual([CERT1.certificate, NEXT.certificate]);
     const ivs = sealed.keys.map(({ value }) => value?.kind === 'encrypted' && value.cipher.subarray(0, 16));
     expect(ivs).toEqual([Buffer.alloc(16, 3), Buffer.alloc(16, 4)]);
   });

@@ -61,87 +61,67 @@ it.each(EXPORT_NAMES)('check knows the form %s of every scheme, and shows no key
   }
 });
 
-describe('for shaka-packager', () => {
-  it('the key of DASH has its scheme, and the boxes of its systems without the common one', () => {
-    expect(flagsOf(exported(WHOLE, 'shaka', 'cenc').text)).toEqual([
-      '--enable_raw_key_encryption',
-      '--protection_scheme=cenc',
-      `--keys=label=:key_id=${KEY_ID}:key=${KEY}`,
-      `--pssh=${Buffer.concat([WIDEVINE_BOX, PLAYREADY_BOX]).toString('hex')}`,
-      '--clear_lead=0',
-    ]);
-  });
-
-  it('that of FairPlay has its IV and address, and no box', () => {
-    expect(flagsOf(exported(WHOLE, 'shaka', 'cbcs').text)).toEqual([
-      '--enable_raw_key_encryption',
-      '--protection_scheme=cbcs',
-      `--keys=label=:key_id=${FAIRPLAY_KEY_ID}:key=${FAIRPLAY_KEY}:iv=${IV}`,
-      '--protection_systems=FairPlay',
-      `--hls_key_uri=${KEY_URI}`,
-      '--clear_lead=0',
-    ]);
-  });
+/** Of DASH without an IV and the common box; of FairPlay with IV and address, and without boxes. */
+test.each<[as: ExportName, scheme: (typeof SCHEMES)[number], ...lines: string[]]>([
+  [
+    'shaka',
+    'cenc',
+    '--enable_raw_key_encryption',
+    '--protection_scheme=cenc',
+    `--keys=label=:key_id=${KEY_ID}:key=${KEY}`,
+    `--pssh=${Buffer.concat([WIDEVINE_BOX, PLAYREADY_BOX]).toString('hex')}`,
+    '--clear_lead=0',
+  ],
+  [
+    'shaka',
+    'cbcs',
+    '--enable_raw_key_encryption',
+    '--protection_scheme=cbcs',
+    `--keys=label=:key_id=${FAIRPLAY_KEY_ID}:key=${FAIRPLAY_KEY}:iv=${IV}`,
+    '--protection_systems=FairPlay',
+    `--hls_key_uri=${KEY_URI}`,
+    '--clear_lead=0',
+  ],
+  [
+    'bento4',
+    'cenc',
+    '--encryption-cenc-scheme=cenc',
+    `--encryption-key=${KEY_ID}:${KEY}`,
+    `--widevine-header=#${WIDEVINE_DATA.toString('base64')}`,
+    `--playready-header=#${PLAYREADY_DATA.toString('base64')}`,
+  ],
+  [
+    'bento4',
+    'cbcs',
+    '--encryption-cenc-scheme=cbcs',
+    `--encryption-key=${FAIRPLAY_KEY_ID}:${FAIRPLAY_KEY}:${IV}`,
+    '--hls',
+    `--fairplay-key-uri=${KEY_URI}`,
+  ],
+])('for %s, the key of %s comes as options, a line each', (as, scheme, ...lines) => {
+  expect(flagsOf(exported(WHOLE, as, scheme).text)).toEqual(lines);
 });
 
 describe('for nginx-vod-module', () => {
-  it('the key of DASH comes as one object with the data of its boxes, and without an IV', () => {
-    const { text, findings } = exported(WHOLE, 'nginx-vod', 'cenc');
-    expect(JSON.parse(text)).toEqual([
-      {
-        pssh: [
-          { uuid: WIDEVINE_ID, data: WIDEVINE_DATA.toString('base64') },
-          { uuid: PLAYREADY_ID, data: PLAYREADY_DATA.toString('base64') },
-        ],
-        key: key.toString('base64'),
-        key_id: keyId.toString('base64'),
-      },
-    ]);
+  const base64 = (hex: string) => Buffer.from(hex, 'hex').toString('base64');
+  const pssh = [
+    { uuid: WIDEVINE_ID, data: WIDEVINE_DATA.toString('base64') },
+    { uuid: PLAYREADY_ID, data: PLAYREADY_DATA.toString('base64') },
+  ];
+  it.each([
+    ['cenc', { pssh, key: base64(KEY), key_id: base64(KEY_ID) }],
+    ['cbcs', { key: base64(FAIRPLAY_KEY), key_id: base64(FAIRPLAY_KEY_ID), iv: base64(IV) }],
+  ] as const)('the key of %s comes as one object', (scheme, expected) => {
+    const { text, findings } = exported(WHOLE, 'nginx-vod', scheme);
+    expect(JSON.parse(text)).toEqual([expected]);
     expect(findings).toEqual([]);
-  });
-
-  it('that of FairPlay comes with its IV, and without data', () => {
-    expect(JSON.parse(exported(WHOLE, 'nginx-vod', 'cbcs').text)).toEqual([
-      {
-        key: Buffer.from(FAIRPLAY_KEY, 'hex').toString('base64'),
-        key_id: Buffer.from(FAIRPLAY_KEY_ID, 'hex').toString('base64'),
-        iv: Buffer.from(IV, 'hex').toString('base64'),
-      },
-    ]);
   });
 
   it('more than the module takes by itself is warned of, with the directive that raises its limit', () => {
     const psshData = widevinePsshDataOf(keyId, 'a'.repeat(3000));
     const { text, findings } = exported({ ...CENC, widevine: { psshData } }, 'nginx-vod');
-    expect(findings).toEqual([
-      {
-        severity: 'warning',
-        code: 'export_too_long',
-        description: `The export has ${text.length} bytes, and nginx-vod-module takes 4096 unless vod_drm_max_info_length is raised.`,
-      },
-    ]);
-  });
-});
-
-describe('for Bento4', () => {
-  it('the key of DASH comes as options, a line each, with the headers of its systems', () => {
-    expect(exported(WHOLE, 'bento4', 'cenc').text.split('\n')).toEqual([
-      '--encryption-cenc-scheme=cenc',
-      `--encryption-key=${KEY_ID}:${KEY}`,
-      `--widevine-header=#${WIDEVINE_DATA.toString('base64')}`,
-      `--playready-header=#${PLAYREADY_DATA.toString('base64')}`,
-      '',
-    ]);
-  });
-
-  it('that of FairPlay comes with its IV and address, for HLS', () => {
-    expect(exported(WHOLE, 'bento4', 'cbcs').text.split('\n')).toEqual([
-      '--encryption-cenc-scheme=cbcs',
-      `--encryption-key=${FAIRPLAY_KEY_ID}:${FAIRPLAY_KEY}:${IV}`,
-      '--hls',
-      `--fairplay-key-uri=${KEY_URI}`,
-      '',
-    ]);
+    const description = `The export has ${text.length} bytes, and nginx-vod-module takes 4096 unless vod_drm_max_info_length is raised.`;
+    expect(findings).toEqual([{ severity: 'warning', code: 'export_too_long', description }]);
   });
 });
 
@@ -220,34 +200,27 @@ test('a key without a DRM system is exported with a warning, to shaka-packager w
   expect(findings.map(({ code }) => code)).toEqual(['no_drm_system']);
 });
 
+const refused = (code: string, description: unknown) => ({ ok: false, problem: { code, description } });
+
+const NO_FAIRPLAY =
+  'has no FairPlay lines, which cbcs needs; provision the stream with fairplay, or ask for the scheme cenc';
+const NO_DASH =
+  'has no DASH lines, which cenc needs; provision the stream with cenc, or ask for the scheme cbcs';
+
 test.each([
-  [
-    'cbcs',
-    CENC,
-    'has no FairPlay lines, which cbcs needs; provision the stream with fairplay, or ask for the scheme cenc',
-  ],
-  [
-    'cenc',
-    FAIRPLAY,
-    'has no DASH lines, which cenc needs; provision the stream with cenc, or ask for the scheme cbcs',
-  ],
+  ['cbcs', CENC, NO_FAIRPLAY],
+  ['cenc', FAIRPLAY, NO_DASH],
 ] as const)(
   'what the scheme %s needs and the file has not is told, with what to do',
   (scheme, keyFile, sentence) => {
-    for (const as of EXPORT_NAMES.filter((each) => schemesOf(each).includes('cbcs'))) {
-      expect(exportKeyFile(textOf(keyFile), as, scheme)).toEqual({
-        ok: false,
-        problem: { code: 'keys_missing', description: sentence },
-      });
-    }
+    for (const as of EXPORT_NAMES.filter((each) => schemesOf(each).includes('cbcs')))
+      expect(exportKeyFile(textOf(keyFile), as, scheme)).toEqual(refused('keys_missing', sentence));
   },
 );
 
 test('a file that no packager would take is refused as by a packager', () => {
-  expect(exportKeyFile(textOf(WHOLE).trimEnd(), 'shaka', undefined)).toEqual({
-    ok: false,
-    problem: { code: 'key_file_torn', description: expect.stringMatching(/^ends within a line/) },
-  });
+  const torn = refused('key_file_torn', expect.stringMatching(/^ends within a line/));
+  expect(exportKeyFile(textOf(WHOLE).trimEnd(), 'shaka', undefined)).toEqual(torn);
 });
 
 test('lines of another algorithm, method or key format are not exported as cenc or FairPlay', () => {
@@ -257,28 +230,19 @@ test('lines of another algorithm, method or key format are not exported as cenc 
   expect(exportKeyFile(former, 'cpix', undefined)).toEqual(exportKeyFile(textOf(CENC), 'cpix', undefined));
   const other =
     'has an algorithm other than AESCTR in its DASH lines, which cenc needs; provision the stream again';
-  const refused = (sentence: unknown) => ({
-    ok: false,
-    problem: { code: 'keys_missing', description: sentence },
-  });
-  expect(exportKeyFile(cbc, 'bento4', 'cenc')).toEqual(refused(other));
+  expect(exportKeyFile(cbc, 'bento4', 'cenc')).toEqual(refused('keys_missing', other));
+  const description = `The export does not have all keys, because the key file ${other}.`;
   expect(exportKeyFile(cbc, 'cpix', undefined)).toMatchObject({
     ok: true,
     keys: [{ scheme: 'cbcs' }],
-    findings: [
-      {
-        code: 'key_left_out',
-        description: `The export does not have all keys, because the key file ${other}.`,
-      },
-    ],
+    findings: [{ code: 'key_left_out', description }],
   });
   for (const hls of [
     whole.replace('SAMPLE-AES', 'AES-128'),
     whole.replace('com.apple.streamingkeydelivery', 'com.microsoft.playready'),
   ]) {
-    expect(exportKeyFile(hls, 'shaka', 'cbcs')).toEqual(
-      refused(expect.stringContaining('has HLS lines with another')),
-    );
+    const another = refused('keys_missing', expect.stringContaining('has HLS lines with another'));
+    expect(exportKeyFile(hls, 'shaka', 'cbcs')).toEqual(another);
     for (const scheme of ['cenc', undefined] as const)
       expect(exportKeyFile(hls, 'shaka', scheme)).toMatchObject({ ok: true, findings: [] });
     expect(exportKeyFile(hls, 'cpix', undefined)).toMatchObject({ findings: [{ code: 'key_left_out' }] });
@@ -319,13 +283,12 @@ test('keys and IVs in addresses are masked, whatever their form', () => {
       encodeURIComponent(base64),
     ];
   });
-  const fairplay = {
-    licenseUrl: `skd://${forms.join('?')}`,
-    key: secret.toString('hex'),
-    iv: iv.toString('hex'),
-  };
-  const made = exportKeyFile(renderKeyFile(keyFileLines({ fairplay })), 'shaka', undefined);
-  const masked = made.ok ? maskExport(made.text, made.keys) : '';
+  const values = { key: secret.toString('hex'), iv: iv.toString('hex') };
+  const { text, keys } = exported(
+    { fairplay: { licenseUrl: `skd://${forms.join('?')}`, ...values } },
+    'shaka',
+  );
+  const masked = maskExport(text, keys);
   expect(masked).toContain('--hls_key_uri=skd://0x********?********?');
   for (const form of forms) expect(masked).not.toContain(form.replace('0x', ''));
 });
