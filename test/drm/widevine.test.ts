@@ -139,27 +139,23 @@ describe('the data by themselves', () => {
   const ID = Buffer.alloc(16, 1);
   const ZERO = Buffer.alloc(16);
   const content = (text: string): WidevinePsshData => ({ keyIds: [ID], contentId: Buffer.from(text) });
-  const { cenc, cens, cbc1, cbcs } = PROTECTION_SCHEMES;
+  const { cenc, cbc1, cbcs } = PROTECTION_SCHEMES;
 
   test.each(
     rowsOf<WidevinePsshData>({
-      'a key id': { keyIds: [ID] },
       'a content id': { keyIds: [], contentId: Buffer.from('show') },
       'nothing: names_nothing ': { keyIds: [] },
       'a content id without a byte: empty content_id, names_nothing ': {
         keyIds: [],
         contentId: ZERO.subarray(0, 0),
       },
-      'a key id of zeros: all_zero key_id': { keyIds: [ZERO] },
       'one of several: all_zero key_id[1]': { keyIds: [ID, ZERO] },
       cenc: { keyIds: [ID], protectionScheme: cenc, algorithm: 1 },
-      cbcs: { keyIds: [ID], protectionScheme: cbcs },
       'cbcs as AES-CTR: scheme_mismatch protection_scheme': {
         keyIds: [ID],
         protectionScheme: cbcs,
         algorithm: 1,
       },
-      'cens: unsupported_scheme protection_scheme': { keyIds: [ID], protectionScheme: cens },
       'cbc1: unsupported_scheme protection_scheme': { keyIds: [ID], protectionScheme: cbc1, algorithm: 1 },
       'no scheme: unknown_scheme protection_scheme': { keyIds: [ID], protectionScheme: 1 },
       'base64 of a text: encoded_twice content_id': content('c2hvdy0xMg=='),

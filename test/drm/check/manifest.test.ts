@@ -8,7 +8,7 @@ import { summary, valuesOf } from './checked';
 const UUID = '44da52ef-4523-098e-6854-777ee322681d';
 const KEY_ID = Buffer.from(UUID.replaceAll('-', ''), 'hex');
 const SWAPPED = swapKeyIdOrder(KEY_ID);
-const [CENC, CBCS] = segments.map(({ b64 }) => Buffer.from(b64, 'base64')) as [Buffer, Buffer];
+const CENC = Buffer.from(segments[0]?.b64 ?? '', 'base64');
 
 describe('a manifest', () => {
   const pssh = (keyId: Buffer) => buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [keyId]).toString('base64');
@@ -23,9 +23,7 @@ describe('a manifest', () => {
 
   it.each(
     rowsOf({
-      'a box in the element of its system': system(box(KEY_ID)),
       'the elements of scheme and system': `${scheme}\n${system(`<cenc:pssh>\n${pssh(KEY_ID)}\n</cenc:pssh>`)}`,
-      'a PlayReady object': `${scheme}${system(`<mspr:pro>${object(CBCS)}</mspr:pro>`)}`,
       'a PlayReady object of another scheme: W scheme_mismatch pro': `${scheme}${system(`<mspr:pro>${object(CENC)}</mspr:pro>`)}`,
       'default_KID in the other byte order: E key_id_byte_order track.key_id': `${scheme}${system(box(SWAPPED))}`,
       'a box of another system: E system_mismatch': `${scheme}${system(box(KEY_ID)).replace('1077efec-c0b2-4d02-ace3-3c1e52e2fb4b', '9a04f079-9840-4286-ab92-e65be0885f95')}`,
@@ -39,7 +37,6 @@ describe('a manifest', () => {
       'no box and no key id: W names_nothing': system(''),
       'a wrong default_KID: E not_uuid, W names_nothing': scheme.replace(UUID, UUID.slice(1)),
       'a box in a comment': `${scheme}<!-- ${system(box(SWAPPED))} --><!-- not ended`,
-      'more than one set that says the same': `<MPD>${`<AdaptationSet>${scheme}${system(box(KEY_ID))}</AdaptationSet>`.repeat(3)}</MPD>`,
       'the header of Smooth Streaming': `<ProtectionHeader SystemID="x">${object(CENC)}</ProtectionHeader>`,
     }),
   )('is checked with %s', (_what, xml, faults) => {
@@ -69,12 +66,10 @@ describe('a playlist', () => {
 
   it.each(
     rowsOf({
-      FairPlay: key(`URI="skd://a/b",${fairplay},KEYFORMATVERSIONS="1"`),
       'no encryption': '#EXT-X-KEY:METHOD=NONE',
       'a session id: E session_id_in_address key.uri': key(`URI="skd://a/b?wowzasessionid=1",${fairplay}`),
       'an IV: W iv_in_playlist key.iv': key(`URI="skd://a/b",${fairplay},IV=0x00`),
       'skd:// without the key format: E wrong_constant key.keyformat': key('URI="skd://a/b"'),
-      'AES-128 with FairPlay: E wrong_constant key.method': key(`URI="skd://a",${fairplay}`, 'AES-128'),
       'AES-128, whose key is fetched': key('URI="https://a.example/"', 'AES-128'),
       'a key that is fetched by plain http: W plain_http key.uri': key('URI="http://a.example/"', 'AES-128'),
       'a key that is fetched from a FairPlay server: W not_fairplay key.keyformat':
@@ -100,7 +95,6 @@ describe('a playlist', () => {
 describe('a license address by itself', () => {
   it.each<[address: string, ...faults: string[]]>([
     ['skd://license.example/content'],
-    ['https://license.example/rightsmanager.asmx?a=1&b=2'],
     ['http://license.example/', 'W plain_http address'],
     ['skd://ä', 'E invalid_address address'],
   ])('is checked: %s', (address, ...faults) => {

@@ -20,18 +20,9 @@ const CBCS = segment('shaka-packager, video, --protection_scheme cbcs --protecti
 const WRONG = segment('shaka-packager, video, --protection_scheme cbcs with key_id=ef52da');
 const BARE = segment('ffmpeg, video and audio, cenc');
 const CLEAR = segment('ffmpeg, video and audio, in clear');
-const UUID = '44da52ef-4523-098e-6854-777ee322681d';
 
 describe('an init segment', () => {
   const KEY_BOX = boxOf(KEY_ID);
-  it.each([
-    ['cenc', CENC],
-    ['cbcs', CBCS],
-  ])('tells scheme and key id of its track, which agree with its boxes: %s', (scheme, bytes) => {
-    expect(summary(bytes)).toEqual(['init_segment']);
-    expect(valuesOf(bytes)).toMatchObject({ 'track.scheme': scheme, 'track.key_id': UUID });
-  });
-
   it.each(
     rowsOf({
       'the key id of its box in the other byte order, and another scheme: E key_id_byte_order track.key_id, W scheme_mismatch box':

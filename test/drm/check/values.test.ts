@@ -45,7 +45,6 @@ describe('one value', () => {
       'with a wrong last letter: key_id, W not_canonical': 'RNpS70UjSY6YVHd+4yJoHR==',
       'in hex with colons: key_id, W separators': (KEY_ID.toString('hex').match(/../g) ?? []).join(':'),
       'with a blank at its end: key_id, W white_space': `${base64(KEY_ID)} \n`,
-      'with a line feed at its end: key_id': `${base64(KEY_ID)}\n`,
       'broken over lines: pssh_box, W white_space': `${base64(WIDEVINE_BOX).slice(0, 20)}\n${base64(WIDEVINE_BOX).slice(20)}`,
       'in quotes: pssh_box, W wrapped': `"${base64(WIDEVINE_BOX)}"`,
       'in the element of a manifest: pssh_box, W wrapped': `<cenc:pssh>${base64(WIDEVINE_BOX)}</cenc:pssh>`,
@@ -89,7 +88,6 @@ describe('boxes', () => {
   it.each(
     rowsOf({
       'a box cut short: E malformed_box': WIDEVINE_BOX.subarray(0, 45),
-      'a second box cut short: E malformed_box': Buffer.concat([COMMON_BOX, WIDEVINE_BOX.subarray(0, 45)]),
       'bytes after the last box: E malformed_box': Buffer.concat([WIDEVINE_BOX, Buffer.from('abc')]),
       'a box in a box: E box_in_box': buildPsshBox(WIDEVINE_ID, WIDEVINE_BOX),
       'an object in a box of Widevine: E data_of_other_system': buildPsshBox(WIDEVINE_ID, PLAYREADY),
@@ -119,7 +117,6 @@ describe('boxes', () => {
 
 test.each<[what: string, data: Parameters<typeof buildWidevinePsshData>[0], ...faults: string[]]>([
   ['a scheme that is none', { keyIds: [KEY_ID], protectionScheme: 0x636e6563 }, 'E unknown_scheme'],
-  ["a key id in PlayReady's order", { keyIds: [SWAPPED] }, 'W key_id_byte_order_suspected'],
   ['a content id that is no text', { keyIds: [KEY_ID], contentId: Buffer.from([1, 2, 255]) }],
 ])('Widevine data are named that have %s', (_what, data, ...faults) => {
   expect(summary(base64(buildWidevinePsshData(data)))).toEqual(['widevine_pssh_data', ...faults]);
@@ -129,7 +126,6 @@ describe('a PlayReady header', () => {
   it.each(
     rowsOf({
       '4.1.0.0': header('4.1.0.0', `<PROTECTINFO>${kid('AESCTR')}</PROTECTINFO>`),
-      '4.2.0.0 with two keys': header('4.2.0.0', kids(kid('AESCTR'), kid('AESCTR'))),
       '4.3.0.0 with AESCBC': CBC,
       '4.3.0.0 without ALGID': header('4.3.0.0', kids(`<KID VALUE="${KID}"></KID>`)),
       'AESCBC before 4.3.0.0: E algorithm_against_version': header('4.2.0.0', kids(kid('AESCBC'))),

@@ -13,15 +13,15 @@ const hex = (base64: string) => Buffer.from(base64, 'base64').toString('hex');
 const object = drmVectors.playready_object_self_made;
 
 describe('a published sample', () => {
-  it.each(keyFileSamples)('is a key file without an error: %s', (_name, sample) => {
-    const faults = sample.iv_include_in_chunklist === 'true' ? ['W iv_in_playlist'] : [];
-    expect(summary(`${sample.lines.join('\n')}\n`)).toEqual({ kind: 'key_file', faults });
-  });
-
-  it.each(keyFileSamples)('is a request without a fault: %s', (_name, sample) => {
-    expect(summary(sample.values)).toEqual({ kind: 'request', faults: [] });
-    expect(summary(JSON.stringify(sample.values))).toEqual({ kind: 'request', faults: [] });
-  });
+  it.each(keyFileSamples)(
+    'is a key file without an error, and a request without a fault: %s',
+    (_name, sample) => {
+      const faults = sample.iv_include_in_chunklist === 'true' ? ['W iv_in_playlist'] : [];
+      expect(summary(`${sample.lines.join('\n')}\n`)).toEqual({ kind: 'key_file', faults });
+      for (const body of [sample.values, JSON.stringify(sample.values)])
+        expect(summary(body)).toEqual({ kind: 'request', faults: [] });
+    },
+  );
 
   it.each(drmVectors.pssh_boxes)('is a box without a fault: $source', ({ b64, system_id }) => {
     for (const text of [b64, hex(b64)]) {
@@ -39,8 +39,6 @@ describe('a published sample', () => {
 
   it.each([
     ['object', object.pro_b64, 'playready_object'],
-    ['header as text', object.xml, 'playready_header'],
-    ['header as UTF-16LE', Buffer.from(object.xml, 'utf16le').toString('base64'), 'playready_header'],
     [
       'header with its mark',
       Buffer.from(`\ufeff${object.xml}`, 'utf16le').toString('base64'),

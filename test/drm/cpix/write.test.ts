@@ -89,7 +89,7 @@ async function complaints(documents: readonly string[], folder = FOLDER): Promis
   },
 );
 
-it('the key id of a content is the same always, and another for each content and scheme', () => {
+it('the key id of a content is the same always, and another for each content, scheme and track', () => {
   const ids = ['news', 'sport'].flatMap((contentId) =>
     (['cenc', 'cbcs'] as const).map((scheme) => spekeKeyId(contentId, scheme).toString('hex')),
   );
@@ -99,34 +99,14 @@ it('the key id of a content is the same always, and another for each content and
     '7be5a3a694c45400899283db3f8c6266',
     'a77dbdb85558510796afa58e6242d49c',
   ]);
+  const types = [undefined, ...Object.keys(SPEKE_TRACKS)];
+  const ofTracks = types.map((track) => spekeKeyId('news', 'cenc', track).toString('hex'));
+  expect(new Set(ofTracks).size).toBe(types.length);
 });
 
-it('five tracks of any content have five key ids, none of them that of all tracks, the same each time', () => {
-  const types = Object.keys(SPEKE_TRACKS);
-  const content = fc.stringMatching(/^[A-Za-z0-9_-]{1,200}$/);
-  fc.assert(
-    fc.property(
-      content,
-      fc.constantFrom('cenc', 'cbcs'),
-      fc.shuffledSubarray(types, { minLength: 5, maxLength: 5 }),
-      (id, scheme, tracks) => {
-        const ids = () =>
-          [undefined, ...tracks].map((track) => spekeKeyId(id, scheme, track).toString('hex'));
-        expect(new Set(ids()).size).toBe(6);
-        expect(ids()).toEqual(ids());
-      },
-    ),
-  );
+it.each(['cpix', 'speke1'] as const)('any document that can be written in %s is read back', (dialect) => {
+  const property = fc.property(cpixDocuments, (document) => {
+    expect(readCpix(writeCpix(document, dialect))).toEqual({ ok: true, value: document });
+  });
+  fc.assert(property, { numRuns: 60 });
 });
-
-it.each(['cpix', 'speke1'] as const)(
-  'any document that can be written in the dialect %s is read back',
-  (dialect) => {
-    fc.assert(
-      fc.property(cpixDocuments, (document) => {
-        expect(readCpix(writeCpix(document, dialect))).toEqual({ ok: true, value: document });
-      }),
-      { numRuns: 60 },
-    );
-  },
-);
