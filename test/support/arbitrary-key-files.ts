@@ -3,9 +3,10 @@ import type { KeyFile } from '../../src/drm/key-file';
 import { playReadyChecksum } from '../../src/drm/playready';
 import { widevinePsshDataOf } from '../../src/drm/widevine';
 
-const bytes = (length: number) =>
-  fc.uint8Array({ minLength: length, maxLength: length }).map((each) => Buffer.from(each));
-const block = bytes(16).filter((each) => each.some((byte) => byte > 0));
+const block = fc
+  .uint8Array({ minLength: 16, maxLength: 16 })
+  .map((each) => Buffer.from(each))
+  .filter((each) => each.some((byte) => byte > 0));
 const base64 = block.map((each) => each.toString('base64'));
 const hex = fc
   .tuple(block, fc.boolean())
@@ -26,27 +27,16 @@ const widevine = fc
   .map(([keyId, contentId]) => ({ psshData: widevinePsshDataOf(keyId, contentId) }));
 const fairplay = fc.record({ licenseUrl: addressOf('skd://'), key: hex, iv: hex });
 
+const checksumOf = ({ keyId, contentKey }: NonNullable<KeyFile['cenc']>) =>
+  playReadyChecksum(Buffer.from(keyId, 'base64'), Buffer.from(contentKey, 'base64'));
+
 /** Key files of every combination of parts that a stream can be packaged with. */
 export const arbitraryKeyFiles: fc.Arbitrary<KeyFile> = fc
-  .record({
-    cenc: fc.option(cenc, { nil: undefined }),
-    widevine: fc.option(widevine, { nil: undefined }),
-    playReadyUrl: fc.option(addressOf('https://'), { nil: undefined }),
-    fairplay: fc.option(fairplay, { nil: undefined }),
-  })
+  .record({ cenc, widevine, licenseUrl: addressOf('https://'), fairplay }, { requiredKeys: [] })
   .filter((parts) => parts.cenc !== undefined || parts.fairplay !== undefined)
-  .map(({ cenc: key, widevine: data, playReadyUrl, fairplay: apple }) => ({
+  .map(({ cenc: key, widevine: data, licenseUrl, fairplay: apple }) => ({
     ...(key && { cenc: key }),
     ...(key && data && { widevine: data }),
-    ...(key &&
-      playReadyUrl !== undefined && {
-        playready: {
-          licenseUrl: playReadyUrl,
-          checksum: playReadyChecksum(
-            Buffer.from(key.keyId, 'base64'),
-            Buffer.from(key.contentKey, 'base64'),
-          ),
-        },
-      }),
+    ...(key && licenseUrl !== undefined && { playready: { licenseUrl, checksum: checksumOf(key) } }),
     ...(apple && { fairplay: apple }),
   }));

@@ -7,14 +7,12 @@ import { PROTECTION_SCHEMES, type ProtectionScheme, WIDEVINE_SYSTEM_ID } from '.
 const bytes = (least: number, most = least) =>
   fc.uint8Array({ minLength: least, maxLength: most }).map((array) => Buffer.from(array));
 const block = bytes(16).filter((value) => value.some((byte) => byte !== 0));
-const absent = fc.constant(undefined);
+const maybe = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.option(arbitrary, { nil: undefined });
 const word = fc.stringMatching(/^[A-Za-z][\w.-]{0,20}$/);
 /** What XML keeps as it is, in attributes and in base64. */
 const text = fc.stringMatching(/^[ -~äß€😀]{1,40}$/u).filter((value) => value.trim() === value);
-const cipher = fc.record({
-  algorithm: fc.constantFrom('', 'http://www.w3.org/2001/04/xmlenc#aes256-cbc'),
-  cipher: bytes(1, 40),
-});
+const algorithm = fc.constantFrom('', 'http://www.w3.org/2001/04/xmlenc#aes256-cbc');
+const cipher = fc.record({ algorithm, cipher: bytes(1, 40) });
 
 const SIGNALS: readonly CpixSignal[] = [
   'pssh',
@@ -28,12 +26,12 @@ const SIGNALS: readonly CpixSignal[] = [
 const system = (keyId: Buffer, systemId: string): fc.Arbitrary<CpixSystem> =>
   fc
     .record({
-      pssh: fc.option(bytes(1, 40), { nil: undefined }),
-      contentProtectionData: fc.option(text, { nil: undefined }),
-      uriExtXKey: fc.option(text, { nil: undefined }),
-      hlsMedia: fc.option(text, { nil: undefined }),
-      hlsMultivariant: fc.option(text, { nil: undefined }),
-      protectionHeader: fc.option(bytes(1, 40), { nil: undefined }),
+      pssh: maybe(bytes(1, 40)),
+      contentProtectionData: maybe(text),
+      uriExtXKey: maybe(text),
+      hlsMedia: maybe(text),
+      hlsMultivariant: maybe(text),
+      protectionHeader: maybe(bytes(1, 40)),
       asked: fc.subarray([...SIGNALS]),
     })
     .map(({ asked, ...signals }) => ({
@@ -45,12 +43,16 @@ const system = (keyId: Buffer, systemId: string): fc.Arbitrary<CpixSystem> =>
 
 const schemes = Object.keys(PROTECTION_SCHEMES) as ProtectionScheme[];
 const value = fc.oneof(
-  absent,
+  fc.constant(undefined),
   block.map((plain) => ({ kind: 'plain', bytes: plain }) as const),
   fc
-    .tuple(cipher, fc.option(bytes(64), { nil: undefined }))
+    .tuple(cipher, maybe(bytes(64)))
     .map(([encrypted, mac]) => ({ kind: 'encrypted', mac, ...encrypted }) as const),
 );
+const methodKey = {
+  algorithm: fc.constant('http://www.w3.org/2001/04/xmldsig-more#hmac-sha512'),
+  key: maybe(cipher),
+};
 
 /** Documents of every form that can be written: of one key with all its systems, or of many. */
 export const cpixDocuments: fc.Arbitrary<CpixDocument> = fc
@@ -62,56 +64,38 @@ export const cpixDocuments: fc.Arbitrary<CpixDocument> = fc
         system(keyId, systemId),
       ),
     );
+    const upToTwo = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.array(arbitrary, { maxLength: 2 });
+    const documentKey = fc.record({ algorithm, value: maybe(cipher), keyIds: upToTwo(some) });
+    const delivery = fc.record({
+      certificate: maybe(bytes(1, 40)),
+      documentKeys: upToTwo(documentKey),
+      mac: maybe(fc.record(methodKey)),
+    });
+    const scheme = fc.constantFrom(undefined, ...schemes);
     return fc.record({
-      id: fc.option(word, { nil: undefined }),
-      contentId: fc.option(text, { nil: undefined }),
+      id: maybe(word),
+      contentId: maybe(text),
       version: fc.constantFrom(undefined, '2.3'),
       isSigned: fc.constant(false),
-      deliveries: fc.array(
-        fc.record({
-          certificate: fc.option(bytes(1, 40), { nil: undefined }),
-          documentKeys: fc.array(
-            fc.record({
-              algorithm: fc.constantFrom('', 'http://www.w3.org/2001/04/xmlenc#aes256-cbc'),
-              value: fc.option(cipher, { nil: undefined }),
-              keyIds: fc.array(some, { maxLength: 2 }),
-            }),
-            { maxLength: 2 },
-          ),
-          mac: fc.option(
-            fc.record({
-              algorithm: fc.constant('http://www.w3.org/2001/04/xmldsig-more#hmac-sha512'),
-              key: fc.option(cipher, { nil: undefined }),
-            }),
-            { nil: undefined },
-          ),
-        }),
-        { maxLength: 2 },
-      ),
+      deliveries: upToTwo(delivery),
       keys: fc.tuple(
         ...keyIds.map((keyId) =>
-          fc.record({
-            keyId: fc.constant(keyId),
-            value,
-            explicitIv: fc.option(bytes(16), { nil: undefined }),
-            scheme: fc.constantFrom(undefined, ...schemes),
-          }),
+          fc.record({ keyId: fc.constant(keyId), value, explicitIv: maybe(bytes(16)), scheme }),
         ),
       ),
       systems: fc.subarray(pairs).chain((chosen) => fc.tuple(...chosen)),
-      periods: fc.array(
+      periods: upToTwo(
         fc.record(
           { id: word, index: fc.constantFrom('0', '1'), start: fc.constant('2026-01-01T00:00:00Z') },
           { requiredKeys: [] },
         ),
-        { maxLength: 2 },
       ),
       rules: fc.array(
         fc.record({
           keyId: some,
-          intendedTrackType: fc.option(word, { nil: undefined }),
-          periods: fc.array(word, { maxLength: 2 }),
-          labels: fc.array(text, { maxLength: 2 }),
+          intendedTrackType: maybe(word),
+          periods: upToTwo(word),
+          labels: upToTwo(text),
           video: fc.constantFrom([], [{}], [{ maxPixels: '589824' }, { minPixels: '9' }]),
           audio: fc.constantFrom([], [{}], [{ minChannels: '3', maxChannels: '6' }]),
           isOfBitrates: fc.boolean(),
