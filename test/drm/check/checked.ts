@@ -6,6 +6,7 @@ import { POST_MANUAL } from '../../support/post-manual';
 
 /** The key id of the packaged media, and of the published key file. */
 export const KEY_ID = Buffer.from(POST_MANUAL.cenc.keyid, 'base64');
+export const UUID = formatUuid(KEY_ID);
 
 /** Inputs by their names. */
 export type Inputs = Readonly<Record<string, string | Buffer>>;

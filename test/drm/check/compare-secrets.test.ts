@@ -8,10 +8,9 @@ import { POST_MANUAL } from '../../support/post-manual';
 import { processorMs } from '../../support/processor-time';
 import { keyFileOf } from '../../vectors/drm-vectors';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
-import { checkAll, codes, expectHidden, type Inputs, KEY_ID, said, withKeyId } from './checked';
+import { checkAll, codes, expectHidden, type Inputs, KEY_ID, said, UUID, withKeyId } from './checked';
 
 const CONTENT_KEY = Buffer.from(POST_MANUAL.cenc.contentkey, 'base64');
-const UUID = formatUuid(KEY_ID);
 
 /** Without a checksum, which would tell that the two are exchanged. */
 function keyFile(keyId: Buffer, contentKey: Buffer, more: Partial<KeyFile> = {}): string {

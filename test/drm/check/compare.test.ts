@@ -2,10 +2,9 @@ import { buildPsshBox } from '../../../src/drm/pssh';
 import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
 import { packagedManifest as manifest, packagedMedia as media } from '../../vectors/packaged-media';
-import { codes, compare, left, said } from './checked';
+import { codes, compare, left, said, UUID } from './checked';
 
 const { cenc, fairplay, playready } = POST_MANUAL;
-const UUID = '44da52ef-4523-098e-6854-777ee322681d';
 const SWAPPED_UUID = 'ef52da44-2345-8e09-6854-777ee322681d';
 const OTHER_UUID = '0e58f5d7-4684-4199-a9b1-438646ef4775';
 

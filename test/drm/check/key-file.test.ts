@@ -5,7 +5,7 @@ import { withFormerCmaf } from '../../support/former-cmaf';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
 import { rowsOf } from '../../support/rows-of';
 import { keyFileOf } from '../../vectors/drm-vectors';
-import { brief } from './checked';
+import { brief, UUID } from './checked';
 
 const DASH = 'mpegdashstreaming-cenc';
 const CMAF = 'cmafstreaming-cenc';
@@ -13,7 +13,6 @@ const HLS = 'cupertinostreaming-aes128';
 const { cenc, playready, fairplay } = POST_MANUAL;
 const FILE = POST_MANUAL_FILE;
 const NO = undefined;
-const UUID = '44da52ef-4523-098e-6854-777ee322681d';
 const linesOf = (from: number, to?: number) => `${FILE.split('\n').slice(from, to).join('\n').trimEnd()}\n`;
 
 /** The name of a line by its short form: `D-key-id`, `C-ks-widevine`. */
