@@ -1,6 +1,5 @@
-import { onceForAll } from '../../../support/after-test';
 import { startFakePackager } from '../../../support/fake-packager';
-import { posterFields, startDelivery } from '../../../support/start-delivery';
+import { NOTHING, posterFields, startDelivery } from '../../../support/start-delivery';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
 
@@ -153,6 +152,18 @@ test('answers a playlist for the replay under the same id at once when the event
   });
 });
 
+test('hides a manual event until it is published, as if it did not exist', async () => {
+  const event = await start({ publishing_mode: 'manual' });
+  const paths = ['', '/poster.svg'].map((rest) => `/v2/media/${event}${rest}`);
+  paths.push(`/live/events/${event}.m3u8`, `/manifests/${event}.m3u8`);
+  for (const path of paths) {
+    const { status, body } = await get(path).expect('access-control-allow-origin', '*');
+    expect({ path, status, body }).toEqual({ path, ...NOTHING });
+  }
+  await emulator.admin.put(`${channels()}/${channel.id}/events/${event}/publish/`).expect(204);
+  for (const path of paths) await get(path).expect(200);
+});
+
 test('serves the preview of a manual event before it is published, and no longer than the event lasts', async () => {
   const event = await start({ publishing_mode: 'manual' });
   const { body } = await emulator.admin.get(`/v2/sites/${emulator.siteId}/channels/${channel.id}/`);
@@ -191,57 +202,52 @@ test.each(['', '?width=0', '?width=-1', '?width=99999', '?width="onload="x', '?w
   },
 );
 
-/** An emulator whose packager has something of each event. */
-const packaged = onceForAll(async () => {
-  const packager = await startFakePackager();
-  return { packager, ...(await startDelivery({ EMULATOR_PACKAGERURL: packager.url })) };
-});
+/** What happened to an event, and whether viewers and who holds its preview may watch it then. */
+const RIGHTS = `
+nothing → false true
+publish → true true
+end → false false
+publish, end → true false
+end, publish → false false
+publish, delete channel → true false
+delete channel → false false
+publish, end, delete channel, delete media → false false
+publish, end, expire → false false
+publish, delete channel, expire, renew → true false
+`;
 
-test.each([
-  ['nothing', false, true],
-  ['publish', true, true],
-  ['end', false, false],
-  ['publish, end', true, false],
-  ['end, publish', false, false],
-  ['publish, delete channel', true, false],
-  ['delete channel', false, false],
-  ['publish, end, delete channel, delete media', false, false],
-  ['publish, end, expire', false, false],
-  ['publish, delete channel, expire, renew', true, false],
-])(
-  'after %s viewers get an event or its replay: %s, and who holds the preview: %s',
-  async (steps, viewer, preview) => {
-    const { packager, admin, site, context, unauthenticated, ...delivery } = await packaged();
-    const metadata = { publishing_mode: 'manual', reconnect_window: 0 };
-    const created = await delivery.createChannel(metadata);
+test('asks the packager for what may be watched now and for nothing else, whatever happened before', async () => {
+  const packager = await startFakePackager();
+  const delivery = await startDelivery({ EMULATOR_PACKAGERURL: packager.url });
+  const { admin, site, context, unauthenticated } = delivery;
+  for (const row of RIGHTS.trim().split('\n')) {
+    const [steps = '', expected] = row.split(' → ');
+    const created = await delivery.createChannel({ publishing_mode: 'manual', reconnect_window: 0 });
     const event = await delivery.connect(created);
     await until(() => context.packaging.deliverable(event) !== undefined);
     const token = context.state.events.find(event)?.previewToken;
-    const channelPath = `${site}/channels/${created.id}/`;
-    const mediaPath = `${site}/media/${event}/`;
+    const [ofChannel, ofMedia] = [`${site}/channels/${created.id}/`, `${site}/media/${event}/`];
     const expires = (publish_end_date: string | null) =>
-      admin.patch(mediaPath).send({ metadata: { publish_end_date } }).expect(200);
+      admin.patch(ofMedia).send({ metadata: { publish_end_date } }).expect(200);
     const take: Readonly<Record<string, () => PromiseLike<unknown>>> = {
       nothing: async () => undefined,
-      publish: () => admin.put(`${channelPath}events/${event}/publish/`),
+      publish: () => admin.put(`${ofChannel}events/${event}/publish/`),
       end: () => delivery.disconnect(created).then(() => delivery.advance(1)),
-      'delete channel': () => admin.delete(channelPath).expect(204),
-      'delete media': () => admin.delete(mediaPath).expect(204),
+      'delete channel': () => admin.delete(ofChannel).expect(204),
+      'delete media': () => admin.delete(ofMedia).expect(204),
       expire: () => expires('2029-01-01T00:00:00Z'),
       renew: () => expires(null),
     };
     for (const step of steps.split(', ')) await take[step]?.();
-    const before = packager.calls.length;
-    const asked: boolean[][] = [];
     for (const file of ['hls/master.m3u8', 'hls/part-1/video_1.m4s', 'dash/manifest.mpd']) {
       packager.media.set(`/media/${event}/${file}`, { type: 'text/plain', body: 'x' });
-      const statuses = [];
+      const statuses: number[] = [];
       for (const place of [`/live/events/${event}`, `/manifests/${event}`, `/live/previews/${token}`])
         statuses.push((await unauthenticated.get(`${place}/${file}`)).status);
-      asked.push(statuses.map((status) => status === 200));
+      const [live, replay, preview] = statuses.map((status) => status === 200);
+      expect([steps, live, `${replay} ${preview}`]).toEqual([steps, replay, expected]);
+      const forwarded = packager.calls.filter(({ path }) => path === `/media/${event}/${file}`);
+      expect(forwarded).toHaveLength(statuses.filter((status) => status === 200).length);
     }
-    expect(asked).toEqual(Array(3).fill([viewer, viewer, preview]));
-    const forwarded = packager.calls.slice(before).filter(({ path }) => path.startsWith(`/media/${event}/`));
-    expect(forwarded).toHaveLength(asked.flat().filter(Boolean).length);
-  },
-);
+  }
+});

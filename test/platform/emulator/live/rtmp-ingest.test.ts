@@ -46,16 +46,22 @@ test('takes the application with a slash at its end, and a query after the strea
 });
 
 test.each([
-  ['a wrong stream key', 'live', async () => 'wrong'],
-  ['no stream key', 'live', async () => ''],
-  ['another application than live', 'vod', async () => channel.streamKey],
-  ['a disabled channel', 'live', async () => (await change('disable')) && channel.streamKey],
+  ['a wrong stream key', 'live', () => 'wrong'],
+  ['no stream key', 'live', () => ''],
+  ['another application than live', 'vod', () => channel.streamKey],
 ])('refuses and cuts an encoder that has %s', async (_what, app, streamKey) => {
-  const key = await streamKey();
   const encoder = await connectRtmp(ingest.port);
-  expect(await encoder.publish(key, app)).toBe('NetStream.Publish.BadName');
+  expect(await encoder.publish(streamKey(), app)).toBe('NetStream.Publish.BadName');
   await encoder.closed;
   expect(encoder.received()).not.toContain('NetStream.Publish.Start');
+  expect(emulator.context.broadcast.sessionOf(channel.id)).toBeUndefined();
+});
+
+test('refuses and cuts an encoder at a disabled channel', async () => {
+  await change('disable');
+  const encoder = await connectRtmp(ingest.port);
+  expect(await encoder.publish(channel.streamKey)).toBe('NetStream.Publish.BadName');
+  await encoder.closed;
   expect(emulator.context.broadcast.sessionOf(channel.id)).toBeUndefined();
 });
 

@@ -46,13 +46,22 @@ test('tells the packager of an event as soon as it is on air, and again and agai
   expect(call.headers['x-api-key']).toBeUndefined();
 });
 
-test('names the key file of the custom parameter, the simulcast targets with their keys, low latency, and the API key', async () => {
+test('asks the packager for low latency when the channel has it, and for nothing at another latency', async () => {
+  const { onAir, packager } = await start();
+  const latencyOf = async (latency: string) => {
+    const { id } = await onAir({ latency });
+    return Object(packager.calls.find(({ path }) => path === `/streams/${id}`)?.body).latency;
+  };
+  expect([await latencyOf('low'), await latencyOf('normal')]).toEqual(['low', undefined]);
+});
+
+test('names the key file of the custom parameter, the simulcast targets with their keys, and the API key', async () => {
   const emulator = await start({ EMULATOR_PACKAGERAPIKEY: 'packager-key' });
   const simulcast_targets = [
     { title: 'a', stream_url: 'rtmp://a.example/app/', stream_key: 'k1' },
     { title: 'b', stream_url: 'rtmps://b.example/app', stream_key: 'k2' },
   ];
-  const metadata = { custom_params: { stream_id: 'news' }, simulcast_targets, latency: 'low' };
+  const metadata = { custom_params: { stream_id: 'news' }, simulcast_targets };
   const { id } = await emulator.onAir(metadata);
   const { body, headers } = await emulator.packager.called(`PUT /streams/${id}`);
   expect(body).toEqual({
@@ -60,7 +69,6 @@ test('names the key file of the custom parameter, the simulcast targets with the
     keyFile: 'news',
     simulcast: [{ url: 'rtmp://a.example/app/k1' }, { url: 'rtmps://b.example/app/k2' }],
     protection: 'key_file',
-    latency: 'low',
   });
   expect(headers['x-api-key']).toBe('packager-key');
 });

@@ -1,4 +1,4 @@
-import { createV1, type Fields, okV1, readyVideo } from '../../../support/call-v1';
+import { callV1, createV1, type Fields, okV1, readyVideo } from '../../../support/call-v1';
 import { START } from '../../../support/sign-v1';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
@@ -14,9 +14,8 @@ test('a channel is dynamic unless something else is said, and v2 has it as a pla
     sort_order: 'title-desc',
     videos_max: '5',
     'custom.x': '1',
-    'custom.y': '1',
   });
-  const shown = {
+  expect((await okV1(emulator, 'channels/show', { channel_key })).channel).toEqual({
     key: channel_key,
     type: 'dynamic',
     title: 'C',
@@ -28,9 +27,8 @@ test('a channel is dynamic unless something else is said, and v2 has it as a pla
     sort_order: 'title-desc',
     videos_max: '5',
     updated: START,
-    custom: { x: '1', y: '1' },
-  };
-  expect((await okV1(emulator, 'channels/show', { channel_key })).channel).toEqual(shown);
+    custom: { x: '1' },
+  });
   const { body } = await emulator.admin.get(`${V2}${channel_key}/dynamic_playlist/`).expect(200);
   expect([body.playlist_type, body.metadata]).toEqual([
     'dynamic_playlist',
@@ -40,14 +38,16 @@ test('a channel is dynamic unless something else is said, and v2 has it as a pla
       media_limit: 5,
     }),
   ]);
-  // An update changes a part of the filter, and single custom parameters.
+});
+
+test('an update changes a part of the filter and single custom parameters', async () => {
+  const emulator = await startEmulator();
+  const filter = { tags: 'a', tags_mode: 'any' };
+  const channel_key = await createV1(emulator, 'channel', { ...filter, 'custom.x': '1', 'custom.y': '1' });
   const changes = { tags: 'b,c', 'custom.-x': '', 'custom.z': '2' };
   await okV1(emulator, 'channels/update', { channel_key, ...changes });
-  expect((await okV1(emulator, 'channels/show', { channel_key })).channel).toEqual({
-    ...shown,
-    tags: 'b,c',
-    custom: { y: '1', z: '2' },
-  });
+  const { channel } = await okV1(emulator, 'channels/show', { channel_key });
+  expect(channel).toMatchObject({ tags: 'b,c', tags_mode: 'any', custom: { y: '1', z: '2' } });
 });
 
 test('a channel can be of every type', async () => {
@@ -120,16 +120,34 @@ test('a dynamic channel lists the videos that its tags find, in its order', asyn
   expect(second).toMatchObject({ video: { title: 'B' } });
 });
 
-test('channels are found and deleted, several with a call', async () => {
+test('channels are found and deleted, several with a call or none', async () => {
   const emulator = await startEmulator();
   const a = await createV1(emulator, 'channel', { title: 'Red' });
   const b = await createV1(emulator, 'channel', { title: 'Blue', type: 'manual' });
   expect((await okV1(emulator, 'channels/list', { search: 'red' })).channels).toMatchObject([{ key: a }]);
+  expect((await callV1(emulator, 'channels/delete', { channel_key: `${a},none0000` })).status).toBe(404);
+  expect((await okV1(emulator, 'channels/list')).channels).toHaveLength(2);
   await okV1(emulator, 'channels/delete', { channel_key: `${a},${b}` });
   expect((await okV1(emulator, 'channels/list')).channels).toEqual([]);
 });
 
 describe('players and the account', () => {
+  test('a player has its options at the top, and v2 has them in setup_config', async () => {
+    const emulator = await startEmulator();
+    const sent = { name: 'P', playback_rate_controls: '0.5,1,2' };
+    const player_key = await createV1(emulator, 'player', { ...sent, responsive: 'true', 'custom.x': '1' });
+    const shown = {
+      key: player_key,
+      ...sent,
+      release_channel: 'production',
+      responsive: true,
+      custom: { x: '1' },
+    };
+    expect((await okV1(emulator, 'players/show', { player_key })).player).toEqual(shown);
+    const { body } = await emulator.admin.get(`/v2/sites/demosite/players/${player_key}/`);
+    expect(body.metadata.setup_config).toEqual({ responsive: true, playbackRateControls: [0.5, 1, 2] });
+  });
+
   test('an update keeps the options that it does not name', async () => {
     const emulator = await startEmulator();
     const player_key = await createV1(emulator, 'player', { name: 'P', repeat: 'true', preload: 'auto' });

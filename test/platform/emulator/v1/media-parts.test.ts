@@ -1,3 +1,6 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporaryFolder } from '../../../support/after-test';
 import {
   callV1,
   createV1,
@@ -189,6 +192,36 @@ describe('released clients', () => {
   }
 
   /** The released clients have no types. */
+  interface JwPlatform {
+    readonly _client: { baseUrl: string };
+    readonly videos: Readonly<
+      Record<'delete' | 'list' | 'show' | 'update', (given: Fields) => Promise<Fields>>
+    >;
+    upload(options: Fields, path: string): Promise<Fields>;
+  }
+
+  test('jwplatform creates, uploads, lists, changes and deletes a video', async () => {
+    const emulator = await startEmulator();
+    const Api = jest.requireActual<new (keys: Fields) => JwPlatform>('jwplatform');
+    const client = new Api({ apiKey: emulator.siteId, apiSecret: SECRET });
+    client._client.baseUrl = `${emulator.url}/v1/`;
+    const path = join(await temporaryFolder(), 'film.mp4');
+    writeFileSync(path, 'a film');
+    const title = "It's (a) *film*!";
+    const uploaded = await client.upload({ title, 'custom.B': '1', 'custom.a': 'é' }, path);
+    const { key } = uploaded.video as Fields;
+    expect(uploaded.file).toEqual({ md5: '4bb9c7ebce490264f7903f3b8c1bdbf3', size: '6' });
+    await processFile(emulator, String(key));
+    const { videos } = await client.videos.list({ search: 'film', order_by: 'date:desc' });
+    expect(videos).toMatchObject([{ key, title, status: 'ready', custom: { B: '1', a: 'é' } }]);
+    await client.videos.update({ video_key: key, title: 'B', 'custom.-B': '' });
+    const { video } = await client.videos.show({ video_key: key });
+    expect(video).toMatchObject({ title: 'B', custom: { a: 'é' } });
+    await client.videos.delete({ video_key: key });
+    const refused = { statusCode: 404, error: { status: 'error', code: 'NotFound' } };
+    await expect(client.videos.show({ video_key: key })).rejects.toMatchObject(refused);
+  });
+
   interface JwPlayerNode {
     call_api(
       config: { path: string; method?: string },
