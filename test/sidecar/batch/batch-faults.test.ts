@@ -33,13 +33,9 @@ describe('a batch is refused as a whole', () => {
   });
 
   it('as malformed JSON, as another type, and beyond 16 MiB', async () => {
-    const sidecar = await startSidecar();
-    const { api } = sidecar;
-    await api
-      .post(PATH)
-      .type('json')
-      .send('{"streams":[')
-      .expect(400, errorBody('malformed_json', 'The body is not valid JSON. Send one JSON object.'));
+    const { api } = await startSidecar();
+    const { body } = await api.post(PATH).type('json').send('{"streams":[').expect(400);
+    expect(body.errors[0].code).toBe('malformed_json');
     await api.post(PATH).type('text').send('a').expect(415);
     const large = JSON.stringify({ streams: [{ streamid: 'a'.repeat(16 * 1024 * 1024) }] });
     await api
@@ -65,27 +61,19 @@ it('tells ten faults of an entry at most, and those of a group for every member'
   );
 });
 
-describe('a bomb', () => {
-  it.each([
-    ['of 10 MB', `<smil><body>${' '.repeat(10_000_000)}`, 'is longer than 1048576 characters'],
-    ['of elements in elements', `<smil><body>${'<par>'.repeat(100_000)}`, 'has elements more than 50 deep'],
-  ])('%s goes off without harm', async (_what, smil, fault) => {
-    const sidecar = await startSidecar();
-    const body = {
-      streams: [{ streamid: 'a', ...CENC_ONLY }],
-      groups: [{ smil, ...CENC_ONLY }],
-    };
-    const [answer] = await Promise.all([
-      sidecar.api.post(PATH).send(body).expect(200),
-      sidecar.unauthenticated.get('/healthz').expect(200),
-    ]);
-    const errors = [{ code: 'invalid_body', description: `groups.0: smil: ${fault}` }];
-    expect(answer.body.results).toEqual([
-      expect.objectContaining({ index: expect.any(Number), streamid: 'a', result: 'created' }),
-      { index: expect.any(Number), streamid: null, result: 'failed', errors },
-    ]);
-    expect(await sidecar.files()).toEqual({ 'a.key': CENC_ONLY_FILE });
-  });
+it('fails a document of elements in elements without harm to others', async () => {
+  const sidecar = await startSidecar();
+  const groups = [{ smil: `<smil><body>${'<par>'.repeat(100_000)}`, ...CENC_ONLY }];
+  const streams = [{ streamid: 'a', ...CENC_ONLY }];
+  const [{ body }] = await Promise.all([
+    sidecar.api.post(PATH).send({ streams, groups }).expect(200),
+    sidecar.unauthenticated.get('/healthz').expect(200),
+  ]);
+  expect(body.results).toMatchObject([
+    { streamid: 'a', result: 'created' },
+    { streamid: null, result: 'failed', errors: [{ code: 'invalid_body' }] },
+  ]);
+  expect(await sidecar.files()).toEqual({ 'a.key': CENC_ONLY_FILE });
 });
 
 describe('when the folder is gone', () => {
@@ -98,13 +86,7 @@ describe('when the folder is gone', () => {
       .send({ streams: [...streams, { streamid: 'bad' }] })
       .expect(200);
     expect(body.summary).toEqual({ created: 0, changed: 0, unchanged: 0, failed: 51 });
-    expect(body.results[0].errors).toEqual([
-      {
-        code: 'key_files_not_writable',
-        description:
-          'The key-file folder is not writable: the folder is gone (ENOENT). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.',
-      },
-    ]);
+    expect(body.results[0].errors[0].code).toBe('key_files_not_writable');
     const entries = await sidecar.logEntries();
     expect(entries.filter(({ level }) => level === 'error')).toEqual([
       expect.objectContaining({
@@ -121,16 +103,21 @@ describe('when the folder is gone', () => {
   });
 });
 
+/** Sends a batch, or the beginning of one, over a connection of its own. */
+async function sendOver(port: number, body: string, length = body.length) {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  socket.write(
+    `POST ${PATH} HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n${body}`,
+  );
+  return socket;
+}
+
 describe('a client', () => {
   it('that goes away has its batch done all the same', async () => {
     const sidecar = await startSidecar();
     const streams = Array.from({ length: 100 }, (_, index) => ({ streamid: `s-${index}`, ...CENC_ONLY }));
-    const body = JSON.stringify({ streams });
-    const socket = connect(sidecar.port, '127.0.0.1');
-    await once(socket, 'connect');
-    socket.write(
-      `POST ${PATH} HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-    );
+    const socket = await sendOver(sidecar.port, JSON.stringify({ streams }));
     const names = () => fs.readdir(sidecar.folder);
     await until(async () => (await names()).some((name) => name.endsWith('.key')));
     socket.destroy();
@@ -140,11 +127,7 @@ describe('a client', () => {
   it('that sends half a batch has none of it done, and leaves its place to others', async () => {
     const sidecar = await startSidecar();
     for (let count = 0; count < 6; count += 1) {
-      const socket = connect(sidecar.port, '127.0.0.1');
-      await once(socket, 'connect');
-      socket.write(
-        `POST ${PATH} HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"streams":[{"streamid":"a"`,
-      );
+      const socket = await sendOver(sidecar.port, '{"streams":[{"streamid":"a"', 1000);
       await new Promise((resolve) => setTimeout(resolve, 20));
       socket.destroy();
     }
@@ -153,13 +136,6 @@ describe('a client', () => {
     await until(async () => (await rawRequest(sidecar.port, 'POST', PATH, headers, body)).status === 200);
     expect(await sidecar.files()).toEqual({ 'b.key': CENC_ONLY_FILE });
   });
-});
-
-const failure = (streamid: string | null, code: string, description: string) => ({
-  index: expect.any(Number),
-  streamid,
-  result: 'failed',
-  ...errorBody(code, description),
 });
 
 /** An object of so many fields, each of another name. */
@@ -211,8 +187,7 @@ it('fails an entry that is larger than a single POST may be, however deep it is'
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
   const text = `{"streams":[{"streamid":"a","drmjson":${deep}}]}`;
   const { body } = await sidecar.api.post(PATH).type('json').send(text).expect(200);
-  const description = 'The fields have more than 64 KiB, the most that a request for one stream may have.';
-  expect(body.results).toEqual([failure('a', 'body_too_large', description)]);
+  expect(body.results[0].errors[0].code).toBe('body_too_large');
 });
 
 it.each(['If-Match', 'If-None-Match'])('refuses a batch with %s, and writes nothing', async (header) => {

@@ -103,26 +103,6 @@ describe('a group with keys by quality', () => {
     ]);
   });
 
-  it('takes of a common part what the quality does not say itself, and no part that its keys are not for', async () => {
-    const sidecar = await startSidecar();
-    const { key, iv, laurl } = POST_MANUAL.fairplay;
-    const members = [
-      { streamid: 'own', quality: 'HD' },
-      { streamid: 'apple', quality: 'FairPlay' },
-    ];
-    await post(sidecar, {
-      members,
-      playready: { laurl: 'https://common.example/rightsmanager.asmx' },
-      keys: {
-        HD: { cenc: HD, playready: { laurl: 'https://own.example/rightsmanager.asmx' } },
-        FairPlay: { fairplay: { key, iv, laurl } },
-      },
-    });
-    const files = await sidecar.files();
-    expect(files['own.key']).toContain('license-url: https://own.example/rightsmanager.asmx\n');
-    expect(files['apple.key']).toMatch(/^cupertinostreaming-aes128-method: /);
-  });
-
   it('asks the provider once for each quality, by content ids made of the group’s', async () => {
     const { sidecar, upstream } = await startContents('news-sd', 'news-hd', 'news-audio');
     await post(sidecar, { members: MEMBERS, ...PROVIDER, contentId: 'news', keys: 'quality' });
@@ -131,13 +111,6 @@ describe('a group with keys by quality', () => {
     expect(asked.sort()).toEqual(
       ['news-audio', 'news-hd', 'news-sd'].map((contentId) => `/keys/cenc/${PROVIDED.client}/${contentId}`),
     );
-  });
-
-  it('mixes its own keys with those of contents that it names, and of those made of the group', async () => {
-    const { sidecar } = await startContents('news-sd', 'high-2026');
-    const keys = { SD: {}, HD: { contentId: 'high-2026' }, AUDIO: { cenc: AUDIO } };
-    await post(sidecar, { members: MEMBERS, ...PROVIDER, contentId: 'news', keys });
-    expect(await keyIds(sidecar)).toEqual(DASH_IDS);
   });
 });
 
@@ -162,25 +135,6 @@ describe('a SMIL document with keys by quality', () => {
       'live/a_1080.key': HD.keyid,
       'live/a_portrait.key': HD.keyid,
       'live/a_sound.key': AUDIO.keyid,
-    });
-  });
-
-  it('is told otherwise by heights and bit rates of the group', async () => {
-    const sidecar = await startSidecar();
-    const smil = smilOf(
-      '<video src="low" height="480"/>',
-      '<video src="mid" height="720"/>',
-      '<video src="slow" system-bitrate="900000"/>',
-      '<video src="fast"><param name="videoBitrate" value="5000000" valuetype="data"/></video>',
-    );
-    const heights = { HD: 1080, SD: 480 };
-    const bitrates = { SD: 1_000_000, HD: 8_000_000 };
-    await post(sidecar, { smil, heights, bitrates, keys });
-    expect(await keyIds(sidecar)).toEqual({
-      'low.key': SD.keyid,
-      'mid.key': HD.keyid,
-      'slow.key': SD.keyid,
-      'fast.key': HD.keyid,
     });
   });
 });

@@ -190,18 +190,6 @@ describe('the tracks of a CPIX document', () => {
     expect(await sidecar.files()).toEqual(SD_HD);
     expect((await post(sidecar, body)).summary).toMatchObject({ unchanged: 2, failed: 0 });
   });
-
-  it('may have several streams each, and a folder in a group', async () => {
-    const sidecar = await startSidecar();
-    const tracks = { SD: ['news_360p', 'news_480p'], HD: 'news_1080p' };
-    await post(sidecar, { groups: [{ cpix: CPIX, folder: 'live', tracks }] });
-    expect(await sidecar.files()).toEqual({
-      live: 'folder',
-      'live/news_360p.key': widevineFile(1),
-      'live/news_480p.key': widevineFile(1),
-      'live/news_1080p.key': widevineFile(2),
-    });
-  });
 });
 
 describe('a CPIX document in a batch', () => {
@@ -223,28 +211,6 @@ describe('a CPIX document in a batch', () => {
     expect(await sidecar.files()).toEqual({});
     await post(sidecar, body);
     expect(await sidecar.files()).toEqual({ 'news.key': widevineFile(2) });
-  });
-
-  const SMIL =
-    '<smil><body><switch><video src="a" height="480"/><video src="b" height="1080"/></switch></body></smil>';
-
-  it('gives each quality the track of its name, unless it chooses another', async () => {
-    const sidecar = await startSidecar();
-    const own = { SD: {}, HD: { track: 'UHD1' } };
-    const groups = [
-      { smil: SMIL, folder: 'x', keys: 'quality', cpix: CPIX },
-      { smil: SMIL, folder: 'y', keys: own, cpix: CPIX },
-    ];
-    await post(sidecar, { groups });
-    const files = await sidecar.files();
-    expect(files).toEqual({
-      x: 'folder',
-      y: 'folder',
-      'x/a.key': widevineFile(1),
-      'x/b.key': widevineFile(2),
-      'y/a.key': widevineFile(1),
-      'y/b.key': widevineFile(3),
-    });
   });
 
   it('is written although an upstream refuses the client that it names, too', async () => {

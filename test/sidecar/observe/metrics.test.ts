@@ -84,16 +84,6 @@ test('counts requests by method, route and status, and their durations', async (
   });
 });
 
-test('counts a refused caller by the reason, and the failure by its code', async () => {
-  const { client, series } = await startObserved([0]);
-  await client.put('/api/keyfile/live');
-  expect(await series()).toMatchObject({
-    'packagerdrmapi_http_requests_total{method="PUT",route="/api/keyfile/:streamid",status="401"}': 1,
-    'packagerdrmapi_failures_total{code="unauthorized"}': 1,
-    'packagerdrmapi_refused_total{reason="unauthorized"}': 1,
-  });
-});
-
 test('counts upstream calls, write phases, changes and key files', async () => {
   const { metrics, series } = await startObserved();
   metrics.upstreamCall('key_provider', 200, 250);

@@ -61,34 +61,17 @@ describe('provisioning', () => {
     await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
   });
 
-  it('reads drmjson, null parts and a trailing slash of the addresses as nothing', async () => {
-    const { sidecar, upstream } = await startProvisioning();
-    const slashed = await startSidecar({
-      configServiceUrl: `${upstream.url}/config/`,
-      keyProviderUrl: `${upstream.url}/keys//`,
-    });
-    const body = {
-      ...PROVIDED,
-      cenc: null,
-      playready: null,
-      widevine: null,
-      fairplay: null,
-      drmJson: '{"a":1}',
-    };
-    await sidecar.api.post(PATH).send(body).expect(200, PROVIDED_FILE);
-    await slashed.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+  it('takes an address with slashes at its end', async () => {
+    const { upstream } = await startProvisioning();
+    const urls = { configServiceUrl: `${upstream.url}/config/`, keyProviderUrl: `${upstream.url}/keys//` };
+    const { api } = await startSidecar(urls);
+    await api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
   });
 
   it('fetches nothing when the body supplies the keys', async () => {
     const { sidecar, upstream } = await startProvisioning();
-    await sidecar.api
-      .post(PATH)
-      .send({ ...PROVIDED, ...POST_MANUAL, contentId: null })
-      .expect(200, POST_MANUAL_FILE);
-    await sidecar.api
-      .post(PATH)
-      .send({ client: 5, clientApiKey: [], ...CENC_ONLY })
-      .expect(200, CENC_ONLY_FILE);
+    const body = { ...PROVIDED, ...POST_MANUAL, contentId: null };
+    await sidecar.api.post(PATH).send(body).expect(200, POST_MANUAL_FILE);
     expect(upstream.received).toEqual([]);
   });
 
@@ -120,12 +103,9 @@ describe('provisioning', () => {
     await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
   });
 
-  it.each<[what: string, record: object]>([
-    ['no shared secret', {}],
-    ['a shared secret that is null', { shared_secret: null }],
-  ])('takes plain answers when the client record holds %s', async (_what, record) => {
+  it('takes plain answers when the client record holds no shared secret', async () => {
     const { sidecar, upstream } = await startProvisioning();
-    upstream.on(CONFIG_PATH, { body: record });
+    upstream.on(CONFIG_PATH, { body: { shared_secret: null } });
     upstream.on(CENC_PATH, { body: PLAIN_CENC });
     upstream.on(FAIRPLAY_PATH, { body: PLAIN_FAIRPLAY });
     await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
@@ -207,8 +187,6 @@ describe('a failure of an upstream changes no key file', () => {
     ['204', { status: 204 }, 'answered 204'],
     ['500 twice', { status: 500 }, 'answered 500'],
     ['HTML', html, `${NO_JSON} ${C}`],
-    ['an empty answer', {}, `${NO_JSON} ${C}`],
-    ['a secret that is a number', record(1234567890123456), NO_RECORD],
     ['an empty secret', record(''), NO_RECORD],
     ['too much', { body: { shared_secret: SHARED_SECRET, more: 'x'.repeat(300_000) } }, tooLarge(C)],
   ])('configuration service: %s', async (_what, script, why) => {
@@ -216,26 +194,20 @@ describe('a failure of an upstream changes no key file', () => {
     upstream.on(CONFIG_PATH, script);
     await expectRefusal(sidecar, 502, configService(why));
   });
-
-  const ALL_OF_CENC = `${CENC_WRONG} key_id_big, content_key, playready_laurl, widevine_drm_specific_data`;
   const SHORT = 'returned an envelope, but the shared secret of this client is too short to open it';
   const NO_SECRET = 'returned an envelope, but the client record has no shared secret to open it';
   const cenc = (other: object) => sealed({ ...PLAIN_CENC, ...other });
 
   it.each<[what: string, path: string, script: Script, why: string]>([
     ['a secret of 15 characters', CONFIG_PATH, record(SHARED_SECRET.slice(0, 15)), SHORT],
-    ['another secret', CONFIG_PATH, record('another-shared-secret'), WRONG_HASH],
     ['no secret, and yet envelopes', CONFIG_PATH, { body: {} }, NO_SECRET],
     ['404', CENC_PATH, { status: 404 }, 'answered 404'],
-    ['500 twice', CENC_PATH, { status: 500 }, 'answered 500'],
-    ['HTML', CENC_PATH, html, `${NO_JSON} ${K}`],
     ['too much', FAIRPLAY_PATH, { body: 'x'.repeat(300_000) }, tooLarge(K)],
     ['a wrong hash', CENC_PATH, { body: wrong_hash }, WRONG_HASH],
     ['no hash', CENC_PATH, { body: no_pipe }, NO_FORM],
     ['no JSON inside', CENC_PATH, sealed('not JSON'), 'returned an envelope whose content is not JSON'],
     ['no object inside', CENC_PATH, { body: not_json_inside }, `${CENC_WRONG} the whole answer`],
     ['plain CENC keys', CENC_PATH, { body: PLAIN_CENC }, PLAIN],
-    ['an empty object inside', CENC_PATH, sealed({}), ALL_OF_CENC],
     [
       'an empty FairPlay object inside',
       FAIRPLAY_PATH,
@@ -266,8 +238,6 @@ describe('a failure of an upstream changes no key file', () => {
 
   it.each<[what: string, path: string, script: Script, code: string, name: string]>([
     ['configuration service: silence', CONFIG_PATH, 'hang', CONFIG, 'configuration service'],
-    ['configuration service: silence amid an answer', CONFIG_PATH, 'stall', CONFIG, 'configuration service'],
-    ['key provider: silence', CENC_PATH, 'hang', KEYS, 'key provider'],
     ['key provider: silence amid an answer', FAIRPLAY_PATH, 'stall', KEYS, 'key provider'],
   ])('%s', async (_what, path, script, code, name) => {
     const { sidecar, upstream } = await startProvisioning({ upstreamTimeoutMs: 100 });

@@ -3,7 +3,7 @@ import { FAIRPLAY_SYSTEM_ID } from '../../../src/drm/cpix/document';
 import { WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
 import type { Script } from '../../support/fake-upstream';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
-import { asksFairPlay, playReadyHeader } from '../../support/speke-reference';
+import { asksFairPlay } from '../../support/speke-reference';
 import {
   answering,
   CONTENT_ID,
@@ -42,7 +42,6 @@ function withHeaders(others: Readonly<Record<string, string>>): Script {
 const headers = { 'content-type': 'application/xml', 'x-speke-version': '2.0' };
 const HTML = { headers, body: '<html><head><title>Sign in</title></head><body>Sign in</body></html>' };
 const NO_CPIX = `returned something that is not a CPIX document; check ${URL_VARIABLE}`;
-const DOCUMENT = 'returned a CPIX document that';
 const FOR_CENC =
   'to the request for Widevine and PlayReady (cenc); if it does not have them, ask with "systems": ["fairplay"]';
 const FOR_CBCS =
@@ -56,12 +55,8 @@ describe('a failure of a SPEKE provider changes no key file', () => {
     [`answered 400 ${FOR_CENC}`, { status: 400 }],
     [`answered 404 ${FOR_CBCS}`, toFairPlay({ status: 404 })],
     [`answered 401; ${NO_HEADERS}`, { status: 401 }],
-    ['answered 204', { status: 204 }],
-    ['answered 429', { status: 429 }],
     [NO_CPIX, HTML],
-    [NO_CPIX, { body: HTML.body }],
     [NO_CPIX, { headers, body: '' }],
-    ['did not answer within 150 ms', 'hang'],
     [
       'answered without the header X-Speke-Version: 2.0; if it speaks SPEKE v1, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke1',
       withHeaders({ 'content-type': 'application/xml' }),
@@ -80,39 +75,24 @@ describe('a failure of a SPEKE provider changes no key file', () => {
       'returned no FairPlay; if it does not have it, ask with "systems": ["widevine","playready"]',
       answering((body) => body.replaceAll(FAIRPLAY_SYSTEM_ID, WIDEVINE_SYSTEM_ID)),
     ],
-    [
-      `${DOCUMENT} has a PlayReady checksum of another key in the PSSH for PlayReady`,
-      answering((body) => body, {
-        playReadyHeader: (keyId) =>
-          playReadyHeader(keyId, '<CHECKSUM>AQIDBAUGBwg=</CHECKSUM><LA_URL>https://pr.example/</LA_URL>'),
-      }),
-    ],
   ])('%s', async (why, script) => {
-    const status = String(why).startsWith('did not answer') ? 504 : 502;
-    const { sidecar, upstream } = await startSpeke({
-      config: { upstreamTimeoutMs: status === 504 ? 150 : 5000 },
-    });
+    const { sidecar, upstream } = await startSpeke();
     upstream.on(SPEKE_PATH, script);
-    const { body } = await sidecar.api.post('/api/keyfile/new').send(BODY).expect(status);
+    const { body } = await sidecar.api.post('/api/keyfile/new').send(BODY).expect(502);
     if (typeof why === 'string') expect(body).toEqual(told(why));
     else expect(body.errors[0].description.slice('The key provider '.length)).toMatch(why);
     await sidecar.api.post(PATH).send(CENC_ONLY).expect(200);
-    await sidecar.api.post(PATH).send(BODY).expect(status, body);
+    await sidecar.api.post(PATH).send(BODY).expect(502, body);
     expect(await sidecar.files()).toEqual({ 'demo.key': CENC_ONLY_FILE });
   });
 });
 
-describe('a SPEKE provider that fails once', () => {
-  it.each<[failure: string, first: Script]>([
-    ['answers 500', { status: 500 }],
-    ['cuts the connection', 'reset'],
-  ])('is asked once more with the same document when it %s', async (_failure, first) => {
-    const { sidecar, upstream } = await startSpeke();
-    upstream.on(SPEKE_PATH, first, reference());
-    await sidecar.api.post(PATH).send(BODY).expect(200, `${dashLines()}${hlsLines()}`);
-    const bodies = upstream.received.map(({ body }) => body);
-    expect([bodies.length, new Set(bodies).size]).toEqual([3, 2]);
-  });
+test('a SPEKE provider that fails once is asked once more with the same document', async () => {
+  const { sidecar, upstream } = await startSpeke();
+  upstream.on(SPEKE_PATH, 'reset', reference());
+  await sidecar.api.post(PATH).send(BODY).expect(200, `${dashLines()}${hlsLines()}`);
+  const bodies = upstream.received.map(({ body }) => body);
+  expect([bodies.length, new Set(bodies).size]).toEqual([3, 2]);
 });
 
 test('no change of an answer makes another file or a fault of the service', async () => {

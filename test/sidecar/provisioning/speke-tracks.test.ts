@@ -127,23 +127,6 @@ it('more than twenty tracks, and one track twice, are refused', async () => {
   ]);
 });
 
-it('a refusal fails all tracks, after one request a scheme', async () => {
-  const { sidecar, upstream } = await startSpeke();
-  upstream.on(SPEKE_PATH, { status: 422, body: 'Requested CPIX encryption contract not supported' });
-  const { body } = await sidecar.api
-    .post('/api/keyfiles')
-    .send({ streams: [entry] })
-    .expect(200);
-  expect(body.summary.failed).toBe(5);
-  expect(upstream.received).toHaveLength(2);
-  upstream.on(SPEKE_PATH, reference());
-  const again = await sidecar.api
-    .post('/api/keyfiles')
-    .send({ streams: [entry] })
-    .expect(200);
-  expect(again.body.summary.created).toBe(5);
-});
-
 describe('SPEKE 2.1', () => {
   const BODY = { contentId: CONTENT_ID };
 

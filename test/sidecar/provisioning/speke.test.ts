@@ -4,7 +4,7 @@ import { PLAYREADY_SYSTEM_ID } from '../../../src/drm/playready';
 import { WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
 import { documentOf, recipientNamed } from '../../support/cpix';
 import type { Received } from '../../support/fake-upstream';
-import { playReadyHeader, spekeReference } from '../../support/speke-reference';
+import { playReadyHeader } from '../../support/speke-reference';
 import type { TestSidecar } from '../../support/start-sidecar';
 import {
   answering,
@@ -109,44 +109,12 @@ describe('provisioning by SPEKE', () => {
   });
 
   it.each([
-    [['fairplay'], 1, hlsLines()],
     [['widevine'], 1, dashLines({ systems: ['widevine'] })],
     [['fairplay', 'widevine'], 2, `${dashLines({ systems: ['widevine'] })}${hlsLines()}`],
   ])('asks for %j alone when a request names them', async (systems, calls, file) => {
     const { sidecar, upstream } = await startSpeke();
     await post(sidecar.api, { ...BODY, systems }).expect(200, file);
     expect(upstream.received).toHaveLength(calls);
-  });
-
-  it('takes the one PlayReady header that a provider has for all keys, with a warning', async () => {
-    const { sidecar, upstream } = await startSpeke();
-    const always = () => playReadyHeader(Buffer.alloc(16, 7));
-    upstream.on(SPEKE_PATH, spekeReference({ version: 2, playReadyHeader: always }));
-    const answer = await sidecar.api.post(PATH).send(BODY).expect(200, `${dashLines()}${hlsLines()}`);
-    expect(answer.headers.warning).toContain('299 - "key_id_mismatch: ');
-  });
-
-  it('takes the PlayReady address of the request where the answer has none', async () => {
-    const { sidecar, upstream } = await startSpeke();
-    const header = (keyId: Buffer) => playReadyHeader(keyId, '');
-    upstream.on(SPEKE_PATH, spekeReference({ version: 2, playReadyHeader: header }));
-    const refused = await sidecar.api.post(PATH).send(BODY).expect(502);
-    expect(refused.body.errors[0].description).toMatch(
-      /^The key provider returned a CPIX document that has no PlayReady license address for the key [-0-9a-f]{36}; give playready\.laurl\. No key file was changed\.$/,
-    );
-    const playready = { laurl: 'https://playready.example/rights' };
-    await post(sidecar.api, { ...BODY, playready }).expect(200, `${dashLines()}${hlsLines()}`);
-  });
-
-  it('warns of a PlayReady address in the request only where no PlayReady is written', async () => {
-    const { sidecar } = await startSpeke();
-    const playready = { laurl: 'https://playready.example/rights' };
-    const warned = async (systems: readonly string[] | undefined) =>
-      (await post(sidecar.api, { ...BODY, playready, systems }).expect(200)).headers.warning;
-    expect(await warned(undefined)).toBe(KEY_IS_IV);
-    expect(await warned(['playready'])).toBeUndefined();
-    expect(await warned(['widevine', 'fairplay'])).toMatch(/playready_address_unused/);
-    expect(await warned(['fairplay'])).toMatch(/playready_address_unused/);
   });
 
   it.each([1, 2] as const)(
@@ -208,14 +176,8 @@ describe('a request for a SPEKE provider', () => {
 
   it.each([
     [{}, 'The body names no keys.'],
-    [{ client: 'c' }, 'contentId: is missing'],
     [{ ...BODY, kid: '00000000-0000-4000-8000-000000000001' }, 'kid: needs cpix'],
     [{ ...BODY, systems: ['clearkey'] }, 'systems.0: must be one of widevine, playready, fairplay'],
-    [{ ...BODY, widevine: {} }, 'widevine: needs cenc'],
-    [
-      { ...BODY, playready: { laurl: 'https://a.example/', checksum: 'AAAAAAAAAAA=' } },
-      'playready.checksum is not a field of this request. Fields of playready: laurl.',
-    ],
   ])('is refused with what is wrong: %j', async (body, start) => {
     const { sidecar, upstream } = await startSpeke();
     const answer = await sidecar.api.post(PATH).send(body).expect(400);
