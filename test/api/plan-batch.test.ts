@@ -228,6 +228,7 @@ const ofQualities = ['SD', 'HD', 'UHD'].map((quality) => ({ streamid: quality, q
 const sameAsSD = (what: string, quality = 'HD') =>
   `${quality}: duplicate_quality: ${quality} has the same ${what} as SD; give each quality its own key, or put the members of both in one quality.`;
 const { fairplay } = POST_MANUAL;
+const AES_KEY = 'cbf76bb43b9a54254a5fc20074a3a53b';
 const oneKey = (number: number) => ({ cpix: sampleText([{ number }]) });
 
 it.each<[what: string, group: object, found: readonly string[]]>([
@@ -246,6 +247,14 @@ it.each<[what: string, group: object, found: readonly string[]]>([
       },
     },
     ['SD', sameAsSD('FairPlay key'), 'UHD'],
+  ],
+  [
+    'AES-128 key, in other letters',
+    {
+      aes: { url: 'https://keys.example/a' },
+      keys: { SD: { aes: { key: AES_KEY } }, HD: { aes: { key: AES_KEY.toUpperCase() } }, UHD: { cenc: HD } },
+    },
+    ['SD', sameAsSD('AES-128 key'), 'UHD'],
   ],
   [
     'content id',

@@ -62,16 +62,10 @@ test('is another recipient when both files were replaced, without a word of the 
 });
 
 test.each<[variables: string, fault: string, spoil: () => void]>([
-  ['CPIXKEY', 'KEY is not the key of the certificate.', () => place('Cert1', certificate)],
   [
     'CPIXCERT',
     'CERTIFICATE holds no certificate in PEM form (-----BEGIN CERTIFICATE-----).',
     () => truncateSync(certificate, 300),
-  ],
-  [
-    'CPIXKEY',
-    'KEY holds a key that is not RSA (ec); CPIX encrypts with RSA: make a key of 2048 bits or more.',
-    () => place('ec-key', key),
   ],
   ['CPIXKEY', 'KEY: there is no such file', () => rmSync(key)],
 ])('stays who it is when %s: %s, says why once, and refuses to start with it', async (variables, ...row) => {

@@ -1,4 +1,3 @@
-import { temporaryFolder } from '../support/after-test';
 import { refusedUrl } from '../support/fake-upstream';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import {
@@ -76,35 +75,6 @@ describe('a key for HLS with AES-128', () => {
     expect(JSON.stringify(body)).not.toContain(KEY);
   });
 
-  it('comes in a batch, for a stream, the members of a group and its qualities', async () => {
-    const { api, files } = await startSidecar();
-    const other = KEY.toLowerCase().replace('c', '0');
-    const members = [
-      { streamid: 'sd', quality: 'SD' },
-      { streamid: 'hd', quality: 'HD' },
-    ];
-    const batch = {
-      streams: [{ streamid: 'a', aes: AES }],
-      groups: [
-        { members: ['b', 'c'], aes: { ...AES, iv: IV } },
-        { members, aes: { url: URL }, keys: { SD: { aes: { key: KEY } }, HD: { aes: { key: other } } } },
-      ],
-    };
-    const { body } = await api.post('/api/keyfiles').send(batch).expect(200);
-    expect(body.summary).toEqual({ created: 5, changed: 0, unchanged: 0, failed: 0 });
-    expect(await files()).toEqual({
-      'a.key': file(),
-      'b.key': WITH_IV,
-      'c.key': WITH_IV,
-      'sd.key': file(),
-      'hd.key': file(other),
-    });
-    const same = { SD: { aes: { key: KEY } }, HD: { aes: { key: KEY.toLowerCase() } } };
-    const twice = { groups: [{ members, aes: { url: URL }, keys: same }] };
-    const { text } = await api.post('/api/keyfiles').send(twice).expect(200);
-    expect(text).toContain('duplicate_quality');
-  });
-
   it('has no form of another packager, and is named where it is left out', async () => {
     const { api } = await startSidecar();
     await api.post(PATH).send({ aes: AES }).expect(200);
@@ -138,19 +108,6 @@ describe("the key provider's AES-128", () => {
     const { body } = await post(sidecar.api, { ...PROVIDED, systems: ['aes'] }).expect(502);
     expect(body.errors[0].description).toContain('returned aes keys with missing or wrong values: key_url');
     expect(await sidecar.files()).toEqual({});
-  });
-
-  it('is kept apart from the keys of the DRM systems in the provider cache', async () => {
-    const folder = await temporaryFolder();
-    const { sidecar, upstream } = await startProvisioning({ providerCache: { folder, maxAgeMs: 60_000 } });
-    upstream.on(AES_PATH, sealed(ANSWER));
-    const asked = { ...PROVIDED, systems: ['aes'] };
-    await sidecar.api.post(PATH).send(asked).expect(200);
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
-    for (const path of [AES_PATH, CENC_PATH]) upstream.on(path, { status: 503 });
-    const kept = await sidecar.api.post(PATH).send(asked).expect(200, file(KEY.toLowerCase()));
-    expect(kept.headers.warning).toContain('provider_cache');
-    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
   });
 });
 

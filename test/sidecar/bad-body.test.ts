@@ -148,7 +148,6 @@ describe('a POST whose fields are wrong', () => {
   it.each([
     ['the body', `{"__proto__":{"cenc":1},"cenc":${JSON.stringify(POST_MANUAL.cenc)}}`, '__proto__'],
     ['cenc', `{"cenc":{"__proto__":{},${JSON.stringify(POST_MANUAL.cenc).slice(1)}}`, 'cenc.__proto__'],
-    ['a provisioning body', '{"__proto__":1,"client":"c","clientApiKey":"k","contentId":"i"}', '__proto__'],
     ['constructor', '{"constructor":{"prototype":{"cenc":{}}}}', 'constructor'],
   ])('answers 400 that names the field to __proto__ in %s', async (_where, body, name) => {
     const sidecar = await startWithKeyFile();
@@ -220,16 +219,11 @@ describe('zeros', () => {
       return keyId;
     }),
   }).toString('base64');
-  const MANY_NOTES = Array.from(
-    { length: 120 },
-    (_, index) => `note-${String.fromCharCode(97 + (index % 20), 97 + index / 20)}: a\n`,
-  ).join('');
   const UUID_ZEROS = '00000000-0000-0000-0000-000000000000';
 
   it.each<[what: string, body: string | object, name: string]>([
     ['content key', { cenc: { ...cenc, contentkey: 'AAAAAAAAAAAAAAAAAAAAAA==' } }, 'cenc.contentkey'],
     ['key id as a UUID', CENC_ONLY_FILE.replace(cenc.keyid, UUID_ZEROS), 'mpegdashstreaming-cenc-key-id'],
-    ['key behind a hundred unknown lines', MANY_NOTES + ZERO_KEY_FILE, HLS_KEY],
     [
       'key behind Widevine data with a hundred warnings',
       ZERO_KEY_FILE.replace(POST_MANUAL.widevine.psshdata, MANY_KEY_IDS),
@@ -238,10 +232,9 @@ describe('zeros', () => {
   ])('are refused in a %s, also where checks only warn', async (_what, body, name) => {
     const sidecar = await startWithKeyFile({ checks: 'warn' });
     for (const dryrun of [true, false]) {
-      const isText = typeof body === 'string';
       const answer = await sidecar.api
-        .post(`${PATH}?dryrun=${dryrun}${isText ? '&keepunknown=true' : ''}`)
-        .type(isText ? 'text/plain' : 'application/json')
+        .post(`${PATH}?dryrun=${dryrun}`)
+        .type(typeof body === 'string' ? 'text/plain' : 'application/json')
         .send(body)
         .expect(400);
       expect(answer.body.errors).toContainEqual({

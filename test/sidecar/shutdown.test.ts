@@ -1,5 +1,4 @@
 import { type EventEmitter, once } from 'node:events';
-import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import type { Log } from '../../src/http/log';
 import { listen, type RunningServer, runAsProcess } from '../../src/http/server';
@@ -111,7 +110,6 @@ describe('a server that stops', () => {
   let server: RunningServer;
   let answer: ReturnType<typeof gate>;
   let asked: ReturnType<typeof gate>;
-  const agent = new Agent({ keepAlive: true });
 
   beforeEach(async () => {
     answer = gate();
@@ -127,29 +125,13 @@ describe('a server that stops', () => {
   });
 
   afterEach(async () => {
-    agent.destroy();
     answer.open();
     await server.stop(0);
   });
 
-  function get(): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const sent = request(server.url, { agent }, (response) => {
-        let text = '';
-        response.setEncoding('utf8');
-        response.on('data', (chunk: string) => {
-          text += chunk;
-        });
-        response.on('end', () => resolve(text));
-        response.on('error', reject);
-      });
-      sent.on('error', reject);
-      sent.end();
-    });
-  }
-
   test('answers the request under way, takes no new connection, and closes the kept-alive one', async () => {
-    const answered = get();
+    // Its connection is kept alive.
+    const answered = fetch(server.url).then((response) => response.text());
     await asked.opened;
     const stopped = server.stop(60_000);
     const late = connect(server.port, '127.0.0.1');

@@ -2,7 +2,6 @@ import type { Express } from 'express';
 import request from 'supertest';
 import { createApp } from '../../src/http/app';
 import { createConnections } from '../../src/http/connections';
-import { HttpError } from '../../src/http/errors';
 import { listen } from '../../src/http/server';
 import {
   createMetrics,
@@ -39,9 +38,6 @@ export async function startObserved(
   };
   const app = createApp(shell, (routes: Express) => {
     routes.get('/api/keyfile/:streamid', (_request, response) => void response.send('name: value\n'));
-    routes.put('/api/keyfile/:streamid', () => {
-      throw new HttpError(401, { code: 'unauthorized', description: 'No.' });
-    });
     metricsRoutes(routes, metrics, () => {
       // No scrape is kept from one to the next.
       scrapes += 1;

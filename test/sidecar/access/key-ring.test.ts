@@ -76,22 +76,17 @@ describe('the keys of a file', () => {
   const okAs = (name: string) => ({ status: 200, body: { name } });
 
   test('knows the single key by the name default, with all rights', () => {
-    writeFileSync(path, '{"keys":[]}', { mode: 0o600 });
-    for (const { find } of [
-      createKeyRing({ single: SINGLE, file: undefined, log: recordedLog().log }),
-      open(SINGLE),
-    ]) {
-      expect(find(SINGLE)).toEqual({ name: 'default', scope: 'write', streams: undefined });
-      for (const other of [undefined, '', 'shorter', [SINGLE, SINGLE]]) expect(find(other)).toBeUndefined();
-    }
+    const { find } = createKeyRing({ single: SINGLE, file: undefined, log: recordedLog().log });
+    expect(find(SINGLE)).toEqual({ name: 'default', scope: 'write', streams: undefined });
+    for (const other of [undefined, '', 'shorter', [SINGLE, SINGLE]]) expect(find(other)).toBeUndefined();
   });
 
-  test('finds each of its keys, and tells nothing but its name and rights', () => {
-    write(...Array.from({ length: 20 }, (_, index) => ({ name: `k${index}`, key: `${OLD}-${index}` })));
-    const { find } = open();
-    for (let index = 0; index < 20; index += 1)
-      expect(find(`${OLD}-${index}`)).toEqual({ name: `k${index}`, scope: 'write', streams: undefined });
-    expect(find(`${OLD}-20`)).toBeUndefined();
+  test('finds each of its keys, and the single one beside them, and tells nothing but name and rights', () => {
+    write(...['a', 'b', 'c'].map((name) => ({ name, key: `${OLD}-${name}` })));
+    const { find } = open(SINGLE);
+    for (const name of ['a', 'b', 'c'])
+      expect(find(`${OLD}-${name}`)).toEqual({ name, scope: 'write', streams: undefined });
+    expect([find(`${OLD}-d`), find(SINGLE)?.name]).toEqual([undefined, 'default']);
   });
 
   describe('with keys of several rights', () => {

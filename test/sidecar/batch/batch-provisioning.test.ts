@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import { decodeBase64Block } from '../../../src/drm/bytes';
 import { widevinePsshDataOf } from '../../../src/drm/widevine';
 import type { FakeUpstream } from '../../support/fake-upstream';
-import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
 import {
   CENC_PATH,
   CONFIG_PATH,
@@ -20,7 +19,7 @@ import { startSidecar } from '../../support/start-sidecar';
 import { drmVectors } from '../../vectors/drm-vectors';
 
 const PATH = '/api/keyfiles';
-const { client, clientApiKey, contentId } = PROVIDED;
+const { client, clientApiKey } = PROVIDED;
 const FAILED_PROVIDER = { status: 500, body: 'down' };
 
 /** Has the provider know another content, and answers the content id as it stands in its key files. */
@@ -64,26 +63,6 @@ describe('a group with the same keys', () => {
     const { live, ...files } = await sidecar.files();
     expect(live).toBe('folder');
     expect(files).toEqual(Object.fromEntries(members.map((member) => [`${member}.key`, PROVIDED_FILE])));
-  });
-
-  it('fails with every member when its keys cannot be had, and others go on', async () => {
-    const { sidecar, upstream } = await startProvisioning();
-    upstream.on(FAIRPLAY_PATH, FAILED_PROVIDER);
-    const groups = [
-      { members: ['a', 'b'], keys: 'same', ...PROVIDED },
-      { members: ['c'], ...CENC_ONLY },
-    ];
-    const { body } = await sidecar.api.post(PATH).send({ groups }).expect(200);
-    const error: [string, string] = [
-      'key_provider_failed',
-      'The key provider answered 500. No key file was changed.',
-    ];
-    expect(body.results).toEqual([
-      failure('a', error),
-      failure('b', error),
-      expect.objectContaining({ index: expect.any(Number), streamid: 'c', result: 'created' }),
-    ]);
-    expect(await sidecar.files()).toEqual({ 'c.key': CENC_ONLY_FILE });
   });
 });
 
@@ -173,16 +152,4 @@ describe('upstreams', () => {
     expect(most).toBeGreaterThan(8);
     expect(most).toBeLessThanOrEqual(24);
   });
-});
-
-it('asks the provider again in a repeated batch, and writes nothing', async () => {
-  const { sidecar, upstream } = await startProvisioning();
-  const body = {
-    streams: [{ streamid: 'a', ...PROVIDED }],
-    groups: [{ members: ['b', 'c'], ...PROVIDED, contentId }],
-  };
-  await sidecar.api.post(PATH).send(body).expect(200);
-  const { body: again } = await sidecar.api.post(PATH).send(body).expect(200);
-  expect(again.summary).toEqual({ created: 0, changed: 0, unchanged: 3, failed: 0 });
-  expect(upstream.received).toHaveLength(12);
 });

@@ -114,31 +114,6 @@ describe('a group with keys by quality', () => {
   });
 });
 
-describe('a SMIL document with keys by quality', () => {
-  const smilOf = (...elements: string[]) => `<smil><body><switch>${elements.join('')}</switch></body></smil>`;
-  const keys = { SD: { cenc: SD }, HD: { cenc: HD }, AUDIO: { cenc: AUDIO } };
-
-  it('tells the quality of its videos by their lines, and of the rest that it is sound', async () => {
-    const sidecar = await startSidecar();
-    const smil = smilOf(
-      '<video src="mp4:a_576" height="576" width="1024"/>',
-      '<video src="a_577" height="577"/>',
-      '<video src="a_1080" width="1920" height="1080"/>',
-      '<video src="a_portrait" width="1080" height="1920"/>',
-      '<audio src="a_sound"/>',
-      '<audio src="a_576"/>',
-    );
-    await post(sidecar, { smil, folder: 'live', keys });
-    expect(await keyIds(sidecar)).toMatchObject({
-      'live/a_576.key': SD.keyid,
-      'live/a_577.key': HD.keyid,
-      'live/a_1080.key': HD.keyid,
-      'live/a_portrait.key': HD.keyid,
-      'live/a_sound.key': AUDIO.keyid,
-    });
-  });
-});
-
 describe('the places of batches', () => {
   const WRITER: ApiKey = { name: 'writer', scope: 'write', streams: undefined };
   const ONE = { streams: [{ streamid: 'a', ...CENC_ONLY }] };

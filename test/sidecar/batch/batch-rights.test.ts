@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { HttpError } from '../../../src/http/errors';
 import type { ApiKey } from '../../../src/sidecar/api-key';
 import { createCircuitBreaker } from '../../../src/sidecar/batch';
-import { keyIdOf, kidOf, type SampleKey, sampleText, widevineFile } from '../../support/cpix-sample';
+import { type SampleKey, sampleText, widevineFile } from '../../support/cpix-sample';
 import { PLAIN } from '../../support/post-manual';
 import { startBatch } from '../../support/start-batch';
 import { CONFIG_PATH, PROVIDED, startProvisioning } from '../../support/start-provisioning';
@@ -193,26 +193,6 @@ describe('the tracks of a CPIX document', () => {
 });
 
 describe('a CPIX document in a batch', () => {
-  it('gives a stream of its own one key, and tells of a dry run what would be written', async () => {
-    const sidecar = await startSidecar();
-    const body = {
-      streams: [
-        { streamid: 'news', cpix: CPIX, kid: kidOf(2) },
-        { streamid: 'film', cpix: CPIX },
-      ],
-    };
-    const answer = await sidecar.api.post(`${PATH}?dryrun=true`).send(body).expect(200);
-    expect(answer.body.results[0].lines[0]).toEqual({
-      name: 'mpegdashstreaming-cenc-key-id',
-      value: keyIdOf(2).toString('base64'),
-      change: 'added',
-    });
-    expect(answer.body.results[1].errors[0].code).toBe('cpix_choice');
-    expect(await sidecar.files()).toEqual({});
-    await post(sidecar, body);
-    expect(await sidecar.files()).toEqual({ 'news.key': widevineFile(2) });
-  });
-
   it('is written although an upstream refuses the client that it names, too', async () => {
     const { sidecar, upstream } = await startProvisioning();
     upstream.on(CONFIG_PATH, { status: 404 });

@@ -130,29 +130,6 @@ describe('streams and groups', () => {
       summary: summary({ created: 2 }),
     });
   });
-
-  it('come from a SMIL document, whose own name gets no file', async () => {
-    const sidecar = await startSidecar();
-    const smil = `<smil><body><switch>
-      <video src="mp4:sample_720p.mp4" system-bitrate="2500000"/>
-      <video src="mp4:sample_360p.mp4" system-bitrate="700000"/>
-      <video src="mp4:sample_360p.mp4" system-bitrate="64000"><param name="audioOnly" value="TRUE"/></video>
-      <video src="sample @1"/>
-    </switch></body></smil>`;
-    const groups = [{ smil, folder: 'vod/2026', ...PLAIN }];
-    expect(await post(sidecar, { groups })).toEqual({
-      results: [
-        created('vod/2026/sample_720p.mp4'),
-        created('vod/2026/sample_360p.mp4'),
-        failed(null, 'invalid_stream_id', expect.stringMatching(/^groups\.0\.members\.2: A stream id may /)),
-      ],
-      summary: summary({ created: 2, failed: 1 }),
-    });
-    expect(Object.keys(await sidecar.files()).filter((name) => name.endsWith('.key'))).toEqual([
-      'vod/2026/sample_360p.mp4.key',
-      'vod/2026/sample_720p.mp4.key',
-    ]);
-  });
 });
 
 describe('a dry run', () => {

@@ -56,37 +56,23 @@ it('lists what a stream id can name and nothing else', async () => {
   const long = 'l'.repeat(198);
   const good = ['a', 'a.key', `1/${long}`, `${deep}/8`, 'x@y+z~0-_'];
   place(folder, ...good);
-  const bad = [
+  place(
+    folder,
     '.hidden',
     '.dotted/x',
     `12/${long}`,
     `${deep}/8/9`,
-    'with space',
     'ümlaut',
     'new\nline',
-    'q?',
-  ];
-  place(
-    folder,
-    ...bad,
-    'é/x',
     'a b/x',
-    '%2e%2e',
     '..%2fx',
-    ...['\u202e', '\u0000'.replace('\u0000', '\u0001')],
   );
-  place(folder, 'x'.repeat(251));
   for (const name of ['none', 'a.KEY', 'a.key~', 'key', '.key', '..key'])
     fs.writeFileSync(join(folder, name), '');
-  for (const name of ['ff.key', 'c3.key']) {
-    const bytes = Buffer.concat([
-      Buffer.from(`${folder}/`),
-      Buffer.from([parseInt(name, 16)]),
-      Buffer.from('.key'),
-    ]);
-    fs.writeFileSync(bytes, 'name: value\n');
-  }
-  fs.mkdirSync(Buffer.concat([Buffer.from(`${folder}/d`), Buffer.from([0xff])]));
+  const bytes = (...parts: (string | number[])[]) =>
+    Buffer.concat(parts.map((part) => Buffer.from(part as string)));
+  fs.writeFileSync(bytes(`${folder}/`, [0xff], '.key'), 'name: value\n');
+  fs.mkdirSync(bytes(`${folder}/d`, [0xff]));
   fs.symlinkSync(join(outside, 'secret.key'), join(folder, 'link.key'));
   fs.symlinkSync(outside, join(folder, 'linked'));
   fs.symlinkSync('a.key', join(folder, 'inner.key'));
@@ -111,19 +97,6 @@ it('follows no link that took the place of a folder after it was opened', async 
   expect((await page({ cursor: String(cursor) })).keyfiles).toEqual([]);
   expect(await streamIds()).toEqual([]);
   fs.removeSync(outside);
-});
-
-it.each<[reach: string[], prefix: string, expected: string[]]>([
-  [['live/'], '', ['live/new/s', 'live/news', 'live/sport', 'live/x/y/z']],
-  [['live/'], 'live2', []],
-  [['live/x/', 'vod/', 'ab'], '', ['ab', 'live/x/y/z', 'vod/a/b']],
-  [['../', '/', '.', 'none/'], '', []],
-])('shows an API key for %j with the prefix "%s" its own streams', async (streams, prefix, expected) => {
-  const { folder, pages } = await startListing();
-  place(folder, ...TREE);
-  const bodies = await pages({ prefix, limit: 2 }, { name: 'some', scope: 'read', streams });
-  expect(bodies.flatMap(({ keyfiles }) => keyfiles.map(({ streamid }) => streamid))).toEqual(expected);
-  if (expected.length === 0) expect(bodies).toEqual([{ keyfiles: [], cursor: null }]);
 });
 
 describe('a cursor', () => {

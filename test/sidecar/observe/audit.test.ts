@@ -2,7 +2,12 @@ import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { createLog } from '../../../src/http/log';
-import { formatAuditLine, MAX_UNAUTHENTICATED, type OpenAudit } from '../../../src/sidecar/observe/audit';
+import {
+  type AuditEntry,
+  formatAuditLine,
+  MAX_UNAUTHENTICATED,
+  type OpenAudit,
+} from '../../../src/sidecar/observe/audit';
 import { temporaryFolder } from '../../support/after-test';
 import { AUDIT_ENTRY, AUDIT_TIME, auditLine, startAudit } from '../../support/start-audit';
 import { until } from '../../support/until';
@@ -14,27 +19,16 @@ test('is one line of JSON with every field', () => {
 });
 
 test('holds null where there is no value', () => {
-  const entry = {
-    action: 'refused',
-    key: undefined,
-    address: '192.0.2.7',
-    streamId: undefined,
-    result: 'unauthorized',
-    oldKeyId: undefined,
-    newKeyId: undefined,
-    requestId: 'request-1',
-  } as const;
-  expect(formatAuditLine(entry, TIME)).toBe(
+  const entry = { action: 'refused', address: '192.0.2.7', result: 'unauthorized', requestId: 'request-1' };
+  const none = { key: undefined, streamId: undefined, oldKeyId: undefined, newKeyId: undefined };
+  expect(formatAuditLine({ ...entry, ...none } as AuditEntry, TIME)).toBe(
     `{"time":"${AUDIT_TIME}","audit":true,"action":"refused","key":null,"address":"192.0.2.7","stream_id":null,"result":"unauthorized","old_key_id":null,"new_key_id":null,"request_id":"request-1"}\n`,
   );
 });
 
 test.each([
-  ['a forged line', 'live\n{"audit":true}'],
-  ['a carriage return', 'live\r'],
-  ['a terminal sequence', 'live\u001b[2J'],
-  ['a terminal sequence of C1', 'live\u009b2J'],
-  ['the delete character', 'live\u007f'],
+  ['a forged line', 'live\r\n{"audit":true}'],
+  ['a terminal sequence', 'live\u001b[2J\u009b2J\u007f'],
   ['line breaks of Unicode', 'live\u2028\u2029\u0085'],
   ['half a surrogate pair', 'live\ud800'],
 ])('stays one line of printable characters for a stream id with %s', (_what, streamId) => {
@@ -48,17 +42,9 @@ test('cuts what is longer than any value that is in order', () => {
   expect(JSON.parse(line)).toMatchObject({ stream_id: 'x'.repeat(256) });
 });
 
-test('tells how many attempts it stands for, where it is a sum', () => {
-  const line = formatAuditLine(
-    { ...AUDIT_ENTRY, streamId: undefined, requestId: undefined, count: 3100 },
-    TIME,
-  );
-  expect(JSON.parse(line)).toMatchObject({ stream_id: null, request_id: null, count: 3100 });
-});
-
-test('tells that keys came from the provider cache, where they did', () => {
-  const line = formatAuditLine({ ...AUDIT_ENTRY, source: 'provider_cache' }, TIME);
-  expect(JSON.parse(line)).toEqual({ ...JSON.parse(auditLine()), source: 'provider_cache' });
+test('tells how many attempts it stands for, and that keys came from the provider cache', () => {
+  const line = formatAuditLine({ ...AUDIT_ENTRY, count: 3100, source: 'provider_cache' }, TIME);
+  expect(JSON.parse(line)).toEqual({ ...JSON.parse(auditLine()), count: 3100, source: 'provider_cache' });
 });
 
 /** A stream that keeps what it is given, and is slow or broken if asked. */
@@ -181,23 +167,16 @@ describe('attempts without an API key', () => {
   const single = (from: number, to: number) =>
     Array.from({ length: to - from }, (_, index) => refusedLine(`attempt-${from + index}`));
 
-  test('tells ten attempts of callers without an API key one by one, and the rest of the second in one line', async () => {
+  test('tells ten attempts of callers without an API key one by one, and the rest of the second by address and result', async () => {
     const audit = startAudit(path, LONG);
     attempt(audit, 3110);
-    await audit.close();
-    expect(text()).toBe([...single(0, 10), refusedLine(null, 3100)].join(''));
-  });
-
-  test('sums up by address and result', async () => {
-    const audit = startAudit(path, LONG);
-    attempt(audit, 12);
     attempt(audit, 3, '203.0.113.9', 'too_many_attempts');
     attempt(audit, 4, '203.0.113.10');
     await audit.close();
     expect(text()).toBe(
       [
         ...single(0, 10),
-        refusedLine(null, 2),
+        refusedLine(null, 3100),
         refusedLine(null, 3, '203.0.113.9', 'too_many_attempts'),
         refusedLine(null, 4, '203.0.113.10'),
       ].join(''),
@@ -227,17 +206,6 @@ describe('attempts without an API key', () => {
     attempt(audit, 10);
     await audit.close();
     expect(text()).toBe([...single(0, 10), refusedLine(null, 2), ...single(0, 10)].join(''));
-  });
-
-  test('never sums up what a caller with an API key did', async () => {
-    const audit = startAudit(path, LONG);
-    attempt(audit, 20);
-    const ids = Array.from({ length: 50 }, (_, index) => `request-${index}`);
-    audit.change(...ids);
-    await audit.close();
-    expect(text()).toBe(
-      [...single(0, 10), ...ids.map((id) => auditLine(id)), refusedLine(null, 10)].join(''),
-    );
   });
 
   describe('when nothing can be written', () => {

@@ -42,28 +42,15 @@ test('answers /metrics without a key, in the text format of Prometheus, and lets
     'cache-control': 'no-store',
   });
   expect(text).toContain(`packagerdrmapi_build_info{version="1.2.3",node="${process.version}"} 1\n`);
+  await client.head('/metrics').expect(200);
+  await client.post('/metrics').send({}).expect(405).expect('allow', 'GET, HEAD');
   expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);
   expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m);
 });
 
-test('answers HEAD to /metrics as GET, and 405 to what would change something', async () => {
-  const { client } = await startObserved();
-  expect((await client.head('/metrics')).status).toBe(200);
-  const { status, headers, body } = await client.post('/metrics').send({});
-  expect({ status, allow: headers.allow, body }).toEqual({
-    status: 405,
-    allow: 'GET, HEAD',
-    body: { errors: [{ code: 'method_not_allowed', description: 'This path accepts GET, HEAD, not POST.' }] },
-  });
-});
-
-test('tells nothing of what has not happened', async () => {
-  const { series } = await startObserved();
+test('tells nothing of what has not happened, nor of a process that nothing measures', async () => {
+  const { client, series } = await startObserved();
   expect(await series()).toEqual(AT_REST);
-});
-
-test('measures the process for who hands that in alone: what does so stays until the process ends', async () => {
-  const { client } = await startObserved();
   expect((await client.get('/metrics')).text).not.toMatch(/^(?:nodejs|process)_/m);
 });
 
@@ -195,30 +182,28 @@ describe('hostile callers', () => {
     });
   }
 
-  test('add no series by 10,000 stream ids, paths, queries and addresses', async () => {
+  test('add no series by stream ids, paths, queries and addresses', async () => {
     const { client, port } = await startObserved();
     const ask = (target: string) => `GET ${target} HTTP/1.1\r\nhost: here\r\n\r\n`;
     await sendAll(port, [ask('/api/keyfile/live'), ask('/elsewhere')]);
     await client.get('/metrics');
     const before = await lines(client);
     for (let round = 0; round < 2; round += 1) {
-      await sendAll(
-        port,
-        Array.from({ length: 8 }, (_, index) => {
-          const name = `hostile-${round}-${index}`;
-          return ask(
-            [`/api/keyfile/${name}`, `/${name}`, `/api/keyfile/x?${name}`, `/${name}%0a%7b%22`][index % 4] ??
-              '/',
-          );
-        }),
-      );
+      const names = Array.from({ length: 4 }, (_, index) => `hostile-${round}-${index}`);
+      const targets = (name: string) => [
+        `/api/keyfile/${name}`,
+        `/${name}`,
+        `/api/keyfile/x?${name}`,
+        `/${name}%0a`,
+      ];
+      await sendAll(port, names.flatMap(targets).map(ask));
     }
     const { text } = await client.get('/metrics');
     expect(await lines(client)).toBe(before);
     expect(text).not.toContain('hostile');
     expect(seriesOf(text)).toMatchObject({
-      'packagerdrmapi_http_requests_total{method="GET",route="/api/keyfile/:streamid",status="200"}': 9,
-      'packagerdrmapi_http_requests_total{method="GET",route="unmatched",status="404"}': 9,
+      'packagerdrmapi_http_requests_total{method="GET",route="/api/keyfile/:streamid",status="200"}': 17,
+      'packagerdrmapi_http_requests_total{method="GET",route="unmatched",status="404"}': 17,
     });
   });
 

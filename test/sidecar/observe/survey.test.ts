@@ -80,14 +80,6 @@ test('tells the index which keys the files have, and forgets those that are remo
   expect(index.conflicts('new', asked).otherKeys).toEqual(['site/two']);
 });
 
-test('counts no file that was not written', async () => {
-  const { faults, write } = await startCount({ 'sound.key': SOUND });
-  await faults.run();
-  await write('sound', BROKEN, { dryRun: true });
-  await expect(write('sound', BROKEN, { ifNoneMatch: '*' })).rejects.toThrow();
-  expect(faults.counts()).toEqual({ error: 0, warning: 0 });
-});
-
 test('counts right what changes while it counts', async () => {
   const names = Array.from({ length: 300 }, (_, index) => `stream-${index}`);
   const files = Object.fromEntries(

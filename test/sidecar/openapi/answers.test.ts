@@ -35,19 +35,15 @@ interface Oddity {
   readonly body?: string | object;
 }
 
-/** What clients send that may be refused, and what is no matter: each to every second operation. */
+/** What clients send to an operation that may be refused, and what is no matter. */
 const ODDITIES: [what: string, oddity: Oddity][] = [
   ['nothing but what must be sent', {}],
   ['another stream', { streamid: 'absent' }],
-  ['a stream id against the rule', { streamid: 'a..%2F.b' }],
   ['a stream id with an encoding that is none', { streamid: '%ff' }],
   ['a parameter that there is none of', { query: '?unknown=1' }],
   ['a dry run', { query: '?dryrun=true', body: SUPPLIED }],
   ['a dry run of no clear meaning', { query: '?dryrun=yes', body: SUPPLIED }],
-  ['a parameter twice', { query: '?dryrun=true&dryrun=false&limit=1&limit=2&reveal=true&reveal=true' }],
-  ['unknown lines to be kept', { query: '?keepunknown=true', body: SUPPLIED }],
   ['a limit out of bounds', { query: '?limit=1001' }],
-  ['a cursor that there is none of', { query: '?cursor=gone.1' }],
   ['a prefix against the rule', { query: '?prefix=..' }],
   ['key material to be shown', { query: '?reveal=true', body: SUPPLIED }],
   ['the wish to wait for all packagers', { query: '?wait=1', body: SUPPLIED }],
@@ -56,15 +52,11 @@ const ODDITIES: [what: string, oddity: Oddity][] = [
   ['an export', { query: '?as=cpix' }],
   ['an export that there is none of', { query: '?as=another&scheme=cens' }],
   ['no API key', { headers: { 'x-api-key': '' } }],
-  ['a wrong API key', { headers: { 'x-api-key': 'wrong' } }],
   ['an entity tag of another file', { headers: { 'if-match': '"another"' }, body: SUPPLIED }],
-  ['an entity tag without quotes', { headers: { 'if-match': 'another' }, body: SUPPLIED }],
   ['the wish for no file', { headers: { 'if-none-match': '*' }, body: SUPPLIED }],
   ['the wish for JSON', { headers: { accept: 'application/json' }, body: SUPPLIED }],
-  ['the wish for text', { headers: { accept: 'text/plain' }, body: SUPPLIED }],
   ['the wish for what there is none of', { headers: { accept: 'image/png' }, body: SUPPLIED }],
   ['an empty object', { body: {} }],
-  ['a list', { body: [] }],
   ['a field that there is none of', { body: { ...SUPPLIED, widevin: {}, stream: [] } }],
   ['fields of other types', { body: { cenc: 1, streams: 'x', groups: 7, value: [] } }],
   [
@@ -73,18 +65,15 @@ const ODDITIES: [what: string, oddity: Oddity][] = [
   ],
   ['a batch of groups at fault', { body: { groups: [7, { members: [] }, { smil: '<smil' }] } }],
   ['JSON that is none', { type: 'application/json', body: '{"cenc":' }],
-  ['no JSON object', { type: 'application/json', body: '7' }],
   ['an empty body', { type: 'application/json', body: '' }],
   ['lines of a key file', { type: 'text/plain', body: 'vendor-tier: gold\nno line\n' }],
   ['a CPIX document', { query: '?laurl=https://a/', type: 'application/cpix+xml', body: CPIX_DOCUMENT }],
-  ['a track that there is none of', { query: '?track=HD', type: 'application/xml', body: CPIX_DOCUMENT }],
   ['no CPIX document', { type: 'text/xml', body: '<CPIX' }],
   [
     'a batch of tracks',
     { body: { streams: [{ cpix: CPIX_OF_TRACKS, tracks: { SD: 'a', UHD: ['b', 7] } }, { tracks: [] }] } },
   ],
   ['a body of another type', { type: 'text/html', body: '<p>' }],
-  ['a body in another encoding', { type: 'application/json; charset=utf-7', body: '{}' }],
   ['a compressed body', { type: 'application/json', headers: { 'content-encoding': 'gzip' }, body: '{}' }],
   [
     'a body of 70,000 bytes',
@@ -94,14 +83,13 @@ const ODDITIES: [what: string, oddity: Oddity][] = [
 
 const NO_BODY = ['get', 'delete'];
 
-it.each(OPERATIONS.map((described, at) => ({ ...described, at })))(
+it.each(OPERATIONS)(
   '$title answers nothing that its description does not tell of',
-  async ({ method, path, operation, at }) => {
+  async ({ method, path, operation }) => {
     const { sidecar } = await startDescribed();
     const statuses = new Set<number>();
     const names = operation.parameters.map(({ name }) => name);
-    const odd = ODDITIES.filter((_oddity, number) => number === 0 || (at + number) % 2 === 0);
-    for (const [what, { streamid = 'news', query = '', headers = {}, type, body }] of odd) {
+    for (const [what, { streamid = 'news', query = '', headers = {}, type, body }] of ODDITIES) {
       const target = addressOf(path, streamid) + query;
       // HTTP itself answers 304 where nothing is said of it (RFC 9110 § 13.1.2: something is there).
       if (headers['if-none-match'] !== undefined && !names.includes('If-None-Match')) continue;

@@ -25,7 +25,7 @@ interface Track {
 }
 
 /** A document as a key server answers it: a key for DASH for each track, and one for FairPlay. */
-function documentOf(tracks: readonly Track[], { contentId = CONTENT_ID, fairplay = true } = {}): string {
+function documentOf(tracks: readonly Track[]): string {
   const key = (byte: number, more = '') =>
     `<ContentKey kid="${kidOf(byte)}"${more}><Data><p:Secret><p:PlainValue>${base64(block(byte + 1))}</p:PlainValue></p:Secret></Data></ContentKey>`;
   const system = (byte: number, id: string, inside: string) =>
@@ -39,9 +39,9 @@ function documentOf(tracks: readonly Track[], { contentId = CONTENT_ID, fairplay
     ({ byte, track }) => `<ContentKeyUsageRule kid="${kidOf(byte)}" intendedTrackType="${track}"/>`,
   );
   const iv = ` explicitIV="${base64(block(0xf2))}" commonEncryptionScheme="cbcs"`;
-  return `<CPIX xmlns="urn:dashif:org:cpix" xmlns:p="urn:ietf:params:xml:ns:keyprov:pskc" contentId="${contentId}">
-    <ContentKeyList>${tracks.map(({ byte }) => key(byte)).join('')}${fairplay ? key(0xf0, iv) : ''}</ContentKeyList>
-    <DRMSystemList>${ofDash.join('')}${fairplay ? system(0xf0, FAIRPLAY, `<URIExtXKey>${base64(FAIRPLAY_ADDRESS)}</URIExtXKey>`) : ''}</DRMSystemList>
+  return `<CPIX xmlns="urn:dashif:org:cpix" xmlns:p="urn:ietf:params:xml:ns:keyprov:pskc" contentId="${CONTENT_ID}">
+    <ContentKeyList>${tracks.map(({ byte }) => key(byte)).join('')}${key(0xf0, iv)}</ContentKeyList>
+    <DRMSystemList>${ofDash.join('')}${system(0xf0, FAIRPLAY, `<URIExtXKey>${base64(FAIRPLAY_ADDRESS)}</URIExtXKey>`)}</DRMSystemList>
     <ContentKeyUsageRuleList>${rules.join('')}</ContentKeyUsageRuleList></CPIX>`;
 }
 
@@ -202,14 +202,5 @@ describe('provisioning by a GET of a CPIX document', () => {
     ]);
     upstream.on(`/cpix/${CONTENT_ID}?format=cpix`, xml(documentOf([SD])));
     expect(await ask()).toEqual(['https://playready.example/rights', false, false]);
-  });
-
-  it('takes a document without FairPlay, and one in UTF-16', async () => {
-    const { sidecar } = await start(xml(documentOf([SD], { fairplay: false })));
-    const { text } = await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(200);
-    expect(text).not.toContain('cupertinostreaming');
-    const wide = await start({ body: Buffer.from(`\ufeff${documentOf([HD])}`, 'utf16le') });
-    const answer = await wide.sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(200);
-    expect(answer.text.startsWith(keyIdLine(HD.byte))).toBe(true);
   });
 });

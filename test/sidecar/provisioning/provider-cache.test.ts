@@ -133,7 +133,7 @@ describe('the provider cache, in an outage', () => {
     expect(headers.warning).toBe(warningOf('0 seconds'));
   });
 
-  it('serves another stream of the same content, in a batch too, with the lines it asks for', async () => {
+  it('serves another stream of the same content, with the lines it asks for', async () => {
     const { sidecar, cut } = await startKept();
     cut();
     const { text } = await sidecar.api
@@ -141,20 +141,6 @@ describe('the provider cache, in an outage', () => {
       .send({ ...PROVIDED, cmaf: true })
       .expect(200);
     expect(text).toContain('cmafstreaming-cenc-content-key: ETweRxyDIuDqAadsWdx0HQ==\n');
-    const { body } = await sidecar.api
-      .post('/api/keyfiles')
-      .send({ groups: [{ members: ['a', 'b'], ...PROVIDED }] })
-      .expect(200);
-    const warnings = [{ code: 'provider_cache', description: expect.stringContaining('0 seconds ago') }];
-    expect(body.results).toEqual(
-      ['a', 'b'].map((streamid) => ({
-        index: expect.any(Number),
-        streamid,
-        result: 'created',
-        etag: expect.any(String),
-        warnings,
-      })),
-    );
   });
 
   it('answers what it kept before a restart', async () => {
@@ -277,17 +263,15 @@ describe('the folder of the provider cache', () => {
     const path = join(folder, name);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     const bytes = await readFile(path);
-    const forms = (secret: Buffer): Buffer[] => [
-      secret,
-      ...(['base64', 'hex'] as const).map((form) => Buffer.from(secret.toString(form))),
-      Buffer.from(secret.toString('hex').toUpperCase()),
-    ];
+    const forms = (secret: Buffer) => {
+      const [base64, hex] = [secret.toString('base64'), secret.toString('hex')];
+      return [secret, ...[base64, hex, hex.toUpperCase()].map((form) => Buffer.from(form))];
+    };
+    const { client, clientApiKey, contentId } = PROVIDED;
     const secrets = [
       ...[PLAIN_CENC.content_key, PLAIN_CENC.key_id_big].map((text) => Buffer.from(text ?? '', 'base64')),
       ...[PLAIN_FAIRPLAY.key_hex, PLAIN_FAIRPLAY.iv_hex].map((text) => Buffer.from(text ?? '', 'hex')),
-      ...[PROVIDED.client, PROVIDED.clientApiKey, PROVIDED.contentId, SHARED_SECRET, 'license', 'demo'].map(
-        (text) => Buffer.from(text),
-      ),
+      ...[client, clientApiKey, contentId, SHARED_SECRET, 'license', 'demo'].map((text) => Buffer.from(text)),
     ].flatMap(forms);
     expect(secrets.filter((secret) => bytes.includes(secret) || name.includes(secret.toString()))).toEqual(
       [],

@@ -88,15 +88,6 @@ describe('provisioning', () => {
       sealed({ ...withoutChecksum(), checksum: 'j+7cluk2J58=' }),
     ],
     ['CENC keys without a checksum, as older ones are', CENC_PATH, sealed(withoutChecksum())],
-    [
-      'Widevine data in a whole box',
-      CENC_PATH,
-      sealed({
-        ...PLAIN_CENC,
-        widevine_drm_specific_data:
-          'AAAANXBzc2gAAAAA7e+LqXnWSs6jyCfc1R0h7QAAABUiDXNvbWVjb250ZW50aWRI49yVmwY=',
-      }),
-    ],
   ])('makes the same file of %s', async (_what, path, script) => {
     const { sidecar, upstream } = await startProvisioning();
     upstream.on(path, script);

@@ -58,14 +58,10 @@ describe('sub-folders', () => {
   const umask = process.umask();
   afterEach(() => process.umask(umask));
 
-  test.each([
-    ['0000', '750'],
-    ['0022', '750'],
-    ['0077', '750'],
-  ])('are made with 0750 whatever the umask takes away (%s)', async (mask, expected) => {
+  test.each(['0000', '0077'])('are made with 0750 whatever the umask takes away (%s)', async (mask) => {
     process.umask(Number.parseInt(mask, 8));
     await store.write(id('site/event/live'), Buffer.from('name: value\n'));
-    expect([mode('site'), mode('site', 'event')]).toEqual([expected, expected]);
+    expect([mode('site'), mode('site', 'event')]).toEqual(['750', '750']);
     expect(mode('site', 'event', 'live.key')).toBe('640');
   });
 
