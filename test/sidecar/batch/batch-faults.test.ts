@@ -10,25 +10,19 @@ import { until } from '../../support/until';
 const PATH = '/api/keyfiles';
 
 describe('a batch is refused as a whole', () => {
-  it.each<[what: string, body: object, description: string]>([
-    ['as a list', [], 'The body must be a JSON object.'],
-    ['with nothing in it', {}, 'Give streams, groups, or both. Nothing was written.'],
-    ['when streams are no list', { streams: {} }, 'streams: must be a list'],
-  ])('%s', async (_what, body, description) => {
+  it.each<[what: string, body: object, code: string, description: string]>([
+    ['as a list', [], 'invalid_body', 'The body must be a JSON object.'],
+    ['with nothing in it', {}, 'invalid_body', 'Give streams, groups, or both. Nothing was written.'],
+    ['when streams are no list', { streams: {} }, 'invalid_body', 'streams: must be a list'],
+    [
+      'with a field that it has not, told by its nearest',
+      { stream: [], streams: [{ streamid: 'a', ...CENC_ONLY }] },
+      'unknown_field',
+      'stream is not a field of this request. Did you mean streams?',
+    ],
+  ])('%s', async (_what, body, code, description) => {
     const sidecar = await startSidecar();
-    await sidecar.api.post(PATH).send(body).expect(400, errorBody('invalid_body', description));
-  });
-
-  it('with a field that it has not, told by its nearest', async () => {
-    const sidecar = await startSidecar();
-    const streams = [{ streamid: 'a', ...CENC_ONLY }];
-    await sidecar.api
-      .post(PATH)
-      .send({ stream: streams, streams })
-      .expect(
-        400,
-        errorBody('unknown_field', 'stream is not a field of this request. Did you mean streams?'),
-      );
+    await sidecar.api.post(PATH).send(body).expect(400, errorBody(code, description));
     expect(await sidecar.files()).toEqual({});
   });
 
@@ -76,31 +70,26 @@ it('fails a document of elements in elements without harm to others', async () =
   expect(await sidecar.files()).toEqual({ 'a.key': CENC_ONLY_FILE });
 });
 
-describe('when the folder is gone', () => {
-  it('every stream fails, and the log says once why', async () => {
-    const sidecar = await startSidecar();
-    await fs.remove(sidecar.folder);
-    const streams = Array.from({ length: 50 }, (_, index) => ({ streamid: `s-${index}`, ...CENC_ONLY }));
-    const { body } = await sidecar.api
-      .post(PATH)
-      .send({ streams: [...streams, { streamid: 'bad' }] })
-      .expect(200);
-    expect(body.summary).toEqual({ created: 0, changed: 0, unchanged: 0, failed: 51 });
-    expect(body.results[0].errors[0].code).toBe('key_files_not_writable');
-    const entries = await sidecar.logEntries();
-    expect(entries.filter(({ level }) => level === 'error')).toEqual([
-      expect.objectContaining({
-        message: 'streams of a batch failed',
-        code: 'key_files_not_writable',
-        status: 500,
-        count: 50,
-        cause: expect.objectContaining({ code: 'ENOENT' }),
-      }),
-    ]);
-    expect(entries.filter(({ message }) => message === 'batch')).toEqual([
-      expect.objectContaining({ dryRun: false, created: 0, changed: 0, unchanged: 0, failed: 51 }),
-    ]);
-  });
+it('every stream fails when the folder is gone, and the log says once why', async () => {
+  const sidecar = await startSidecar();
+  await fs.remove(sidecar.folder);
+  const streams = Array.from({ length: 50 }, (_, index) => ({ streamid: `s-${index}`, ...CENC_ONLY }));
+  const { body } = await sidecar.api
+    .post(PATH)
+    .send({ streams: [...streams, { streamid: 'bad' }] })
+    .expect(200);
+  const summary = { created: 0, changed: 0, unchanged: 0, failed: 51 };
+  expect(body.summary).toEqual(summary);
+  const code = 'key_files_not_writable';
+  expect(body.results[0].errors[0].code).toBe(code);
+  const entries = await sidecar.logEntries();
+  const cause = expect.objectContaining({ code: 'ENOENT' });
+  expect(entries.filter(({ level }) => level === 'error')).toEqual([
+    expect.objectContaining({ message: 'streams of a batch failed', code, status: 500, count: 50, cause }),
+  ]);
+  expect(entries.filter(({ message }) => message === 'batch')).toEqual([
+    expect.objectContaining({ dryRun: false, ...summary }),
+  ]);
 });
 
 /** Sends a batch, or the beginning of one, over a connection of its own. */

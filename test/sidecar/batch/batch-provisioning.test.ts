@@ -41,13 +41,6 @@ function contentsAskedFor({ received }: FakeUpstream): string[] {
   return contents.map(({ path }) => path.split('/').at(-1) ?? '').sort();
 }
 
-const failure = (streamid: string, ...errors: [code: string, description: string][]) => ({
-  index: expect.any(Number),
-  streamid,
-  result: 'failed',
-  errors: errors.map(([code, description]) => ({ code, description })),
-});
-
 describe('a group with the same keys', () => {
   it('is provisioned once, and every member gets the file', async () => {
     const { sidecar, upstream } = await startProvisioning();
@@ -109,9 +102,8 @@ describe('upstreams', () => {
     }));
     const { body } = await sidecar.api.post(PATH).send({ streams }).expect(200);
     expect(body.summary).toEqual({ created: 2, changed: 0, unchanged: 0, failed: 2 });
-    expect(body.results[1]).toEqual(
-      failure('two', ['key_provider_failed', 'The key provider answered 500. No key file was changed.']),
-    );
+    const errors = [expect.objectContaining({ code: 'key_provider_failed' })];
+    expect(body.results[1]).toEqual({ index: 1, streamid: 'two', result: 'failed', errors });
     expect(Object.keys(await sidecar.files())).toEqual(['one.key', 'three.key']);
     const entries = await sidecar.logEntries();
     expect(entries.filter(({ message }) => message === 'streams of a batch failed')).toEqual([
