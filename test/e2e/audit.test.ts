@@ -49,22 +49,3 @@ test('leaves no gap when the process is killed, and the next one begins a line o
     expect(idsIn(added.slice(10))).toEqual(upTo(1000));
   }
 });
-
-test('goes on without a signal when the file is rotated, and loses no line', async () => {
-  const cwd = await temporaryFolder();
-  const path = join(cwd, 'audit.log');
-  const writer = runScript(WRITER, { cwd, args: ['forever', 'audit.log'] });
-  const rotated: string[] = [];
-  while (rotated.length < 5) {
-    const { size } = await fs.stat(path).catch(() => ({ size: 0 }));
-    if (size < 100_000) continue;
-    rotated.push(`${path}.${rotated.length}`);
-    await fs.rename(path, `${path}.${rotated.length - 1}`);
-  }
-  writer.send('SIGKILL');
-  await writer.ended;
-  const files = (await fs.pathExists(path)) ? [...rotated, path] : rotated;
-  const texts = await Promise.all(files.map((file) => fs.readFile(file, 'utf8')));
-  const ids = texts.flatMap(idsIn);
-  expect(ids).toEqual(upTo(ids.length));
-});

@@ -46,23 +46,3 @@ test('provisions the keys of the emulator by each protocol, with the headers of 
     expect(stdout()).not.toContain(CLIENT.apiKey);
   }
 });
-
-test('provisions from the CPIX API of the platform, whose one key is for all systems', async () => {
-  const { cwd, emulator } = await startBoth();
-  await fs.writeFile(join(cwd, 'headers.txt'), `API-KEY: ${CLIENT.apiKey}\n`, { mode: 0o600 });
-  const sidecar = await startBy('cpix', cwd, `${emulator.url}/v1/cpix/${CLIENT.name}/{contentId}`);
-  const path = `${sidecar.url}/api/keyfile/live`;
-  const written = await call(path, 'POST', { contentId: 'evening-show' });
-  expect([written.status, (await call(path, 'GET')).text]).toEqual([200, written.text]);
-  const json = await fetch(`${emulator.url}/v1/keys/${CLIENT.name}/evening-show`, {
-    headers: { 'api-key': CLIENT.apiKey },
-  });
-  const { content_key_hex: key, iv_hex: iv, fairplay_laurl: laurl } = JSON.parse(await json.text());
-  const lines = [
-    `mpegdashstreaming-cenc-content-key: ${Buffer.from(key, 'hex').toString('base64')}`,
-    `cupertinostreaming-aes128-key: ${key.toUpperCase()}`,
-    `cupertinostreaming-aes128-iv: ${iv.toUpperCase()}`,
-    `cupertinostreaming-aes128-url: ${laurl}`,
-  ];
-  for (const line of lines) expect(written.text).toContain(`${line}\n`);
-});

@@ -236,25 +236,6 @@ test('what libraries say of hostile names reaches no terminal', async () => {
   expect(console.flatMap(({ mock }) => mock.calls)).toEqual([]);
 });
 
-test('a segment of a few bytes that says that it has half a million samples is refused', async () => {
-  const stream = await startStream('dash');
-  const path = join(stream.folder, 'v3.m4s');
-  const segment = await fs.readFile(path);
-  const at = segment.indexOf('trun');
-  // No fields of their own, so that they need no bytes.
-  segment.writeUInt32BE(0, at + 4);
-  segment.writeUInt32BE(500_000, at + 8);
-  await fs.writeFile(path, segment);
-  const { faults } = await stream.verify();
-  expect(faults).toEqual([
-    {
-      severity: 'error',
-      code: 'media_too_large',
-      description: 'In v3.m4s: The media say that they have more than 200000 samples.',
-    },
-  ]);
-});
-
 test('a media sequence number of 23 digits does not end the test', async () => {
   const stream = await startStream('hls');
   await stream.change('v.m3u8', (text) =>

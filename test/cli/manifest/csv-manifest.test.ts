@@ -5,9 +5,9 @@ import { readManifest } from '../../../src/cli/manifest/read-manifest';
 import { temporaryFolder } from '../../support/after-test';
 import { startFakeSidecar } from '../../support/fake-sidecar';
 import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
-import { asUtf16, HD, madeCpix, madeOfHd, SD } from '../../support/made-cpix';
+import { asUtf16, madeCpix, madeOfHd } from '../../support/made-cpix';
 import { cli } from '../../support/run-cli';
-import { API_KEY, startSidecar } from '../../support/start-sidecar';
+import { API_KEY } from '../../support/start-sidecar';
 import { install } from '../doctor/installation';
 import { runDoctor } from '../doctor/run-doctor';
 import { problemsOf } from '../problems-of';
@@ -241,27 +241,6 @@ groups:
     }),
   )('a manifest is refused with the line: %s', async (text, sentence) => {
     expect((await faults(text))[0]).toBe(`lineup/m.yaml:${sentence}`);
-  });
-
-  test('apply writes the key files of a manifest with documents, and leaves them when nothing changed', async () => {
-    const sidecar = await startSidecar();
-    const text =
-      'groups: [{ folder: live, cpix: film.xml, systems: [widevine], tracks: { SD: sd, HD: hd } }]\nstreams: [{ streamid: one, cpix: cpix/hd.xml }]\n';
-    await fs.writeFile(join(cwd, 'lineup/m.yaml'), text);
-    const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
-    const apply = async () => (await cli(['apply', 'lineup/m.yaml', '--yes'], { cwd, env })).stderr;
-    expect(await apply()).toBe('lineup/m.yaml: 3 created.\n');
-    const files = await sidecar.files();
-    const keyIds = Object.entries(files).flatMap(([name, content]) => {
-      const [, keyId] = /-key-id: (.*)/.exec(content) ?? [];
-      return keyId === undefined ? [] : [[name, keyId]];
-    });
-    expect(Object.fromEntries(keyIds)).toEqual({
-      'live/sd.key': SD.keyId.toString('base64'),
-      'live/hd.key': HD.keyId.toString('base64'),
-      'one.key': HD.keyId.toString('base64'),
-    });
-    expect(await apply()).toBe('There is nothing to write.\n');
   });
 
   test('what is too long for one request goes in several', async () => {
