@@ -6,7 +6,6 @@ import { temporaryFolder } from '../support/after-test';
 import { startFakeUpstream } from '../support/fake-upstream';
 import { type CliOptions, type CliRun, cli, refused } from '../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
-import { until } from '../support/until';
 
 const BODY = {
   cenc: { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' },
@@ -219,17 +218,6 @@ describe('the program', () => {
     [['put', 'news', '--file='], '--file'],
   ])('refuses an option without a value: %j', async (argv, option) => {
     expect(await run(argv)).toEqual(refused(2, `${option} is given without a value.`));
-  });
-
-  test('says that SIGINT stopped it amid a call', async () => {
-    const upstream = await startFakeUpstream();
-    upstream.on('/api/keyfile/news', 'hang');
-    const interrupt = new AbortController();
-    const args = ['get', 'news', '--url', upstream.url];
-    const ended = run(args, { interrupt: interrupt.signal });
-    await until(() => upstream.received.length > 0);
-    interrupt.abort();
-    expect(await ended).toEqual({ code: 130, stdout: '', stderr: 'Stopped.\n' });
   });
 
   test('ends with 1 when its output is lost', async () => {

@@ -22,35 +22,24 @@ function read(name: string) {
   return { pictures: samples.map(({ data }) => data), format, check };
 }
 
-describe.each(['cenc', 'cbcs'] as const)('under %s', (scheme) => {
-  const media = async () => {
+test.each(['cenc', 'cbcs'] as const)(
+  'under %s the right key decrypts each picture, and of ten others none',
+  async (scheme) => {
     const { init, segment } = await packaged(scheme, 'hevc-stream.mp4');
-    return opened(init('v'), segment('v', 2));
-  };
-
-  test('the right key is told with what was counted', async () => {
-    expect(judgeMedia(await media(), [{ keyId: KEY_ID, key: KEY }])).toMatchObject({
+    const media = opened(init('v'), segment('v', 2));
+    expect(judgeMedia(media, [{ keyId: KEY_ID, key: KEY }])).toMatchObject({
       state: 'decrypts',
       samples: 20,
       evidence: '20 of 20 pictures are valid H.265 to the last bit.',
     });
-  });
-
-  test('of ten other keys each one is garbage', async () => {
-    const segment = await media();
+    const noise = /^(\d+) of \1 pictures are noise: none are valid H\.265 to the last bit/;
     for (let number = 0; number < 10; number += 1) {
       const key = createHash('sha256').update(`key ${number}`).digest().subarray(0, 16);
-      const { state, evidence } = judgeMedia(segment, [{ key }]);
-      expect({ number, state, evidence }).toEqual({
-        number,
-        state: 'garbage',
-        evidence: expect.stringMatching(
-          /^(\d+) of \1 pictures are noise: none are valid H\.265 to the last bit/,
-        ),
-      });
+      const { state, evidence } = judgeMedia(media, [{ key }]);
+      expect([number, state, evidence]).toEqual([number, 'garbage', expect.stringMatching(noise)]);
     }
-  });
-});
+  },
+);
 
 test.each(['hevc-main10.mp4', 'hevc-slices.mp4', 'hevc-lossless.mp4'])(
   'each picture of %s breaks the rules with its last bytes gone, or others instead',
@@ -112,10 +101,7 @@ test('without parameter sets nothing is claimed', () => {
   expect(new Set(outcomes)).toEqual(new Set(['undecided']));
 });
 
-test.each([
-  [33, 'sequence'],
-  [34, 'picture'],
-])('with a parameter set of type %i that cannot be read, of the %s, nothing is claimed', (type) => {
+test.each([33, 34])('with a parameter set of type %i that cannot be read, nothing is claimed', (type) => {
   const { pictures, format } = read('hevc-main10.mp4');
   const sets = format.parameterSets.map((nal) => ((nal[0] ?? 0) >> 1 === type ? nal.subarray(0, 4) : nal));
   const outcomes = pictures.map((picture) => new HevcPictureCheck(format.lengthSize, sets).check(picture));
@@ -156,12 +142,6 @@ test('more units than any picture has are no picture, and fill no memory', () =>
   expect(nalUnitsOf(Buffer.from('0165'.repeat(1_000_000), 'hex'), 1)).toBeUndefined();
 });
 
-test('pictures of H.265 keep the rules', () => {
-  const [track] = opened(undefined, vector('live-hevc.mpegts')).tracks;
-  const kept = track?.content.samples.filter(({ data }) => hevcUnitsOf(data, 0));
-  expect(kept?.length).toBe(20);
-});
-
 test.each([
   ['a length beyond the sample', '00000009 0201aabb'],
   ['a forbidden bit', '00000004 8201aabb'],
@@ -169,7 +149,7 @@ test.each([
   ['what looks like a start code', '00000006 0201aa000001'],
   ['an emulation prevention byte too many', '00000007 0201aa00000304'],
   ['a zero at the end', '00000005 0201aabb00'],
-])('%s breaks them', (_, hex) => {
+])('%s breaks the rules of NAL units', (_, hex) => {
   expect(hevcUnitsOf(Buffer.from(hex.replaceAll(' ', ''), 'hex'), 4)).toBeUndefined();
 });
 

@@ -148,17 +148,13 @@ it('says of a server that it gets no answer from why, and asks it by one protoco
 it('shows when the certificates end', async () => {
   const upstream = await startFakeUpstream(shows('server'));
   upstream.on(SPEKE_PATH, reference());
-  const { stdout } = await test(
-    `${upstream.url}${SPEKE_PATH}`,
-    {
-      ...SPEKE2,
-      PACKAGERDRMAPI_UPSTREAMTLSCA: pemPath('authority'),
-      PACKAGERDRMAPI_UPSTREAMTLSCERT: pemPath('client'),
-      PACKAGERDRMAPI_UPSTREAMTLSKEY: pemPath('client-key'),
-    },
-    CONTENT_ID,
-  );
-  expect(stdout).toContain(
+  const env = {
+    ...SPEKE2,
+    PACKAGERDRMAPI_UPSTREAMTLSCA: pemPath('authority'),
+    PACKAGERDRMAPI_UPSTREAMTLSCERT: pemPath('client'),
+    PACKAGERDRMAPI_UPSTREAMTLSKEY: pemPath('client-key'),
+  };
+  expect((await test(`${upstream.url}${SPEKE_PATH}`, env, CONTENT_ID)).stdout).toContain(
     'server, key_provider   ends  2126-01-01\n  client, for upstreams  ends  2126-01-01\n',
   );
 });
@@ -214,20 +210,18 @@ it('asks by JSON with the client of the options, and answers JSON', async () => 
 it('hides the values of an address, and shows what a request puts in', async () => {
   const path = `/get/Zm9vYmFyYmF6cXV4MTIzNA/x?u=me&p=6bac8ec3-0ee3-379f-3d21-290b3a2bc9c3&c=${CONTENT_ID}`;
   const { url } = await startProvider({ status: 404 }, path);
-  const { stdout } = await test(
-    `${url}${path.replace(CONTENT_ID, '{contentId}')}`,
-    { [`${NAME}PROTOCOL`]: 'cpix' },
-    CONTENT_ID,
-  );
+  const address = `${url}${path.replace(CONTENT_ID, '{contentId}')}`;
+  const { stdout } = await test(address, { [`${NAME}PROTOCOL`]: 'cpix' }, CONTENT_ID);
   expect(stdout).toContain(`GET ${url}/get/…/x?u=…&p=…&c=${CONTENT_ID}\n`);
 });
 
 it('refuses settings that the sidecar does not start with', async () => {
-  const { code, stderr } = await test('https://user:passw0rd@keys.example/', SPEKE2);
-  expect([code, stderr]).toEqual([
-    2,
-    'error: PACKAGERDRMAPI_KEYPROVIDERURL: must be an http:// or https:// address without user, fragment or space\n',
-  ]);
+  expect(await test('https://user:passw0rd@keys.example/', SPEKE2)).toEqual(
+    refused(
+      2,
+      'PACKAGERDRMAPI_KEYPROVIDERURL: must be an http:// or https:// address without user, fragment or space',
+    ),
+  );
   expect(await cli(['provider', 'test'], { cwd })).toEqual(
     refused(
       2,

@@ -40,6 +40,7 @@ const DEFECTS: Readonly<Record<string, ApplicationParts>> = {
   'it is in the application': { ...properties(EXT_X_VERSION), properties: SESSION_ID },
   'its name is misspelt': sessionId('false', 'Boolean', 'cupertinoAppendQueryParamsToEncURL'),
   'the version is not there': properties(SESSION_ID),
+  'the version is 4': version('4'),
   'the version is none': version('-5'),
   'the version is higher': version('7'),
   'HLS is not served': { streamers: 'smoothstreaming, mpegdashstreaming' },
@@ -74,6 +75,8 @@ its name is misspelt:
   fault session_id_misspelt: cupertinoAppendQueryParamsToEncURL in Root/Application/HTTPStreamer/Properties is not a setting of the packager; the name is cupertinoAppendQueryParamsToEncUrl → remove it and add in Root/Application/HTTPStreamer/Properties: <Property><Name>cupertinoAppendQueryParamsToEncUrl</Name><Value>false</Value><Type>Boolean</Type></Property>
 the version is not there:
   fault ext_x_version: EXT-X-VERSION is the packager's default, 3: SAMPLE-AES needs 5 → add in Root/Application/HTTPStreamer/Properties: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
+the version is 4:
+  fault ext_x_version: SAMPLE-AES needs EXT-X-VERSION 5; it is "4" → change the Value in Root/Application/HTTPStreamer/Properties to: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
 the version is none:
   fault ext_x_version: SAMPLE-AES needs EXT-X-VERSION 5; it is "-5" → change the Value in Root/Application/HTTPStreamer/Properties to: <Property><Name>cupertinoExtXVersion</Name><Value>5</Value><Type>Integer</Type></Property>
 the version is higher:

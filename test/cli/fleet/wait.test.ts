@@ -79,10 +79,6 @@ describe('of one stream', () => {
       "option '--wait [seconds]' cannot be used with option '--dry-run'",
     ],
     [
-      ['delete', 'live/a', '--dry-run', '--wait'],
-      "option '--wait [seconds]' cannot be used with option '--dry-run'",
-    ],
-    [
       ['apply', 'many.csv', '--dry-run', '--wait'],
       "option '--wait [seconds]' cannot be used with option '--dry-run'",
     ],
