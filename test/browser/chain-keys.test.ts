@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { swapKeyIdOrder } from '../../src/drm/bytes';
 import { widevinePsshDataOf } from '../../src/drm/widevine';
 import { screenshot } from '../support/chromium';
 import { startBrowser } from '../support/dashboard-browser';
@@ -17,126 +16,60 @@ const CLIP = readFileSync(resolve(__dirname, '../../src/platform/demo/clip.mp4')
 // In neither byte order a UUID of version 4, so that nobody can suspect one of the two.
 const KEY_ID = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
 const UUID = '00112233-4455-6677-8899-aabbccddeeff';
-const SWAPPED_UUID = '33221100-5544-7766-8899-aabbccddeeff';
-const CONTENT_KEY = Buffer.from('0f0e0d0c0b0a09080706050403020100', 'hex');
+const CONTENT_KEY = Buffer.from('0f0e0d0c0b0a09080706050403020100', 'hex').toString('base64');
 const FAIRPLAY_KEY = '1a'.repeat(16);
-const OTHER_KEY = '5c'.repeat(16);
+const OTHER_KEY = Buffer.alloc(16, 0x5c).toString('base64');
 const FAIRPLAY_URL = 'skd://license.example/news';
 
-interface Keys {
-  readonly keyId?: Buffer;
-  readonly contentKey?: Buffer;
-  readonly fairPlayKey?: string;
-  readonly fairPlayUrl?: string;
-}
+const SUPPLIED = {
+  cenc: { keyid: KEY_ID.toString('base64'), contentkey: CONTENT_KEY },
+  widevine: { psshdata: widevinePsshDataOf(KEY_ID, 'news') },
+  fairplay: { key: FAIRPLAY_KEY, iv: '2b'.repeat(16), laurl: FAIRPLAY_URL },
+};
 
-/** The body of a request for a key file. */
-function bodyOf({
-  keyId = KEY_ID,
-  contentKey = CONTENT_KEY,
-  fairPlayKey: key = FAIRPLAY_KEY,
-  fairPlayUrl: laurl = FAIRPLAY_URL,
-}: Keys) {
-  return {
-    cenc: { keyid: keyId.toString('base64'), contentkey: contentKey.toString('base64') },
-    widevine: { psshdata: widevinePsshDataOf(keyId, 'news') },
-    fairplay: { key, iv: '2b'.repeat(16), laurl },
-  };
-}
-
-/** What is packaged with, or undefined for nothing; the license server knows the keys above alone. */
-const STREAMS: Readonly<Record<string, Keys | undefined>> = {
-  right: {},
-  wrong: { contentKey: Buffer.from(OTHER_KEY, 'hex'), fairPlayKey: OTHER_KEY },
-  swapped: { keyId: swapKeyIdOrder(KEY_ID), fairPlayUrl: 'skd://license.example/other' },
-  clear: undefined,
+/** The license server knows the keys above alone. */
+const STREAMS = {
+  right: SUPPLIED,
+  wrong: { ...SUPPLIED, cenc: { ...SUPPLIED.cenc, contentkey: OTHER_KEY } },
 };
 
 const media = new Map<string, string>();
 
 beforeAll(async () => {
   const uploaded = Object.entries(STREAMS).map(async ([name, keys]) => {
-    if (keys) await chain.supply(name, bodyOf(keys));
-    media.set(name, await chain.upload(CLIP, keys && name));
+    await chain.supply(name, keys);
+    media.set(name, await chain.upload(CLIP, name));
   });
   await Promise.all(uploaded);
   await chain.tellLicenseServer(
-    { key_id: UUID, content_key: CONTENT_KEY.toString('hex') },
+    { key_id: UUID, content_key: Buffer.from(CONTENT_KEY, 'base64').toString('hex') },
     { fairplay: { license_url: FAIRPLAY_URL, key: FAIRPLAY_KEY } },
   );
 }, 60_000);
 
-const WRONG_KEY = 'The stream is encrypted with another key than the license has, so it cannot be decoded.';
-
 interface Expected {
-  /** What the page says in place of the picture. */
-  readonly told?: RegExp;
-  /** What it says of the picture. */
+  /** What the page says of the picture. */
   readonly said: RegExp;
+  /** What it says in place of one. */
+  readonly told?: string;
   readonly exitCode: 0 | 1;
   readonly codes: readonly string[];
   readonly states: readonly string[];
 }
 
 const PLAYS = { exitCode: 0, codes: [], states: ['decrypts', 'decrypts'] } as const;
+const WRONG = {
+  said: /^DASH does not play\./,
+  told: 'The stream is encrypted with another key than the license has, so it cannot be decoded.',
+  exitCode: 1,
+  codes: ['content_key_wrong'],
+  states: ['garbage', 'garbage'],
+} as const;
 
 const EXPECTED: readonly [name: string, format: 'dash' | 'hls', Expected][] = [
   ['right', 'dash', { ...PLAYS, said: new RegExp(`^DASH, decrypted with ClearKey, key id ${UUID}\\.$`) }],
   ['right', 'hls', { ...PLAYS, said: /^HLS, decrypted with ClearKey, key id e00cc4a0-/ }],
-  [
-    'wrong',
-    'dash',
-    {
-      said: /^DASH does not play\./,
-      told: new RegExp(WRONG_KEY),
-      exitCode: 1,
-      codes: ['content_key_wrong'],
-      states: ['garbage', 'garbage'],
-    },
-  ],
-  [
-    'wrong',
-    'hls',
-    {
-      said: /^HLS does not play\./,
-      told: new RegExp(WRONG_KEY),
-      exitCode: 1,
-      codes: ['content_key_wrong'],
-      states: ['garbage', 'garbage'],
-    },
-  ],
-  [
-    'swapped',
-    'dash',
-    {
-      said: /^DASH does not play\./,
-      told: new RegExp(`There is no license for the key id ${SWAPPED_UUID}`),
-      exitCode: 1,
-      codes: ['key_id_byte_order'],
-      states: ['no_key', 'no_key'],
-    },
-  ],
-  [
-    'swapped',
-    'hls',
-    {
-      said: /^HLS does not play\./,
-      told: /There is no license for the key id \w{8}-/,
-      exitCode: 1,
-      codes: ['license_address_differs'],
-      states: ['decrypts', 'decrypts'],
-    },
-  ],
-  [
-    'clear',
-    'dash',
-    { said: /^DASH, not encrypted\.$/, exitCode: 1, codes: ['not_protected'], states: ['clear', 'clear'] },
-  ],
-  [
-    'clear',
-    'hls',
-    { said: /^HLS, not encrypted\.$/, exitCode: 1, codes: ['not_protected'], states: ['clear', 'clear'] },
-  ],
+  ['wrong', 'dash', WRONG],
 ];
 
 async function isTold(own: OwnBrowser, name: string, format: 'dash' | 'hls', expected: Expected) {
@@ -147,21 +80,18 @@ async function isTold(own: OwnBrowser, name: string, format: 'dash' | 'hls', exp
     async () => expected.said.test(await said(page)),
     () => name,
   );
-  if (expected.told) {
-    expect(await told(page)).toMatch(expected.told);
-    expect(await decoded(page)).toMatchObject({ frames: 0 });
-  } else {
+  if (expected.told === undefined) {
     await chain.until('pictures', async () => (await decoded(page)).frames > 25);
+  } else {
+    expect(await told(page)).toContain(expected.told);
+    expect(await decoded(page)).toMatchObject({ frames: 0 });
   }
   await screenshot(page, `chain-pictures/keys-${name}-${format}`);
   const url = `${chain.url('emulator')}/manifests/${id}.${format === 'dash' ? 'mpd' : 'm3u8'}`;
   const { exitCode, codes, report } = await chain.verify(url, chain.keyFilePath('right'));
   const states = report.renditions.map(({ judgement }) => judgement?.state);
-  expect({ exitCode, codes: [...new Set(codes)], states }).toEqual({
-    exitCode: expected.exitCode,
-    codes: expected.codes,
-    states: expected.states,
-  });
+  const { said: _said, told: _told, ...verdict } = expected;
+  expect({ exitCode, codes: [...new Set(codes)], states }).toEqual(verdict);
 }
 
 /** In the embed, with the player that was there before the first change. */

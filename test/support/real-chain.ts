@@ -12,6 +12,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import fs from 'fs-extra';
 import type { StreamDocument } from '../../src/platform/packager/stream-document';
 import type { StreamReport } from '../../src/verify/stream-report';
@@ -29,7 +30,7 @@ const READY_WITHIN_MS = 30_000;
 const STOP_WITHIN_MS = 20_000;
 const POLL_MS = 50;
 
-export type ProgramName = 'sidecar' | 'emulator' | 'packager';
+type ProgramName = 'sidecar' | 'emulator' | 'packager';
 
 interface Program {
   readonly url: string;
@@ -43,13 +44,13 @@ export interface TestChannel {
   readonly streamKey: string;
 }
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly text: string;
 }
 
 /** What a test of the command line found. */
-export interface Verified {
+interface Verified {
   readonly exitCode: number;
   readonly report: StreamReport;
   /** The codes of its faults. */
@@ -57,7 +58,7 @@ export interface Verified {
 }
 
 /** What is left of a chain that has been stopped, or stands beside its programs while it runs. */
-export interface Leftovers {
+interface Leftovers {
   /** Command lines. */
   readonly processes: readonly string[];
   readonly fifos: readonly string[];
@@ -85,10 +86,6 @@ export class RealChain {
   /** The address of a program. */
   url(name: ProgramName): string {
     return this.#program(name).url;
-  }
-
-  pid(name: ProgramName): number {
-    return this.#program(name).pid;
   }
 
   async stopEncoders(): Promise<void> {
@@ -162,23 +159,18 @@ export class RealChain {
   async settledLeftovers(): Promise<Leftovers> {
     const deadline = Date.now() + 5000;
     for (;;) {
-      const left = this.leftovers();
-      if ((left.processes.length === 0 && left.fifos.length === 0) || Date.now() > deadline) return left;
-      await pause();
+      const known = new Set([
+        ...[...this.#programs.values()].map(({ pid }) => pid),
+        ...this.encoders.filter((each) => each.isRunning()).map(({ pid }) => pid),
+      ]);
+      const processes = pidsOf(this.home).filter((pid) => !known.has(pid));
+      const fifos = readdirSync(this.home, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFIFO())
+        .map(({ name }) => name);
+      if ((processes.length === 0 && fifos.length === 0) || Date.now() > deadline)
+        return { processes: processes.flatMap((pid) => commandOf(pid) ?? []), fifos };
+      await pause(POLL_MS);
     }
-  }
-
-  /** What belongs to the chain beside its programs and encoders, now: the processes that package, and their FIFOs. */
-  leftovers(): Leftovers {
-    const known = new Set([
-      ...[...this.#programs.values()].map(({ pid }) => pid),
-      ...this.encoders.filter((each) => each.isRunning()).map(({ pid }) => pid),
-    ]);
-    const processes = pidsOf(this.home).filter((pid) => !known.has(pid));
-    const fifos = readdirSync(this.home, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFIFO())
-      .map(({ name }) => name);
-    return { processes: processes.flatMap((pid) => commandOf(pid) ?? []), fifos };
   }
 
   /** What the processes of the chain take. */
@@ -400,7 +392,7 @@ export class RealChain {
         const log = this.log('packager').split('\n').slice(-12).join('\n');
         throw new Error(`Waited ${withinMs / 1000} s for ${what}. Seen: ${seen() ?? 'not so'}\n${log}`);
       }
-      await pause();
+      await pause(POLL_MS);
     }
   }
 
@@ -455,13 +447,9 @@ export class RealChain {
       const found = pattern.exec(text);
       if (found) return found[1] ?? '';
       if (isOver() || Date.now() > deadline) throw new Error(`The ${name} did not start:\n${text}`);
-      await pause();
+      await pause(POLL_MS);
     }
   }
-}
-
-function pause(): Promise<void> {
-  return new Promise((settle) => setTimeout(settle, POLL_MS));
 }
 
 async function call(

@@ -7,11 +7,8 @@ export interface Picture {
   readonly left?: Colour;
   readonly right?: Colour;
   readonly size?: string;
-  readonly seconds?: number;
   /** Left out: both. */
   readonly only?: 'video' | 'audio';
-  /** Video as FLV1 and sound as MP3, which no packager takes today. */
-  readonly isOld?: boolean;
 }
 
 export interface Encoder {
@@ -29,15 +26,14 @@ export interface Encoder {
 
 /** Pictures a second; a key frame each second. */
 const RATE = 15;
+const H264 = ['-c:v', 'libx264', '-preset', 'superfast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p'];
 
 /** The arguments of ffmpeg for a picture, without an output. */
 export function pictureArguments({
   left = 'red',
   right = 'blue',
   size = '320x180',
-  seconds,
   only,
-  isOld,
 }: Picture): string[] {
   const [width = 320, height = 180] = size.split('x').map(Number);
   const side = Math.round(height / 4);
@@ -48,16 +44,11 @@ export function pictureArguments({
     `[left][right]overlay=${width / 2}:0[halves]`,
     `[halves][box]overlay=x='mod(n*7,${width - side})':y=${Math.round(height / 9)}[out]`,
   ].join(';');
-  const limit = seconds === undefined ? [] : ['-t', String(seconds)];
-  const h264 = ['-c:v', 'libx264', '-preset', 'superfast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p'];
-  const video = isOld ? ['-c:v', 'flv1'] : h264;
-  const audio = isOld ? ['-c:a', 'libmp3lame', '-ar', '44100'] : ['-c:a', 'aac', '-b:a', '96k'];
   return [
     ...(only === 'audio' ? [] : ['-f', 'lavfi', '-i', graph]),
     ...(only === 'video' ? [] : ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=48000']),
-    ...limit,
-    ...(only === 'audio' ? [] : [...video, '-g', String(RATE)]),
-    ...(only === 'video' ? [] : audio),
+    ...(only === 'audio' ? [] : [...H264, '-g', String(RATE)]),
+    ...(only === 'video' ? [] : ['-c:a', 'aac', '-b:a', '96k']),
   ];
 }
 

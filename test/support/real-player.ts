@@ -59,13 +59,13 @@ export const decoded = (page: Page): Promise<Decoded> =>
   })()`);
 
 /** What a player shows: the names of the colours of both halves, and the cells between them and the upper edge. */
-export interface Shown {
+interface Shown {
   readonly halves: readonly [string, string];
   readonly upper: Buffer;
 }
 
 /** @param page one whose player has the shape of the picture. */
-export async function shownBy(page: Page): Promise<Shown> {
+async function shownBy(page: Page): Promise<Shown> {
   const png = await page.locator('video').screenshot();
   const cells = execFileSync(
     'ffmpeg',
@@ -89,7 +89,7 @@ function nameOf(cell: Buffer): string {
 }
 
 /** How much two screenshots differ, as the largest difference of a cell. */
-export function movement(one: Shown, other: Shown): number {
+function movement(one: Shown, other: Shown): number {
   return Math.max(...one.upper.map((value, index) => Math.abs(value - (other.upper[index] ?? 0))));
 }
 
