@@ -83,7 +83,6 @@ const PURE: readonly string[] = [
 
   'http/cached',
   'sidecar/fleet/entries/seal',
-  'sidecar/fleet/entries/seal',
   'sidecar/fleet/entries/reconcile',
   'sidecar/fleet/members/packagers',
   'sidecar/fleet/engine-keys',
@@ -123,17 +122,7 @@ const NOT_PURE: readonly string[] = [
   'verify/fenced-tester.ts',
 ];
 
-const BANNED_NAMES = [
-  'utils',
-  'helpers',
-  'common',
-  'shared',
-  'lib',
-  'services',
-  'managers',
-  'types',
-  'index',
-];
+const BANNED_NAMES = 'utils helpers common shared lib services managers types index'.split(' ');
 
 const IMPORT =
   /(\bimport type [^;'"]*)?(?:\bfrom|(?<!['"])\bimport|\brequire\(|\bimport\()\s*['"]([^'"]+)['"]/g;
@@ -177,6 +166,13 @@ const devDependencies: Record<string, string> = packageJson.devDependencies;
 /** One line `file: offence` for each offence that `find` sees. */
 function offences(find: (source: Source) => readonly string[]): string[] {
   return sources.flatMap((source) => find(source).map((offence) => `${source.file}: ${offence}`));
+}
+
+/** The same, for each import that is one. */
+function importsThat(offend: (imported: Import, source: Source) => boolean): string[] {
+  return offences((source) =>
+    source.imports.filter((each) => offend(each, source)).map(({ name }) => `imports ${name}`),
+  );
 }
 
 /** All files that are loaded with an entry. */
@@ -241,34 +237,20 @@ test('no files import one another in a circle when they run, and no more than th
 
 test('no house imports from one that it may not know', () => {
   expect(
-    offences(({ house, imports }) =>
-      imports
-        .filter(({ file }) => file !== undefined && !HOUSES[house]?.includes(houseOf(file)))
-        .map(({ name }) => `imports ${name}`),
-    ),
+    importsThat(({ file }, { house }) => file !== undefined && !HOUSES[house]?.includes(houseOf(file))),
   ).toEqual([]);
 });
 
 test('every import of our own leads to a source file', () => {
   const files = sources.map(({ file }) => file);
-  expect(
-    offences(({ imports }) =>
-      imports
-        .filter(({ file }) => file !== undefined && !files.includes(file))
-        .map(({ name }) => `imports ${name}, which is no file`),
-    ),
-  ).toEqual([]);
+  expect(importsThat(({ file }) => file !== undefined && !files.includes(file))).toEqual([]);
 });
 
 test('of Node, drm imports its crypto and its buffers alone', () => {
   const allowed = ['node:crypto', 'node:buffer'];
+  const isNodes = ({ file, pack }: Import) => file === undefined && pack === undefined;
   expect(
-    offences(({ house, imports }) =>
-      imports
-        .filter(({ name, file, pack }) => file === undefined && pack === undefined && !allowed.includes(name))
-        .filter(() => house === 'drm')
-        .map(({ name }) => `imports ${name}`),
-    ),
+    importsThat((each, { house }) => house === 'drm' && isNodes(each) && !allowed.includes(each.name)),
   ).toEqual([]);
 });
 
@@ -279,11 +261,7 @@ test('nothing of the emulator is loaded with what is shipped', () => {
 });
 
 test('nobody imports the entry of a process', () => {
-  expect(
-    offences(({ imports }) =>
-      imports.filter(({ file }) => file && ENTRIES.includes(file)).map(({ name }) => `imports ${name}`),
-    ),
-  ).toEqual([]);
+  expect(importsThat(({ file }) => file !== undefined && ENTRIES.includes(file))).toEqual([]);
 });
 
 test('the environment is read in the entries alone', () => {
@@ -302,17 +280,12 @@ test('pure files do no input or output, and know no framework, clock or timer', 
   const impure = /^(?:node:)?(?:fs|net|http|https|timers|child_process|os|dns|tls|worker_threads)(?:\/|$)/;
   const framework = ['express', 'helmet', 'dotenv'];
   expect(
-    offences(({ file, code, imports }) =>
-      isPure(file)
-        ? [
-            ...imports
-              .filter(({ name, pack }) => impure.test(name) || framework.includes(pack ?? ''))
-              .map(({ name }) => `imports ${name}`),
-            ...matches(code, /\bfetch\(|\bset(?:Timeout|Interval|Immediate)\(|\bprocess\./g),
-          ]
-        : [],
+    importsThat(
+      ({ name, pack }, { file }) => isPure(file) && (impure.test(name) || framework.includes(pack ?? '')),
     ),
   ).toEqual([]);
+  const calls = /\bfetch\(|\bset(?:Timeout|Interval|Immediate)\(|\bprocess\./g;
+  expect(offences(({ file, code }) => (isPure(file) ? matches(code, calls) : []))).toEqual([]);
 });
 
 test('a source file has at most 400 lines', () => {
@@ -340,12 +313,14 @@ test('exports have names', () => {
 });
 
 test('the pure houses import pure files alone', () => {
+  const houses = ['api/', 'codecs/', 'drm/', 'platform/migration/', 'verify/'];
   expect(
-    offences(({ file, imports }) =>
-      isPure(file) &&
-      ['api/', 'codecs/', 'drm/', 'platform/migration/', 'verify/'].some((house) => file.startsWith(house))
-        ? imports.filter((each) => each.file && !isPure(each.file)).map(({ name }) => `imports ${name}`)
-        : [],
+    importsThat(
+      (each, { file }) =>
+        isPure(file) &&
+        houses.some((house) => file.startsWith(house)) &&
+        each.file !== undefined &&
+        !isPure(each.file),
     ),
   ).toEqual([]);
 });
@@ -388,13 +363,8 @@ test('dependencies have one exact version each', () => {
 });
 
 test('every package that the source imports is declared', () => {
-  expect(
-    offences(({ imports }) =>
-      imports
-        .filter(({ pack }) => pack !== undefined && !(pack in dependencies) && !(pack in devDependencies))
-        .map(({ name }) => `imports ${name}, which package.json does not declare`),
-    ),
-  ).toEqual([]);
+  const declared = { ...dependencies, ...devDependencies };
+  expect(importsThat(({ pack }) => pack !== undefined && !(pack in declared))).toEqual([]);
 });
 
 // `import { z }` names the whole of it, with the messages of fifty languages, and a bundler can't tell what is used.
