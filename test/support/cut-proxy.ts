@@ -1,5 +1,6 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { afterTest } from './after-test';
+import { listening } from './listening';
 
 /**
  * Starts a proxy in front of a TCP server with an address such as `http://127.0.0.1:2379`, on a free port, where the network
@@ -43,13 +44,12 @@ export async function startCutProxy(target: string) {
     if (isOpen) open();
     else waiting.add(open);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterTest(async () => {
+  const port = await listening(server);
+  afterTest(() => {
     for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => server.close(resolve));
   });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     /** Nothing is forwarded any more, either way, and no error reports it; new connections are taken and stay silent. */
     drop() {
       isOpen = false;

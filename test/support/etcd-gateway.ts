@@ -1,10 +1,11 @@
 import { createServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import { createServer as createTcpServer } from 'node:net';
 import { json } from 'node:stream/consumers';
 import type { Engine, Moment, WatchEnd, WatchedEvent } from '../../src/sidecar/fleet/engine/engine';
 import { createEtcd } from '../../src/sidecar/fleet/engine/etcd';
 import type { EtcdOptions } from '../../src/sidecar/fleet/engine/etcd-calls';
 import { afterTest } from './after-test';
+import { listening } from './listening';
 import { recordedLog } from './recorded-log';
 
 export interface Asked {
@@ -71,13 +72,8 @@ export async function startGateway(answer: Gateway['answer'] = () => undefined):
     if (typeof found === 'function') found(response);
     else response.end(JSON.stringify({ header: gateway.header, ...found }));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterTest(() => {
-    server.close();
-    server.closeAllConnections();
-  });
   const gateway: Gateway = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listening(server)}`,
     asked: [],
     watches: [],
     header,
@@ -93,14 +89,8 @@ export async function startGateway(answer: Gateway['answer'] = () => undefined):
 
 /** A server that takes connections and says nothing. */
 export async function startSilent(): Promise<string> {
-  const sockets = new Set<Socket>();
-  const server = createTcpServer((socket) => sockets.add(socket.on('error', () => undefined)));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterTest(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const server = createTcpServer((socket) => socket.on('error', () => undefined));
+  return `http://127.0.0.1:${await listening(server)}`;
 }
 
 /** Opens an engine, which is closed after the test. */

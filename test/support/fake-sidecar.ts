@@ -1,7 +1,4 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { json } from 'node:stream/consumers';
-import { afterTest } from './after-test';
+import { type Script, startFakeUpstream } from './fake-upstream';
 
 interface BatchRequest {
   readonly dryRun: boolean;
@@ -13,20 +10,18 @@ interface BatchRequest {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What the fake does with a request in place of answering it. */
-type Trouble = 'cut' | { readonly status: number; readonly body: unknown };
-
 export type FakeSidecar = Awaited<ReturnType<typeof startFakeSidecar>>;
 
 /** Starts a server that keeps batches in memory, and fails as a test wants it. */
 export async function startFakeSidecar() {
+  const { url, on } = await startFakeUpstream();
   const fake = {
-    url: '',
+    url,
     batches: [] as BatchRequest[],
     /** What each stream holds, as JSON of its fields. */
     files: new Map<string, string>(),
-    /** Called before each batch. */
-    before: (_batch: BatchRequest): Trouble | undefined | Promise<Trouble | undefined> => undefined,
+    /** Called before each batch; what it answers is done in place of it. */
+    before: (_batch: BatchRequest): Script | undefined | Promise<Script | undefined> => undefined,
     /** Streams that fail, each with the sentence. */
     failing: new Map<string, string>(),
   };
@@ -56,23 +51,11 @@ export async function startFakeSidecar() {
     return { results, summary: {} };
   };
 
-  const server = createServer(async (request, response) => {
-    const dryRun = (request.url ?? '').endsWith('?dryrun=true');
-    const batch = { dryRun, body: (await json(request)) as BatchRequest['body'] };
-    fake.batches.push(batch);
-    const trouble = await fake.before(batch);
-    if (trouble === 'cut') {
-      response.destroy();
-      return;
-    }
-    response.writeHead(trouble?.status ?? 200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(trouble ? trouble.body : answer(batch)));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterTest(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  fake.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  for (const dryRun of [false, true])
+    on(`/api/keyfiles${dryRun ? '?dryrun=true' : ''}`, async ({ body }) => {
+      const batch: BatchRequest = { dryRun, body: JSON.parse(body) };
+      fake.batches.push(batch);
+      return (await fake.before(batch)) ?? { body: answer(batch) };
+    });
   return fake;
 }

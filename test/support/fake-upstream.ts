@@ -1,15 +1,16 @@
+import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { TLSSocket } from 'node:tls';
-import { afterTest } from './after-test';
+import { listening } from './listening';
 
 /**
- * What the fake does with a request: an answer, silence, silence amid an answer, a cut connection, an answer of which a
- * byte comes now and then, or one without an end.
+ * What the fake does with a request: an answer, or its status; silence, silence amid an answer, a cut connection, bytes
+ * that are no HTTP, an answer of which a byte comes now and then, or one without an end.
  */
 export type Script =
+  | number
   | {
       readonly status?: number;
       readonly headers?: Readonly<Record<string, string>>;
@@ -21,8 +22,9 @@ export type Script =
   | 'drip'
   | 'endless'
   | 'reset'
+  | 'garbage'
   /** What depends on the request. */
-  | ((request: Received) => Script);
+  | ((request: Received) => Script | Promise<Script>);
 
 export interface Received {
   readonly method: string;
@@ -40,37 +42,52 @@ export async function startFakeUpstream(tls?: ServerOptions) {
   const scripts = new Map<string, Script[]>();
   const received: Received[] = [];
   let wanted = 0;
+  let connections = 0;
+  let cut = 0;
   let held: (() => void)[] = [];
 
   const listener = async (request: IncomingMessage, response: ServerResponse) => {
+    response.on('close', () => {
+      if (response.writableFinished) return;
+      cut += 1;
+      server.emit('cut');
+    });
     const { method = '', url: path = '', headers, socket } = request;
     const client = socket instanceof TLSSocket ? socket.getPeerX509Certificate()?.subject : undefined;
     const body = await readText(request).catch(() => '');
     const asked = { method, path, headers, body, client };
     received.push(asked);
-    const queue = scripts.get(path) ?? [{ status: 404, body: { error: 'not scripted' } }];
+    server.emit('received');
+    const queue = scripts.get(path) ?? scripts.get('*') ?? [{ status: 404, body: { error: 'not scripted' } }];
     const script = (queue.length > 1 ? queue.shift() : queue[0]) ?? 'reset';
-    held.push(() => perform(scripted(script, asked), response));
+    held.push(async () => perform(await scripted(script, asked), response));
     if (received.length < wanted) return;
     const release = held;
     held = [];
     for (const answer of release) answer();
   };
   const server = tls ? createSecureServer(tls, listener) : createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterTest(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+  server.on('connection', () => {
+    connections += 1;
   });
+  const port = await listening(server);
 
   return {
-    url: `http${tls ? 's' : ''}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http${tls ? 's' : ''}://127.0.0.1:${port}`,
     /** Every request, in the order of arrival. */
     received,
-    /** Scripts the answers of a path: one a request, the last one for all that follow. Other paths answer 404. */
+    /** Scripts the answers of a path: one a request, the last one for all that follow. Other paths answer what `*` does, or 404. */
     on: (path: string, ...answers: Script[]) => void scripts.set(path, answers),
-    /** Closes the connections on which no request is under way. */
-    closeIdle: () => server.closeIdleConnections(),
+    /** How many connections were opened so far. */
+    connections: () => connections,
+    /** Waits until this many calls have ended before their answer was complete. */
+    async untilCut(count: number) {
+      while (cut < count) await once(server, 'cut');
+    },
+    /** Waits until this many requests have arrived in all. */
+    async until(count: number) {
+      while (received.length < count) await once(server, 'received');
+    },
     /** Holds all answers back until this many requests have arrived. */
     holdUntil: (count: number) => {
       wanted = count;
@@ -81,14 +98,13 @@ export async function startFakeUpstream(tls?: ServerOptions) {
 /** An address on which nothing listens. */
 export async function refusedUrl(): Promise<string> {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(server);
   await new Promise((resolve) => server.close(resolve));
   return `http://127.0.0.1:${port}`;
 }
 
-function scripted(script: Script, request: Received): Script {
-  return typeof script === 'function' ? scripted(script(request), request) : script;
+async function scripted(script: Script, request: Received): Promise<Script> {
+  return typeof script === 'function' ? scripted(await script(request), request) : script;
 }
 
 function perform(script: Script, response: ServerResponse): void {
@@ -97,19 +113,27 @@ function perform(script: Script, response: ServerResponse): void {
     response.destroy();
     return;
   }
+  if (script === 'garbage') {
+    response.socket?.end('this is no HTTP\r\n\r\n');
+    return;
+  }
   if (script === 'stall') {
     response.writeHead(200, { 'content-type': 'application/json' }).write('{"key":');
     return;
   }
   if (script === 'drip' || script === 'endless') {
     response.writeHead(200, { 'content-type': 'application/json' });
-    const piece = script === 'drip' ? ' ' : ' '.repeat(100_000);
-    const more = setInterval(() => response.write(piece), 10);
-    response.on('close', () => clearInterval(more));
+    const isDrip = script === 'drip';
+    const more = () => {
+      if (!response.destroyed) response.write(' '.repeat(isDrip ? 1 : 100_000), again);
+    };
+    const again = () => void (isDrip ? setTimeout(more, 10) : more());
+    response.on('error', () => undefined);
+    more();
     return;
   }
   if (typeof script === 'function') throw new TypeError('A script answers one that is to be performed');
-  const { status = 200, headers = {}, body = '' } = script;
+  const { status = 200, headers = {}, body = '' } = typeof script === 'number' ? { status: script } : script;
   const isText = typeof body === 'string' || Buffer.isBuffer(body);
   response.writeHead(status, {
     'content-type': isText ? 'text/html' : 'application/json',

@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { afterTest } from './after-test';
+import { listening } from './listening';
 
 /**
  * Stands before a sidecar, and does something with each request before it goes on; the answer to one for which that
@@ -26,10 +25,5 @@ export async function startProxy(
     }
     response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(content);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterTest(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${await listening(server)}`;
 }

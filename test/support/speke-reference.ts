@@ -8,7 +8,7 @@ import {
   X509Certificate,
 } from 'node:crypto';
 import type { SpekeVersion } from '../../src/drm/cpix/speke';
-import type { Received, Script } from './fake-upstream';
+import type { Received } from './fake-upstream';
 
 /**
  * A SPEKE provider that answers as AWS's reference server (awslabs/speke-reference-server) does: the document that it is
@@ -61,8 +61,8 @@ export function playReadyHeader(
 }
 
 /** Makes what answers the requests. */
-export function spekeReference({ version, playReadyHeader: header }: SpekeReference): Script {
-  return (request) => {
+export function spekeReference({ version, playReadyHeader: header }: SpekeReference) {
+  return (request: Received) => {
     const contentId = new RegExp(version === 1 ? ' id="([^"]*)"' : ' contentId="([^"]*)"').exec(
       request.body,
     )?.[1];

@@ -50,8 +50,8 @@ export function answering(
 ): Script {
   const make = spekeReference({ version: 2, playReadyHeader, ...other });
   return (request) => {
-    const answer = typeof make === 'function' ? make(request) : make;
-    return typeof answer === 'object' ? { ...answer, body: change(String(answer.body), request) } : answer;
+    const answer = make(request);
+    return { ...answer, body: change(answer.body, request) };
   };
 }
 

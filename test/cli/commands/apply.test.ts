@@ -187,7 +187,7 @@ test('takes a group that can’t be read for one failure, by the index of its en
 
 test('stops when the sidecar stays away, says how to go on, and does so when it runs again', async () => {
   await writeMany(250);
-  sidecar.before = () => (sidecar.batches.length > 1 ? 'cut' : undefined);
+  sidecar.before = () => (sidecar.batches.length > 1 ? 'reset' : undefined);
   const { code, stderr } = await apply(MANY);
   expect(code).toBe(3);
   expect(stderr.split('\n').slice(5)).toEqual([
@@ -248,7 +248,7 @@ test.each([
   const interrupt = new AbortController();
   sidecar.before = async () => {
     interrupt.abort();
-    return 'cut' as const;
+    return 'reset' as const;
   };
   const ended = await apply(['manifest.yaml', '--dry-run', ...args], { interrupt: interrupt.signal });
   const told = ended.stdout && JSON.parse(ended.stdout);

@@ -125,8 +125,7 @@ describe('provisioning by SPEKE', () => {
     const refusal = async () => (await sidecar.api.post(PATH).send(BODY).expect(502)).body.errors;
     upstream.on(SPEKE_PATH, (request) => {
       const body = request.body.replace(/<cpix:DeliveryDataList>[\s\S]*<\/cpix:DeliveryDataList>/, '');
-      const plain = reference();
-      return typeof plain === 'function' ? plain({ ...request, body }) : plain;
+      return reference()({ ...request, body });
     });
     expect(await refusal()).toEqual([
       failed('returned plain content keys, although the request asks for encrypted ones'),
@@ -134,8 +133,7 @@ describe('provisioning by SPEKE', () => {
     const other = recipientNamed('Cert1').certificate.toString('base64');
     upstream.on(SPEKE_PATH, (request) => {
       const body = request.body.replace(/(<ds:X509Certificate>)[^<]*/, `$1${other}`);
-      const sealed = reference();
-      return typeof sealed === 'function' ? sealed({ ...request, body }) : sealed;
+      return reference()({ ...request, body });
     });
     expect((await refusal())[0].description).toMatch(/^The key provider returned a CPIX document that /);
     expect(await sidecar.files()).toEqual({});

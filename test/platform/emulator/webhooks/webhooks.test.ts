@@ -12,10 +12,10 @@ import {
   Webhooks,
 } from '../../../../src/platform/emulator/webhooks/webhooks';
 import { afterTest } from '../../../support/after-test';
-import { refusedUrl } from '../../../support/fake-upstream';
+import { refusedUrl, type Script } from '../../../support/fake-upstream';
 import { recordedLog } from '../../../support/recorded-log';
 import { until } from '../../../support/until';
-import { type ReceiverScript, startWebhookReceiver } from '../../../support/webhook-receiver';
+import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
 const START = new Date('2030-01-01T00:00:00.000Z');
 const SITE = 'demosite';
@@ -183,7 +183,7 @@ test('takes "hang" for a failure, tries again and goes on in order', async () =>
   ]);
 });
 
-async function receiverThat(script: ReceiverScript): Promise<string> {
+async function receiverThat(script: Script): Promise<string> {
   const receiver = await startWebhookReceiver();
   receiver.answer(script);
   return receiver.url;
@@ -239,7 +239,7 @@ describe('a name', () => {
   });
 });
 
-test.each<ReceiverScript>(['stall', 'flood'])(
+test.each<Script>(['stall', 'endless'])(
   'takes a 200 for delivered although its body does %s',
   async (script) => {
     const { receiver, webhooks, notify } = await startOne([script], { timeoutMs: TIMEOUT_MS });
