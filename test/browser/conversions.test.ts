@@ -25,28 +25,8 @@ async function start() {
   /** Encodes some seconds of a moving picture with a tone. */
   const encoded = async (size: string, ...args: string[]): Promise<Buffer> => {
     const path = join(home, 'film.mp4');
-    const inputs = [
-      '-f',
-      'lavfi',
-      '-i',
-      `testsrc2=size=${size}:rate=25`,
-      '-f',
-      'lavfi',
-      '-i',
-      'sine=frequency=440',
-    ];
-    const codecs = [
-      '-c:v',
-      'libx264',
-      '-preset',
-      'ultrafast',
-      '-b:v',
-      '4M',
-      '-pix_fmt',
-      'yuv420p',
-      '-c:a',
-      'aac',
-    ];
+    const inputs = `-f lavfi -i testsrc2=size=${size}:rate=25 -f lavfi -i sine=frequency=440`.split(' ');
+    const codecs = '-c:v libx264 -preset ultrafast -b:v 4M -pix_fmt yuv420p -c:a aac'.split(' ');
     const all = ['-hide_banner', '-loglevel', 'error', '-y', ...inputs, ...codecs, '-t', '4', ...args];
     await run('ffmpeg', [...all, '-movflags', '+faststart', path]);
     return readFileSync(path);

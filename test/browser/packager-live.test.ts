@@ -81,18 +81,8 @@ function stream(
   const child = spawn(
     'ffmpeg',
     [
-      '-hide_banner',
-      '-loglevel',
-      'error',
-      '-readrate',
-      `${speed}`,
-      ...input,
-      '-c',
-      'copy',
-      ...args,
-      '-f',
-      'flv',
-      address(channel),
+      ...['-hide_banner', '-loglevel', 'error', '-readrate', `${speed}`, ...input, '-c', 'copy'],
+      ...[...args, '-f', 'flv', address(channel)],
     ],
     { stdio: ['ignore', 'ignore', 'inherit'] },
   );

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,7 +6,8 @@ import fs from 'fs-extra';
 import { createGet } from '../../src/http/get';
 import type { StreamReport } from '../../src/verify/stream-report';
 import { verifyStream } from '../../src/verify/verify-stream';
-import { type MediaServer, startMediaServer } from '../support/media-server';
+import { afterAllTests } from '../support/after-test';
+import { startMediaServer } from '../support/media-server';
 import { SOURCE } from '../support/package-stream';
 import { CONTENT_KEY, codesOf, KEY_ID, keyFileText, statesOf } from '../support/start-stream';
 
@@ -15,24 +15,22 @@ jest.setTimeout(60_000);
 
 const run = promisify(execFile);
 const { get, close } = createGet({ userAgent: 'test' });
-let folder: string;
-let server: MediaServer;
+const folder = fs.mkdtempSync(join(tmpdir(), 'third-party-media-'));
+let url: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'third-party-media-'));
-  server = await startMediaServer(folder);
+  ({ url } = await startMediaServer(folder, afterAllTests));
 });
 
 afterAll(async () => {
   close();
-  await server.close();
   await fs.remove(folder);
 });
 
 const ffmpeg = (...args: string[]) =>
   run('ffmpeg', ['-v', 'error', '-y', '-i', SOURCE, ...args], { cwd: folder });
 const verify = (path: string, keyFiles: { name: string; text: string }[] = []): Promise<StreamReport> =>
-  verifyStream(`${server.url}/${path}`, { get, keyFiles, now: () => new Date() });
+  verifyStream(`${url}/${path}`, { get, keyFiles, now: () => new Date() });
 
 test.each([
   ['HLS with transport streams', 'ts.m3u8', ['-f', 'hls', '-hls_playlist_type', 'vod']],
@@ -75,18 +73,7 @@ test('a flat cenc file of ffmpeg decrypts with its key, and not with another', a
 });
 
 test('VP9 and Opus are named, and nothing is claimed of WebM', async () => {
-  const codecs = [
-    '-t',
-    '2',
-    '-c:v',
-    'libvpx-vp9',
-    '-deadline',
-    'realtime',
-    '-cpu-used',
-    '8',
-    '-c:a',
-    'libopus',
-  ];
+  const codecs = '-t 2 -c:v libvpx-vp9 -deadline realtime -cpu-used 8 -c:a libopus'.split(' ');
   await ffmpeg(...codecs, '-f', 'dash', '-dash_segment_type', 'mp4', 'vp9.mpd');
   const report = await verify('vp9.mpd');
   expect([report.faults, report.renditions.map(({ codec }) => codec)]).toEqual([[], ['vp09', 'opus']]);

@@ -1,43 +1,32 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
 import { join, normalize } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import fs from 'fs-extra';
+import { afterTest } from './after-test';
+import { listening } from './listening';
 
 /** Answers a request in another way than with the file of its path. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-export interface MediaServer {
-  readonly url: string;
-  /** The paths that were asked for, with their ranges: `/m.mpd`, `/v.mp4 bytes=0-99`. */
-  readonly requests: string[];
-  /** By path. */
-  readonly answers: Map<string, Answer>;
-  close(): Promise<void>;
-}
-
-/** Serves the files of a folder as a CDN does, byte ranges included. */
-export async function startMediaServer(folder: string): Promise<MediaServer> {
+/** Serves the files of a folder as a CDN does, byte ranges included and to pages of any origin, until the test is over. */
+export async function startMediaServer(folder: string, after = afterTest) {
   const requests: string[] = [];
   const answers = new Map<string, Answer>();
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '', 'http://any');
     const { range } = request.headers;
     requests.push(range === undefined ? pathname : `${pathname} ${range}`);
+    response.setHeader('access-control-allow-origin', '*');
     const answer = answers.get(pathname);
     if (answer) answer(request, response);
     else sendFile(join(folder, normalize(decodeURIComponent(pathname))), request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listening(server, after)}`,
+    /** The paths that were asked for, with their ranges: `/m.mpd`, `/v.mp4 bytes=0-99`. */
     requests,
+    /** By path. */
     answers,
-    close: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections();
-        server.close(() => resolve());
-      }),
   };
 }
 
@@ -50,19 +39,23 @@ function sendFile(path: string, request: IncomingMessage, response: ServerRespon
 }
 
 /** Answers with bytes, or the part of them that is asked for. */
-export function sendBytes(bytes: Buffer, request: IncomingMessage, response: ServerResponse): void {
-  const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '') ?? [];
-  if (first === undefined) {
-    response.writeHead(200, { 'content-length': bytes.length }).end(bytes);
-    return;
-  }
+export function sendBytes(
+  bytes: Buffer,
+  { method, headers: { range = '' } }: IncomingMessage,
+  response: ServerResponse,
+  headers: OutgoingHttpHeaders = {},
+): void {
+  const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(range) ?? [];
+  const start = Number(first ?? 0);
   const end = last ? Math.min(Number(last), bytes.length - 1) : bytes.length - 1;
-  if (Number(first) > end) {
-    response.writeHead(416).end();
+  if (first !== undefined && start > end) {
+    response.writeHead(416, { 'content-range': `bytes */${bytes.length}` }).end();
     return;
   }
-  const part = bytes.subarray(Number(first), end + 1);
-  response.writeHead(206, { 'content-range': `bytes ${first}-${end}/${bytes.length}` }).end(part);
+  const part = bytes.subarray(start, end + 1);
+  const place = first !== undefined && { 'content-range': `bytes ${start}-${end}/${bytes.length}` };
+  response.writeHead(place ? 206 : 200, { ...headers, ...place, 'content-length': part.length });
+  response.end(method === 'HEAD' ? undefined : part);
 }
 
 /** Answers with a text, packed if that is asked for. */

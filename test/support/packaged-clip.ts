@@ -1,11 +1,10 @@
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import express from 'express';
 import fs from 'fs-extra';
 import { fairPlayKeyId } from '../../src/drm/packaging';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../src/drm/pssh';
-import { listen } from '../../src/http/server';
 import { afterAllTests } from './after-test';
+import { startMediaServer } from './media-server';
 import { type Packaging, packageStream } from './package-stream';
 
 export const CLIP = resolve(__dirname, '../../src/platform/demo/clip.mp4');
@@ -16,7 +15,7 @@ export interface ClipKeys {
   readonly key: Buffer;
 }
 
-export const KEY_URI = 'skd://fairplay.example/embed-test';
+const KEY_URI = 'skd://fairplay.example/embed-test';
 /** Of HLS, for all samples. */
 export const IV = '0123456789abcdef0123456789abcdef';
 export const KEYS: ClipKeys = {
@@ -55,7 +54,7 @@ export function servedClip(format: 'dash' | 'hls', keys: ClipKeys | undefined): 
  * Packages the test clip: DASH under `cenc` or HLS under `cbcs`; without keys, clear.
  * @returns the folder, with `m.mpd` or `master.m3u8` in it; it is removed after the tests of the file.
  */
-export async function packageClip(format: 'dash' | 'hls', keys: ClipKeys | undefined): Promise<string> {
+async function packageClip(format: 'dash' | 'hls', keys: ClipKeys | undefined): Promise<string> {
   const folder = await fs.mkdtemp(join(tmpdir(), 'packaged-clip-'));
   afterAllTests(() => fs.remove(folder));
   const packaging: Packaging | undefined = keys && {
@@ -70,15 +69,5 @@ export async function packageClip(format: 'dash' | 'hls', keys: ClipKeys | undef
   return folder;
 }
 
-/** Serves a folder to pages of any origin until the tests of the file are over, and answers its address. */
-export async function serveMedia(folder: string): Promise<string> {
-  const app = express();
-  app.use((_request, response, next) => {
-    response.set('access-control-allow-origin', '*');
-    next();
-  });
-  app.use(express.static(folder));
-  const server = await listen(app, '127.0.0.1', 0);
-  afterAllTests(() => server.stop(0));
-  return server.url;
-}
+/** Serves a folder until the tests of the file are over, and answers its address. */
+export const serveMedia = async (folder: string) => (await startMediaServer(folder, afterAllTests)).url;

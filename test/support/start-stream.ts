@@ -8,7 +8,7 @@ import { createGet } from '../../src/http/get';
 import type { StreamReport } from '../../src/verify/stream-report';
 import { type VerifyOptions, verifyStream } from '../../src/verify/verify-stream';
 import { afterAllTests, afterTest } from './after-test';
-import { type MediaServer, startMediaServer } from './media-server';
+import { startMediaServer } from './media-server';
 import { type Packaging, packageStream } from './package-stream';
 
 /** What a key file has; each pair of key id and key is of no other test. */
@@ -63,14 +63,7 @@ function packagingKeys(text: string) {
   return read.keys;
 }
 
-export interface ServedStream extends MediaServer {
-  readonly folder: string;
-  readonly manifest: string;
-  /** The manifest's or a playlist's text, changed. */
-  change(file: string, change: (text: string) => string): Promise<void>;
-  /** Tests it with the key file, unless told otherwise. */
-  verify(options?: Partial<VerifyOptions> & { readonly path?: string }): Promise<StreamReport>;
-}
+export type ServedStream = Awaited<ReturnType<typeof startStream>>;
 
 const packaged = new Map<string, Promise<string>>();
 
@@ -98,7 +91,7 @@ async function packagedFolder(options: Omit<PackageOptions, 'folder'>): Promise<
 export async function startStream(
   kind: 'dash' | 'hls',
   options: Partial<Omit<PackageOptions, 'folder' | 'playlists'>> = {},
-): Promise<ServedStream> {
+) {
   const isHls = kind === 'hls';
   const folder = await packagedFolder({
     packaging: isHls ? hlsPackaging() : dashPackaging(),
@@ -108,20 +101,22 @@ export async function startStream(
   });
   const server = await startMediaServer(folder);
   const { get, close } = createGet({ userAgent: 'test' });
-  afterTest(async () => {
-    close();
-    await server.close();
-  });
+  afterTest(close);
   const manifest = isHls ? 'master.m3u8' : 'm.mpd';
   return {
     ...server,
     folder,
     manifest,
-    change: async (file, change) => {
+    /** The manifest's or a playlist's text, changed. */
+    change: async (file: string, change: (text: string) => string) => {
       const path = join(folder, file);
       await fs.writeFile(path, change(await fs.readFile(path, 'utf8')));
     },
-    verify: ({ path = `/${manifest}`, ...verifyOptions } = {}) =>
+    /** Tests it with the key file, unless told otherwise. */
+    verify: ({
+      path = `/${manifest}`,
+      ...verifyOptions
+    }: Partial<VerifyOptions> & { readonly path?: string } = {}) =>
       verifyStream(server.url + path, {
         get,
         keyFiles: [{ name: 'news.key', text: keyFileText() }],
