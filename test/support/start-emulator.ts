@@ -6,46 +6,17 @@ import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
 import { createEmulatorApp } from '../../src/platform/emulator/app';
 import { readEmulatorConfig } from '../../src/platform/emulator/config';
-import { createContext, type EmulatorContext } from '../../src/platform/emulator/context';
+import { createContext } from '../../src/platform/emulator/context';
 import { createControlApp } from '../../src/platform/emulator/control/app';
-import type { Client } from '../../src/platform/emulator/upstreams/config-service';
 import { afterTest } from './after-test';
 import { publicFolder } from './public-folder';
 
+export type TestEmulator = Awaited<ReturnType<typeof startEmulator>>;
+
 /** What tests use of a channel's create response. */
-export interface ChannelAnswer {
+interface ChannelAnswer {
   readonly id: string;
   readonly stream_key: string;
-}
-
-export interface TestEmulator {
-  readonly url: string;
-  readonly port: number;
-  readonly controlUrl: string;
-  /** The seeded client. */
-  readonly client: Client;
-  /** The first site of the seeded Admin credential. */
-  readonly siteId: string;
-  /** What the programs' parts share, for what has no route. */
-  readonly context: EmulatorContext;
-  /** Sends requests without a credential. */
-  readonly unauthenticated: ReturnType<typeof request>;
-  /** Sends requests with the seeded client's API key. */
-  readonly api: ReturnType<typeof request.agent>;
-  /** Sends management requests with the seeded Admin credential. */
-  readonly admin: ReturnType<typeof request.agent>;
-  /** Sends management requests with this secret. */
-  as(secret: string): ReturnType<typeof request.agent>;
-  /** Sends requests to the control port, with the seeded Admin credential. */
-  readonly control: ReturnType<typeof request.agent>;
-  /** Creates a channel of the first site with this metadata, and answers it as the API does. */
-  createChannel(metadata?: object): Promise<ChannelAnswer>;
-  /** Connects a simulated encoder and answers the id of its event. */
-  connect(channel: Pick<ChannelAnswer, 'stream_key'>): Promise<string>;
-  disconnect(channel: Pick<ChannelAnswer, 'stream_key'>): Promise<void>;
-  advance(seconds: number): Promise<void>;
-  /** The log as written, at level `debug`, once it has this many lines. */
-  logOf(lines: number): Promise<string>;
 }
 
 /** The packager is asked often, and not waited for long. */
@@ -55,7 +26,7 @@ const PACKAGING = { everyMs: 20, callMs: 1000, idleMs: 400, fileMs: 400 };
  * Starts an emulator on free ports of loopback: its platform and its control port. Its clock stands at the start of
  * 2030 until it is advanced, and its ids are counted. It is stopped after the test.
  */
-export async function startEmulator(env: Environment = {}): Promise<TestEmulator> {
+export async function startEmulator(env: Environment = {}) {
   const config = readEmulatorConfig(env);
   const { stream, logOf } = captureLines();
   const wallClock = () => new Date('2030-01-01T00:00:00.000Z');
@@ -87,28 +58,39 @@ export async function startEmulator(env: Environment = {}): Promise<TestEmulator
     url: platform.url,
     port: platform.port,
     controlUrl: controlPort.url,
+    /** The seeded client. */
     client: config.client,
+    /** The first site of the seeded Admin credential. */
     siteId,
+    /** What the programs' parts share, for what has no route. */
     context,
+    /** Sends requests without a credential. */
     unauthenticated: request(platform.url),
+    /** Sends requests with the seeded client's API key. */
     api: request.agent(platform.url).set('API-KEY', config.client.apiKey),
+    /** Sends management requests with the seeded Admin credential. */
     admin,
+    /** Sends management requests with this secret. */
     as,
+    /** Sends requests to the control port, with the seeded Admin credential. */
     control,
-    async createChannel(metadata = {}) {
+    /** Creates a channel of the first site with this metadata, and answers it as the API does. */
+    async createChannel(metadata: object = {}): Promise<ChannelAnswer> {
       const { body } = await admin.post(`/v2/sites/${siteId}/channels/`).send({ metadata }).expect(201);
       return body;
     },
-    async connect({ stream_key }) {
+    /** Connects a simulated encoder and answers the id of its event. */
+    async connect({ stream_key }: Pick<ChannelAnswer, 'stream_key'>): Promise<string> {
       const { body } = await control.post('/encoder/connect').send({ stream_key }).expect(200);
       return body.event_id;
     },
-    async disconnect({ stream_key }) {
+    async disconnect({ stream_key }: Pick<ChannelAnswer, 'stream_key'>): Promise<void> {
       await control.post('/encoder/disconnect').send({ stream_key }).expect(200);
     },
-    async advance(seconds) {
+    async advance(seconds: number): Promise<void> {
       await control.post('/clock').send({ advance_seconds: seconds }).expect(200);
     },
+    /** The log as written, at level `debug`, once it has this many lines. */
     logOf,
   };
 }

@@ -1,23 +1,13 @@
-import type { Response } from 'supertest';
 import type { Environment } from '../../src/http/config';
-import type { Media } from '../../src/platform/emulator/resources/media';
-import { startUploads, type TestUploads } from './start-uploads';
+import { startUploads } from './start-uploads';
 
-export interface TestLibraryPages extends TestUploads {
-  /** Sends a form of the dashboard. Several values of a field are an array. */
-  post(path: string, fields?: object): Promise<Response>;
-  /** The text of a page of the dashboard. */
-  page(path: string): Promise<string>;
-  /** Makes a media by the management API. */
-  createMedia(metadata?: object, upload?: object): Promise<Media>;
-  /** Makes a media whose content is elsewhere, and lets it become ready. */
-  createReady(metadata?: object): Promise<Media>;
-}
+export type TestLibraryPages = Awaited<ReturnType<typeof startLibraryPages>>;
 
 /** An emulator with what tests of the library's pages do again and again. */
-export async function startLibraryPages(env: Environment = {}): Promise<TestLibraryPages> {
+export async function startLibraryPages(env: Environment = {}) {
   const emulator = await startUploads(env);
   const { admin, unauthenticated, siteId, context, advance } = emulator;
+  /** Makes a media by the management API. */
   const createMedia = async (metadata: object = {}, upload: object = {}) => {
     const { body } = await admin.post(`/v2/sites/${siteId}/media/`).send({ metadata, upload }).expect(201);
     const media = context.state.media.find(body.id);
@@ -26,10 +16,14 @@ export async function startLibraryPages(env: Environment = {}): Promise<TestLibr
   };
   return {
     ...emulator,
-    post: (path, fields = {}) => unauthenticated.post(`/dashboard/${path}`).type('form').send(fields),
-    page: async (path) => (await unauthenticated.get(`/dashboard/${path}`).expect(200)).text,
+    /** Sends a form of the dashboard. Several values of a field are an array. */
+    post: async (path: string, fields: object = {}) =>
+      unauthenticated.post(`/dashboard/${path}`).type('form').send(fields),
+    /** The text of a page of the dashboard. */
+    page: async (path: string) => (await unauthenticated.get(`/dashboard/${path}`).expect(200)).text,
     createMedia,
-    async createReady(metadata = {}) {
+    /** Makes a media whose content is elsewhere, and lets it become ready. */
+    async createReady(metadata: object = {}) {
       const media = await createMedia(metadata, {
         method: 'external',
         source_url: 'https://cdn.example.com/a.mp4',

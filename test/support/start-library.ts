@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Environment } from '../../src/http/config';
-import { startUploads, type TestUploads } from './start-uploads';
+import { startUploads } from './start-uploads';
 import { startWebhookReceiver } from './webhook-receiver';
 
 /** What the API answers of any resource. */
@@ -14,22 +14,7 @@ export interface Answered {
   readonly [field: string]: unknown;
 }
 
-export interface TestLibrary extends TestUploads {
-  /** The path of the first site. */
-  readonly site: string;
-  /** Makes a media with this body. */
-  create(body?: object): Promise<Answered>;
-  /** Makes a media of a file, and answers it when it is ready and its renditions are there. */
-  createReady(body?: object, file?: Buffer): Promise<Answered>;
-  /** Makes what is at a path of the site. */
-  post(path: string, body?: object): Promise<Answered>;
-  /** What is at a path of the site. */
-  read(path: string): Promise<Answered>;
-  /** Sends a file to a link. */
-  send(link: string, file?: Buffer): Promise<void>;
-  /** What a webhook for everything was told since the last call: event and subject, in order. */
-  told(): Promise<readonly string[]>;
-}
+export type TestLibrary = Awaited<ReturnType<typeof startLibrary>>;
 
 /** Two seconds of 64 x 36 pixels with sound. */
 export const FILM = readFileSync(join(__dirname, '..', 'vectors', 'media', 'film.mp4'));
@@ -50,7 +35,7 @@ const EVENTS = [
 const FENCE = 'channel_created';
 
 /** An emulator with a library that is still empty, and a webhook for all that happens to it. */
-export async function startLibrary(env: Environment = {}): Promise<TestLibrary> {
+export async function startLibrary(env: Environment = {}) {
   const emulator = await startUploads(env);
   const { admin, siteId } = emulator;
   const site = `/v2/sites/${siteId}`;
@@ -75,18 +60,25 @@ export async function startLibrary(env: Environment = {}): Promise<TestLibrary> 
   };
   return {
     ...emulator,
+    /** The path of the first site. */
     site,
+    /** Makes what is at a path of the site. */
     post,
+    /** What is at a path of the site. */
     read,
+    /** Sends a file to a link. */
     send,
-    create: (body) => post('/media/', body),
-    async createReady(body, file) {
+    /** Makes a media with this body. */
+    create: (body?: object) => post('/media/', body),
+    /** Makes a media of a file, and answers it when it is ready and its renditions are there. */
+    async createReady(body?: object, file?: Buffer) {
       const { id, upload_link } = await post('/media/', body);
       await send(upload_link, file);
       await emulator.advance(3);
       return read(`/media/${id}/`);
     },
-    async told() {
+    /** What a webhook for everything was told since the last call: event and subject, in order. */
+    async told(): Promise<readonly string[]> {
       const { id } = await emulator.createChannel();
       for (;;) {
         const calls = receiver.received.slice(seen).map(({ text }) => JSON.parse(text));

@@ -4,26 +4,16 @@ import { join } from 'node:path';
 import type { Environment } from '../../src/http/config';
 import {
   type StoredFile,
-  type Upload,
   uploadFields,
   type WantedUpload,
 } from '../../src/platform/emulator/uploads/uploads';
 import { temporaryFolder } from './after-test';
-import { startEmulator, type TestEmulator } from './start-emulator';
+import { startEmulator } from './start-emulator';
 
-export interface TestUploads extends TestEmulator {
-  /** The files that were taken, in their order. */
-  readonly taken: readonly StoredFile[];
-  /** Begins an upload for the first site, whose file is taken without a word. */
-  begin(wanted?: Partial<WantedUpload>): Upload;
-  /** Begins a direct upload; answers the path of its link. */
-  beginDirect(wanted?: Partial<WantedUpload>): string;
-  /** Every file below the uploads' folder, by its size. */
-  sizesOnDisk(): number[];
-}
+export type TestUploads = Awaited<ReturnType<typeof startUploads>>;
 
 /** An emulator whose uploads are kept in a folder of the test's own. */
-export async function startUploads(env: Environment = {}): Promise<TestUploads> {
+export async function startUploads(env: Environment = {}) {
   const folder = await temporaryFolder();
   const emulator = await startEmulator({ EMULATOR_UPLOADSFOLDER: folder, ...env });
   const taken: StoredFile[] = [];
@@ -37,9 +27,13 @@ export async function startUploads(env: Environment = {}): Promise<TestUploads> 
     });
   return {
     ...emulator,
+    /** The files that were taken, in their order. */
     taken,
+    /** Begins an upload for the first site, whose file is taken without a word. */
     begin,
-    beginDirect: (wanted) => uploadFields(begin(wanted), '').upload_link ?? '',
+    /** Begins a direct upload; answers the path of its link. */
+    beginDirect: (wanted?: Partial<WantedUpload>) => uploadFields(begin(wanted), '').upload_link ?? '',
+    /** Every file below the uploads' folder, by its size. */
     sizesOnDisk: () =>
       readdirSync(folder, { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile() && entry.parentPath.includes('emulator-uploads-'))
