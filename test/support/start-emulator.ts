@@ -14,7 +14,7 @@ import { publicFolder } from './public-folder';
 export type TestEmulator = Awaited<ReturnType<typeof startEmulator>>;
 
 /** What tests use of a channel's create response. */
-interface ChannelAnswer {
+export interface ChannelAnswer {
   readonly id: string;
   readonly stream_key: string;
 }

@@ -82,7 +82,7 @@ function startWebhooks(settings: Partial<WebhookSettings> = {}, clock = leapingC
 
 /** The service with one webhook, whose receiver answers its next calls so, and has these channels in its calls. */
 async function startOne(
-  answers: readonly ReceiverScript[] = [],
+  answers: readonly Script[] = [],
   settings: Partial<WebhookSettings> = {},
   clock?: Clock,
 ) {
