@@ -185,14 +185,6 @@ test('lets encoders and players be when others come without a stream key', async
   await player.until('true frame');
 });
 
-test('takes an encoder amid peers that announce 16 MiB each', async () => {
-  const { peer, publishing } = await startIngest({ maxAsking: 20 });
-  const junk = await Promise.all(Array.from({ length: 30 }, () => peer()));
-  for (const each of junk) each.sendRaw(begun(16, 0xffffff));
-  await publishing();
-  await Promise.all(junk.map(({ closed }) => closed));
-});
-
 test('lets as many play at a time as the limit says', async () => {
   const { publishing, playing, play } = await startIngest({ maxPlayers: 3 });
   await publishing();

@@ -9,6 +9,9 @@ const KEY_ID = 'Dlj11ea0QZepsUOGRu9HZQ';
 const CONTENT_KEY = 'SvEMxZMGndWHIqCMoD45YA';
 const OTHER_KEY_ID = 'AAAAAAAAAAAAAAAAAAAAAA';
 
+const ask = ({ unauthenticated }: TestEmulator, ...kids: string[]) =>
+  unauthenticated.post(PATH).send({ kids, type: 'temporary' });
+
 const issue = ({ api, client }: TestEmulator, kind: string) =>
   api.get(`/keyprovider/${kind}/${client.name}/demo`).expect(200);
 
@@ -24,8 +27,7 @@ test.each(['cenc', 'playready', 'widevine'])(
   async (kind) => {
     const emulator = await startEmulator();
     await issue(emulator, kind);
-    const call = emulator.unauthenticated.post(PATH).expect('cache-control', 'no-store').expect(200);
-    const { body } = await call.send({ kids: [KEY_ID], type: 'temporary' });
+    const { body } = await ask(emulator, KEY_ID).expect('cache-control', 'no-store').expect(200);
     expect(body).toEqual({ keys: [{ kty: 'oct', k: CONTENT_KEY, kid: KEY_ID }], type: 'temporary' });
   },
 );
@@ -41,7 +43,7 @@ test('answers the license of a key that fairplay gave out, under the id of its l
   const emulator = await startEmulator();
   await issue(emulator, 'fairplay');
   const kid = fairPlayKeyId('skd://fairplay-license.example.com/license/demo').toString('base64url');
-  const { body } = await emulator.unauthenticated.post(PATH).send({ kids: [kid] });
+  const { body } = await ask(emulator, kid);
   const k = deriveKeys(emulator.client, 'demo').fairPlayKey.toString('base64url');
   expect(body).toEqual({ keys: [{ kty: 'oct', k, kid }], type: 'temporary' });
 });
@@ -49,10 +51,7 @@ test('answers the license of a key that fairplay gave out, under the id of its l
 test.each(['fairplay', 'aes'])('answers 404 to a key id that %s alone was asked for', async (kind) => {
   const emulator = await startEmulator();
   await issue(emulator, kind);
-  const { body } = await emulator.unauthenticated
-    .post(PATH)
-    .send({ kids: [KEY_ID] })
-    .expect(404);
+  const { body } = await ask(emulator, KEY_ID).expect(404);
   expect(body).toEqual({ errors: [unknownKey(KEY_ID)] });
 });
 
@@ -60,13 +59,9 @@ test('answers the keys that were given out, and 404 that names each key id when 
   const emulator = await startEmulator();
   await issue(emulator, 'cenc');
   const third = 'AAAAAAAAAAAAAAAAAAAAAQ';
-  const { unauthenticated } = emulator;
-  const some = await unauthenticated.post(PATH).send({ kids: [OTHER_KEY_ID, KEY_ID, third] });
-  expect([some.status, some.body.keys]).toEqual([200, [{ kty: 'oct', k: CONTENT_KEY, kid: KEY_ID }]]);
-  const { body } = await unauthenticated
-    .post(PATH)
-    .send({ kids: [OTHER_KEY_ID, third] })
-    .expect(404);
+  const some = await ask(emulator, OTHER_KEY_ID, KEY_ID, third).expect(200);
+  expect(some.body.keys).toEqual([{ kty: 'oct', k: CONTENT_KEY, kid: KEY_ID }]);
+  const { body } = await ask(emulator, OTHER_KEY_ID, third).expect(404);
   expect(body).toEqual({ errors: [unknownKey(OTHER_KEY_ID), unknownKey(third)] });
 });
 
@@ -91,11 +86,7 @@ test.each<[string, object, string[]]>([
 });
 
 test('refuses a license request that is too large', async () => {
-  const { unauthenticated } = await startEmulator();
-  const { body } = await unauthenticated
-    .post(PATH)
-    .send({ kids: ['A'.repeat(16_384)] })
-    .expect(413);
+  const { body } = await ask(await startEmulator(), 'A'.repeat(16_384)).expect(413);
   expect(body.errors[0].code).toBe('body_too_large');
 });
 

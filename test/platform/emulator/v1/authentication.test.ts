@@ -47,14 +47,6 @@ test('a signed set that is sent twice, in the query and as a form, counts once',
   expect(codeOf(await unauthenticated.get(`${STATUS}?${query}`).send(query))).toEqual([405, 'NotSupported']);
 });
 
-test('nonces of 1 to 10 digits are taken, as released clients send them', async () => {
-  const { unauthenticated } = await shared();
-  for (const api_nonce of ['3', '00000042', '123456789', '0123456789']) {
-    const answer = await unauthenticated.get(signedPath(STATUS, {}, { api_nonce }));
-    expect(codeOf(answer)).toEqual([405, 'NotSupported']);
-  }
-});
-
 const without = (name: string) => queryOf(signedPairs().filter(([other]) => other !== name));
 const withEmpty = (name: string) =>
   queryOf(signedPairs().map(([other, value]) => [other, other === name ? '' : value]));
@@ -83,6 +75,8 @@ test.each([
   ['an older timestamp', { api_timestamp: String(START - 27 * HOUR - 1) }, 403, 'TimestampExpired'],
   ['a timestamp 21 hours ahead', { api_timestamp: String(START + 21 * HOUR) }, 405, 'NotSupported'],
   ['one further ahead', { api_timestamp: String(START + 21 * HOUR + 1) }, 400, 'TimestampInvalid'],
+  ['a nonce of 1 digit', { api_nonce: '3' }, 405, 'NotSupported'],
+  ['a nonce of 10 digits', { api_nonce: '0123456789' }, 405, 'NotSupported'],
   ['a nonce of letters', { api_nonce: 'abcdefgh' }, 400, 'NonceInvalid'],
   ['a nonce of 11 digits', { api_nonce: '12345678901' }, 400, 'NonceInvalid'],
   ['another secret', { secret: 'demo-api-secret-012345678X' }, 400, 'SignatureInvalid'],
@@ -190,13 +184,6 @@ test('every site signs with the secret of v1, when there is one', async () => {
     expect(await call({ api_key, secret })).toEqual([405, 'NotSupported']);
     expect(await call({ api_key })).toEqual([400, 'SignatureInvalid']);
   }
-});
-
-test('no secret is in the log or in an answer', async () => {
-  const { unauthenticated, logOf } = await startEmulator();
-  const wrong = await unauthenticated.get(signedPath(STATUS, {}, { secret: 'wrong' }));
-  await unauthenticated.get(signedPath(STATUS));
-  expect((await logOf(2)) + wrong.text).not.toContain('demo-api-secret');
 });
 
 const SECRET = 'uA96CFtJa138E2T5GhKfngml';
