@@ -66,36 +66,38 @@ function expectNamed(
 const REPEATED = ['trending_playlist', 'article_matching_playlist', 'recommendations_playlist'];
 
 describe.each(CREATABLE.filter(({ type }) => !REPEATED.includes(type)))('$type', ({ resource, body }) => {
+  /** The library as all tests have it, and the path of the resource. */
+  async function arrange() {
+    const library = await start();
+    const before = everything(library);
+    const expectUnchanged = () => expect(everything(library)).toBe(before);
+    return { ...library, path: pathWith(resource.collection, library.ids), expectUnchanged };
+  }
+
   const parts = (['metadata', 'upload', 'relationships'] as const).flatMap((part) =>
     Object.entries((resource[part] ?? {}) as SetFields).map(([name, field]) => ({ part, name, field })),
   );
 
   test('refuses each wrong value of each field when it is made, names the field, and keeps nothing', async () => {
-    const library = await start();
-    const path = pathWith(resource.collection, library.ids);
-    const before = everything(library);
+    const { admin, path, expectUnchanged } = await arrange();
     for (const { part, name, field } of parts) {
       const wrong = wrongFor(field);
       expect([name, wrong.length > 0]).toEqual([name, true]);
       for (const value of wrong) {
         const given = { ...body, [part]: { ...(body as Record<string, object>)[part], [name]: value } };
-        expectNamed(await library.admin.post(path).send(given), `${part}.${name}`, value);
+        expectNamed(await admin.post(path).send(given), `${part}.${name}`, value);
       }
     }
-    expect(everything(library)).toBe(before);
+    expectUnchanged();
   });
 
   test('refuses a body that is no object, or whose parts are none', async () => {
-    const library = await start();
-    const path = pathWith(resource.collection, library.ids);
-    const before = everything(library);
+    const { admin, path, expectUnchanged } = await arrange();
     for (const text of ['[]', '[{}]', '7', '"x"', 'null', '{', '{"metadata":7}', '{"metadata":[7]}'])
-      expect([text, (await library.admin.post(path).type('json').send(text)).status]).toEqual([text, 400]);
-    for (const part of ['metadata', 'upload', 'relationships']) {
-      const answer = await library.admin.post(path).send({ ...body, [part]: 'text' });
-      expectNamed(answer, part, 'text');
-    }
-    expect(everything(library)).toBe(before);
+      expect([text, (await admin.post(path).type('json').send(text)).status]).toEqual([text, 400]);
+    for (const part of ['metadata', 'upload', 'relationships'])
+      expectNamed(await admin.post(path).send({ ...body, [part]: 'text' }), part, 'text');
+    expectUnchanged();
   });
 
   test('takes null for every field that is not required', async () => {

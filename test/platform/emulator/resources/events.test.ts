@@ -17,7 +17,12 @@ const PUBLISHED = refusal('event_already_published', 'This event is published al
 const at = (seconds: number) =>
   `${new Date(Date.UTC(2030, 0, 1, 0, 0, seconds)).toISOString().slice(0, -1)}000+00:00`;
 
-/** A channel of this mode with an event that its encoder has begun. */
+/** An emulator, and a channel of it with an event that its encoder has begun. */
+async function startOnAir(metadata?: object) {
+  const emulator = await startEmulator();
+  return { emulator, ...(await onAir(emulator, metadata)) };
+}
+
 async function onAir(emulator: TestEmulator, metadata: object = {}) {
   const channel = await emulator.createChannel(metadata);
   const event = await emulator.connect(channel);
@@ -28,8 +33,7 @@ async function onAir(emulator: TestEmulator, metadata: object = {}) {
 }
 
 test('an auto event is published and its channel active as soon as the encoder connects', async () => {
-  const emulator = await startEmulator();
-  const { event, read, channelNow } = await onAir(emulator);
+  const { event, read, channelNow } = await startOnAir();
   expect(await read()).toEqual({
     ...answered('event', event),
     media_id: event,
@@ -43,8 +47,7 @@ test('an auto event is published and its channel active as soon as the encoder c
 });
 
 test('a manual event has a preview and is not published until the publish call', async () => {
-  const emulator = await startEmulator();
-  const { path, read, channelNow } = await onAir(emulator, { publishing_mode: 'manual' });
+  const { emulator, path, read, channelNow } = await startOnAir({ publishing_mode: 'manual' });
   const { preview_url } = await channelNow();
   expect(preview_url).toEqual([
     `${emulator.url}/live/previews/secret-000000000000000000000000000000002.m3u8`,
@@ -73,8 +76,7 @@ test('refuses to publish an event of an auto channel, one that is published and 
 });
 
 test('a reconnect within the window continues the same event', async () => {
-  const emulator = await startEmulator();
-  const { channel, event, channelNow } = await onAir(emulator);
+  const { emulator, channel, event, channelNow } = await startOnAir();
   await emulator.disconnect(channel);
   await emulator.advance(59.999);
   expect((await channelNow()).status).toBe('active');
@@ -85,8 +87,7 @@ test('a reconnect within the window continues the same event', async () => {
 });
 
 test('an encoder that stays away for the whole window ends the event, and its next connect begins another', async () => {
-  const emulator = await startEmulator();
-  const { channel, event, channelNow, read } = await onAir(emulator, { reconnect_window: 10 });
+  const { emulator, channel, event, channelNow, read } = await startOnAir({ reconnect_window: 10 });
   await emulator.advance(100);
   await emulator.disconnect(channel);
   await emulator.advance(10);
@@ -103,8 +104,11 @@ test('an encoder that stays away for the whole window ends the event, and its ne
 });
 
 test('an event becomes a replay under its own id at once when it ends, as long as its encoder streamed', async () => {
-  const emulator = await startEmulator();
-  const { channel, event } = await onAir(emulator, { title: 'Show', tags: ['a'], custom_params: { b: 'c' } });
+  const { emulator, channel, event } = await startOnAir({
+    title: 'Show',
+    tags: ['a'],
+    custom_params: { b: 'c' },
+  });
   await emulator.advance(100);
   await emulator.disconnect(channel);
   await emulator.advance(60);
@@ -116,8 +120,7 @@ test('an event becomes a replay under its own id at once when it ends, as long a
 });
 
 test('twelve hours end an event, counted from its own begin, and its encoder may begin the next', async () => {
-  const emulator = await startEmulator();
-  const { channel, channelNow } = await onAir(emulator);
+  const { emulator, channel, channelNow } = await startOnAir();
   await emulator.disconnect(channel);
   await emulator.advance(3600);
   const event = await emulator.connect(channel);
@@ -131,8 +134,7 @@ test('twelve hours end an event, counted from its own begin, and its encoder may
 });
 
 test('the mode of an event is the one that its channel had when it began', async () => {
-  const emulator = await startEmulator();
-  const { channel, path } = await onAir(emulator, { publishing_mode: 'manual' });
+  const { emulator, channel, path } = await startOnAir({ publishing_mode: 'manual' });
   const metadata = { publishing_mode: 'auto' };
   await emulator.admin.patch(`${PATH}${channel.id}/`).send({ metadata }).expect(200);
   await emulator.admin.put(`${path}publish/`).expect(204);
@@ -171,8 +173,7 @@ test('an encoder that the platform has dropped ends nothing when it says that it
 });
 
 test('makes the master of an ended event available for a day', async () => {
-  const emulator = await startEmulator();
-  const { channel, event, path, read } = await onAir(emulator);
+  const { emulator, channel, event, path, read } = await startOnAir();
   const early =
     'The master is made of an event that has ended, and this one runs. It ends 60 s after its encoder is disconnected; ' +
     'wait for the webhook channel_idle, or for the status idle.';
@@ -191,8 +192,7 @@ test('makes the master of an ended event available for a day', async () => {
 });
 
 test('makes a media of a piece of an event, while it runs and after', async () => {
-  const emulator = await startEmulator();
-  const { channel, event, path } = await onAir(emulator, { title: 'Show' });
+  const { emulator, channel, event, path } = await startOnAir({ title: 'Show' });
   await emulator.advance(100);
   const points = { trim_in_point: '00:00:10.500', trim_out_point: '00:01:40.000' };
   const { status, body } = await emulator.admin.put(`${path}clip/`).query(points);
@@ -233,8 +233,7 @@ test.each(
     .split('\n')
     .map((row) => row.split(' → ')),
 )('refuses the clip ?%s, and makes no media', async (query, ...told) => {
-  const emulator = await startEmulator();
-  const { path } = await onAir(emulator);
+  const { emulator, path } = await startOnAir();
   await emulator.advance(100);
   const errors = told.map((description) => ({ code: 'invalid_parameter', description }));
   await emulator.admin.put(`${path}clip/?${query}`).expect(400, { errors });
@@ -242,8 +241,7 @@ test.each(
 });
 
 test('answers 404 to an event that its channel does not have', async () => {
-  const emulator = await startEmulator();
-  const { event } = await onAir(emulator);
+  const { emulator, event } = await startOnAir();
   const other = await emulator.createChannel();
   const missing = refusal('not_found', 'This channel has no event with this id.');
   const path = `${PATH}${other.id}/events/${event}`;

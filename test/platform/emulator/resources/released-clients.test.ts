@@ -1,53 +1,20 @@
 import { startLibrary } from '../../../support/start-library';
 
-/** What the typed client in Go sends: every field of a structure, with its zero value; no media type. */
-const GO = {
-  createMedia: { metadata: {}, upload: {} },
-  fetchMedia: {
-    metadata: { title: 'x' },
-    upload: { method: 'fetch', source_url: 'http://127.0.0.1:9/a.mp4' },
-  },
-  updateMedia: { metadata: { title: 'Another title' } },
-  reupload: { upload: {} },
-  thumbnail: (id: string) => ({
-    metadata: {},
-    upload: { method: 'direct' },
-    relationships: { media: [{ id, is_poster: false }] },
-  }),
-  pictureOf: (id: string) => ({
-    metadata: {},
-    upload: { source_media_id: id },
-    relationships: { media: null },
-  }),
-  noThumbnail: { relationships: { media: null }, metadata: {} },
-  track: {
-    metadata: { label: '', srclang: '', position: 0, track_kind: '' },
-    upload: { method: '' },
-  },
-  original: { metadata: { language: '', language_code: '', name: '', type: '' }, upload: { method: '' } },
-  rendition: { metadata: {}, relationships: { media_rendition_template: { id: 'template' } } },
-  player: {
-    metadata: { name: 'x', release_channel: '', setup_config: null, custom_params: null },
-    relationships: {},
-  },
-  updatePlayer: {
-    metadata: { name: 'y', release_channel: '', setup_config: null, custom_params: null },
-    relationships: null,
-  },
-  import: {
-    url: '',
-    host_on_import: false,
-    state: '',
-    type: '',
-    tags: null,
-    ingest_metadata: Object.fromEntries(
-      'captions categories credits description keywords publish_date tags thumbnails'
-        .split(' ')
-        .map((name) => [name, false]),
-    ),
-    ingest_tags: null,
-  },
+/** A part of what the typed client in Go sends: every field of a structure, with its zero value. */
+const GO_IMPORT = {
+  url: '',
+  host_on_import: false,
+  state: '',
+  type: '',
+  tags: null,
+  ingest_metadata: Object.fromEntries(
+    'captions categories credits description keywords publish_date tags thumbnails'
+      .split(' ')
+      .map((name) => [name, false]),
+  ),
+  ingest_tags: null,
 };
+const GO_PLAYER = { name: 'x', release_channel: '', setup_config: null, custom_params: null };
 
 /** What a field of a typed client must be, so that the answer can be decoded. */
 type Kind = 'string' | 'number' | 'boolean' | 'strings' | 'object' | 'map of strings';
@@ -128,12 +95,13 @@ async function start() {
 
 test('whatever the typed client in Go sends for a media is taken, and its answers can be decoded', async () => {
   const { decode, call, send, advance } = await start();
-  const { id, upload_link } = await decode('POST', '/media', 'media', GO.createMedia);
-  await decode('POST', '/media', 'media', GO.fetchMedia);
+  const { id, upload_link } = await decode('POST', '/media', 'media', { metadata: {}, upload: {} });
+  const upload = { method: 'fetch', source_url: 'http://127.0.0.1:9/a.mp4' };
+  await decode('POST', '/media', 'media', { metadata: { title: 'x' }, upload });
   await send(upload_link);
   await advance(3);
-  await decode('PATCH', `/media/${id}`, 'media', GO.updateMedia);
-  await decode('POST', `/media/${id}/reupload`, 'media', GO.reupload);
+  await decode('PATCH', `/media/${id}`, 'media', { metadata: { title: 'Another title' } });
+  await decode('POST', `/media/${id}/reupload`, 'media', { upload: {} });
   await decode('GET', `/media/${id}`, 'media');
   const { body } = await call('GET', '/media?page=1&page_length=5&q=&sort=');
   for (const media of body.media) expect(undecodable(media, MODELS.media)).toEqual([]);
@@ -144,17 +112,25 @@ test('whatever it sends for what belongs to a media is taken, and the answers ca
   const { decode, createReady, call } = await start();
   const { id } = await createReady();
   const of = `/media/${id}`;
-  const thumbnail = await decode('POST', '/thumbnails', 'thumbnail', GO.thumbnail(id));
-  expect(await decode('POST', '/thumbnails', 'thumbnail', GO.pictureOf(id))).toMatchObject({
-    status: 'ready',
+  const own = { media: [{ id, is_poster: false }] };
+  const makePicture = (upload: object, relationships: object) =>
+    decode('POST', '/thumbnails', 'thumbnail', { metadata: {}, upload, relationships });
+  const thumbnail = await makePicture({ method: 'direct' }, own);
+  const picture = await makePicture({ source_media_id: id }, { media: null });
+  expect(picture.status).toBe('ready');
+  const none = { relationships: { media: null }, metadata: {} };
+  await decode('PATCH', `/thumbnails/${thumbnail.id}`, 'thumbnail', none);
+  const track = await decode('POST', `${of}/text_tracks`, 'track', {
+    metadata: { label: '', srclang: '', position: 0, track_kind: '' },
+    upload: { method: '' },
   });
-  await decode('PATCH', `/thumbnails/${thumbnail.id}`, 'thumbnail', GO.noThumbnail);
-  const track = await decode('POST', `${of}/text_tracks`, 'track', GO.track);
   expect(track.track_kind).toBe('captions');
-  const original = await decode('POST', `${of}/originals`, 'original', GO.original);
+  const metadata = { language: '', language_code: '', name: '', type: '' };
+  const original = await decode('POST', `${of}/originals`, 'original', { metadata, upload: { method: '' } });
   expect(original.metadata).toMatchObject({ name: 'Original', type: 'alternate' });
-  await decode('PATCH', `${of}/originals/${original.id}`, 'original', { metadata: GO.original.metadata });
-  await decode('POST', `${of}/media_renditions`, 'rendition', GO.rendition);
+  await decode('PATCH', `${of}/originals/${original.id}`, 'original', { metadata });
+  const relationships = { media_rendition_template: { id: 'template' } };
+  await decode('POST', `${of}/media_renditions`, 'rendition', { metadata: {}, relationships });
   for (const [path, name, model] of [
     ['/thumbnails', 'thumbnail', 'thumbnail'],
     [`${of}/text_tracks`, 'text_tracks', 'track'],
@@ -169,14 +145,14 @@ test('whatever it sends for what belongs to a media is taken, and the answers ca
 
 test('whatever it sends for players and imports is taken, and the answers can be decoded', async () => {
   const { decode } = await start();
-  const player = await decode('POST', '/players', 'player', GO.player);
+  const player = await decode('POST', '/players', 'player', { metadata: GO_PLAYER, relationships: {} });
   expect(player.metadata.release_channel).toBe('production');
-  await decode('PATCH', `/players/${player.id}`, 'player', GO.updatePlayer);
-  const metadata = { ...GO.import, url: 'http://127.0.0.1:9/feed' };
+  await decode('PATCH', `/players/${player.id}`, 'player', { metadata: GO_PLAYER, relationships: null });
+  const metadata = { ...GO_IMPORT, url: 'http://127.0.0.1:9/feed' };
   const made = await decode('POST', '/imports', 'import', { metadata });
   expect(made.metadata).toMatchObject({ state: 'active', type: 'mrss', tags: [] });
   const changed = await decode('PATCH', `/imports/${made.id}`, 'import', {
-    metadata: { ...GO.import, title: 'Another title' },
+    metadata: { ...GO_IMPORT, title: 'Another title' },
   });
   const defaults = { tags: [], ingest_tags: [], state: 'active', type: 'mrss' };
   expect(changed.metadata).toMatchObject({ ...metadata, ...defaults, title: 'Another title' });

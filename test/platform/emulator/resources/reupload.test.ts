@@ -1,145 +1,127 @@
 import { answered } from '../../../support/resource-bodies';
-import { FILM, startLibrary, type TestLibrary } from '../../../support/start-library';
+import { FILM, startLibrary } from '../../../support/start-library';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
-/** Begins a reupload; answers the media. */
-async function reupload({ admin, site }: TestLibrary, id: string, upload: object = {}) {
-  return (await admin.put(`${site}/media/${id}/reupload/`).send({ upload }).expect(200)).body;
+/** A library with a media that is ready, how it is now, and its reupload, which answers it. */
+async function startReady(body?: object) {
+  const library = await startLibrary();
+  const { createReady, told, read, admin, site } = library;
+  const media = await createReady(body);
+  await told();
+  const path = `/media/${media.id}`;
+  const now = () => read(path);
+  const reupload = async (upload: object = {}, method: 'put' | 'post' = 'put') =>
+    (await admin[method](`${site}${path}/reupload/`).send({ upload }).expect(200)).body;
+  return { ...library, media, id: media.id, path, now, reupload };
 }
 
 test.each(['put', 'post'] as const)(
   'a reupload by %s replaces the file, and tells the media available again, but not its conversions',
   async (method) => {
-    const { createReady, read, send, admin, site, advance, told, sizesOnDisk } = await startLibrary();
-    const { id, created, metadata } = await createReady({ metadata: { title: 'Film' } });
-    await told();
-    const { body } = await admin[method](`${site}/media/${id}/reupload`)
-      .send({ upload: { trim_out_point: '00:00:01' } })
-      .expect(200);
+    const { media, id, path, now, reupload, read, send, advance, told, sizesOnDisk } = await startReady();
+    const body = await reupload({ trim_out_point: '00:00:01' }, method);
     expect(body).toMatchObject({ id, status: 'ready', duration: 2, trim_out_point: null });
     expect(await told()).toEqual([`media_reuploaded ${id}`]);
 
     await send(body.upload_link, Buffer.concat([FILM, Buffer.alloc(100)]));
-    expect(await read(`/media/${id}`)).toMatchObject({ status: 'updating', trim_out_point: '00:00:01' });
+    expect(await now()).toMatchObject({ status: 'updating', trim_out_point: '00:00:01' });
     await advance(3);
-    expect(await read(`/media/${id}`)).toMatchObject({ id, created, metadata, status: 'ready', duration: 1 });
+    const { created, metadata } = media;
+    expect(await now()).toMatchObject({ id, created, metadata, status: 'ready', duration: 1 });
     expect(await told()).toEqual([`media_available ${id}`]);
     expect(sizesOnDisk()).toEqual([FILM.length + 100]);
-    expect((await read(`/media/${id}/originals`)).originals).toMatchObject([{ size: FILM.length + 100 }]);
+    expect((await read(`${path}/originals`)).originals).toMatchObject([{ size: FILM.length + 100 }]);
   },
 );
 
 test('viewers have the old content until the new one is there, and a reupload that is given up changes nothing', async () => {
-  const library = await startLibrary();
-  const { createReady, read, unauthenticated, advance, told } = library;
-  const media = await createReady();
-  await told();
-  await reupload(library, media.id, { trim_in_point: '00:00:01' });
+  const { media, id, now, reupload, unauthenticated, advance, told } = await startReady();
+  await reupload({ trim_in_point: '00:00:01' });
   await advance(25 * 3600);
-  expect(await read(`/media/${media.id}`)).toEqual(media);
-  await unauthenticated.get(`/v2/media/${media.id}`).expect(200);
-  expect(await told()).toEqual([`media_reuploaded ${media.id}`]);
+  expect(await now()).toEqual(media);
+  await unauthenticated.get(`/v2/media/${id}`).expect(200);
+  expect(await told()).toEqual([`media_reuploaded ${id}`]);
 });
 
 test('a fetch that fails leaves viewers the content that they have, and says why', async () => {
-  const library = await startLibrary();
-  const { createReady, read, unauthenticated, told } = library;
-  const { id } = await createReady();
-  await told();
+  const { id, now, reupload, unauthenticated, told } = await startReady();
   const source = await startWebhookReceiver();
   source.answer(404);
-  expect(await reupload(library, id, { method: 'fetch', download_url: source.url })).toMatchObject({
-    status: 'updating',
-  });
-  while ((await read(`/media/${id}`)).status === 'updating') await source.until(1);
-  expect(await read(`/media/${id}`)).toMatchObject({
-    status: 'ready',
-    duration: 2,
-    error_message: 'The address answered 404.',
-  });
+  const { status } = await reupload({ method: 'fetch', download_url: source.url });
+  expect(status).toBe('updating');
+  while ((await now()).status === 'updating') await source.until(1);
+  const error_message = 'The address answered 404.';
+  expect(await now()).toMatchObject({ status: 'ready', duration: 2, error_message });
   await unauthenticated.get(`/v2/media/${id}`).expect(200);
   expect(await told()).toEqual([`media_reuploaded ${id}`]);
 });
 
 test('content that becomes external takes the file and its renditions away, and back again', async () => {
-  const library = await startLibrary();
-  const { createReady, read, send, advance, sizesOnDisk, told } = library;
-  const { id } = await createReady();
-  await told();
+  const { id, path, now, reupload, read, send, advance, sizesOnDisk, told } = await startReady();
   const source_url = 'https://cdn.example.com/sound.mp3';
-  await reupload(library, id, { method: 'external', source_url });
+  await reupload({ method: 'external', source_url });
   await advance(3);
   const external = { hosting_type: 'external', media_type: 'audio', source_url, duration: 0 };
-  expect(await read(`/media/${id}`)).toMatchObject({ status: 'ready', ...external });
-  expect(await read(`/media/${id}/originals`)).toMatchObject({ total: 0 });
-  expect(await read(`/media/${id}/media_renditions`)).toMatchObject({ total: 0 });
+  expect(await now()).toMatchObject({ status: 'ready', ...external });
+  for (const parts of ['originals', 'media_renditions'])
+    expect(await read(`${path}/${parts}`)).toMatchObject({ total: 0 });
   while (sizesOnDisk().length > 0) await new Promise(setImmediate);
+  expect(await told()).toEqual([`media_reuploaded ${id}`, `media_available ${id}`]);
 
-  const { upload_link } = await reupload(library, id);
-  expect(await read(`/media/${id}`)).toMatchObject({ hosting_type: 'external', source_url });
+  const { upload_link } = await reupload();
+  expect(await now()).toMatchObject({ hosting_type: 'external', source_url });
   await send(upload_link);
   await advance(3);
-  expect(await read(`/media/${id}`)).toMatchObject({ hosting_type: 'hosted', source_url: null, duration: 2 });
-  expect(await told()).toEqual([
-    ...[`media_reuploaded ${id}`, `media_available ${id}`],
-    ...[`media_reuploaded ${id}`, `media_available ${id}`],
-  ]);
+  expect(await now()).toMatchObject({ hosting_type: 'hosted', source_url: null, duration: 2 });
+  expect(await told()).toEqual([`media_reuploaded ${id}`, `media_available ${id}`]);
 });
 
 test('a reupload with faults is refused with each of them, and begins nothing', async () => {
-  const { createReady, read, admin, site, told } = await startLibrary();
-  const media = await createReady();
-  await told();
+  const { media, path, now, admin, site, told } = await startReady();
   const wrong = { metadata: { title: 'x' }, upload: { mime_type: 7, download_url: 'https://example.com/a' } };
-  const { body } = await admin.put(`${site}/media/${media.id}/reupload/`).send(wrong).expect(400);
-  expect(body.errors.map(({ description }: { description: string }) => description)).toEqual([
+  const errors = [
     'upload.mime_type: must be a string',
     'metadata.title cannot be set by this call. Leave it out.',
     'upload.download_url: goes with the method fetch, not with direct',
-  ]);
-  expect(await read(`/media/${media.id}`)).toEqual(media);
+  ].map((description) => ({ code: 'invalid_body', description }));
+  await admin.put(`${site}${path}/reupload/`).send(wrong).expect(400, { errors });
+  expect(await now()).toEqual(media);
   expect(await told()).toEqual([]);
 });
 
 test('a new file that fails while the one before is processed leaves the media failed', async () => {
-  const library = await startLibrary();
-  const { create, read, send, advance, told } = library;
-  const { id, upload_link } = await create();
-  await send(upload_link);
-  const { upload_link: next } = await reupload(library, id, { trim_in_point: '00:01:00' });
-  await send(next);
+  const { id, now, reupload, send, advance, told } = await startReady();
+  await send((await reupload()).upload_link);
+  await send((await reupload({ trim_in_point: '00:01:00' })).upload_link);
   await advance(10);
-  expect(await read(`/media/${id}`)).toMatchObject({ status: 'failed', trim_in_point: '00:01:00' });
-  expect(await told()).toEqual([`media_created ${id}`, `media_reuploaded ${id}`]);
+  expect(await now()).toMatchObject({ status: 'failed', trim_in_point: '00:01:00' });
+  expect(await told()).toEqual([`media_reuploaded ${id}`, `media_reuploaded ${id}`]);
 });
 
 describe('originals and renditions', () => {
   test('the primary original is the file of the media, as it was uploaded', async () => {
-    const { createReady, read, advance } = await startLibrary();
-    const { id } = await createReady({ upload: { trim_out_point: '00:00:01' } });
+    const { path, read, advance } = await startReady({ upload: { trim_out_point: '00:00:01' } });
     await advance(60);
-    const { originals } = await read(`/media/${id}/originals/`);
+    const { originals } = await read(`${path}/originals/`);
+    const [{ id = '' } = {}] = originals as { id?: string }[];
     expect(originals).toEqual([
       {
-        ...answered('original'),
+        ...answered('original', id),
         status: 'ready',
         error_message: null,
         container_format: 'mp4',
         duration: 2,
         size: FILM.length,
         md5: expect.stringMatching(/^[0-9a-f]{32}$/),
-        includes: {
-          video_track: { [(originals as { id: string }[])[0]?.id ?? '']: { width: 64, height: 36 } },
-        },
+        includes: { video_track: { [id]: { width: 64, height: 36 } } },
         metadata: { name: 'Original', language: null, language_code: null, type: 'primary' },
       },
     ]);
   });
 
   test('another original is uploaded, described, changed and deleted; the primary one is not deleted', async () => {
-    const { createReady, post, read, send, admin, site, sizesOnDisk } = await startLibrary();
-    const { id } = await createReady();
-    const path = `/media/${id}/originals/`;
+    const { path: of, post, read, send, admin, site, sizesOnDisk } = await startReady();
+    const path = `${of}/originals/`;
     const made = await post(path, { metadata: { name: 'German', language: 'German', language_code: 'de' } });
     expect(made).toMatchObject({ status: 'created', size: 0, md5: null, metadata: { type: 'alternate' } });
     await send(made.upload_link);
@@ -163,12 +145,13 @@ describe('originals and renditions', () => {
     await advance(2.9);
     expect(await read(`/media/${id}/media_renditions`)).toMatchObject({ total: 0 });
     await advance(0.1);
+    const later = '2030-01-01T00:00:03.000000+00:00';
     const { media_renditions } = await read(`/media/${id}/media_renditions`);
     expect(media_renditions).toEqual([
       {
         ...answered('media_rendition'),
-        created: '2030-01-01T00:00:03.000000+00:00',
-        last_modified: '2030-01-01T00:00:03.000000+00:00',
+        created: later,
+        last_modified: later,
         status: 'ready',
         error_message: null,
         media_type: 'video',
@@ -185,9 +168,8 @@ describe('originals and renditions', () => {
   const wanted = (id: string) => ({ relationships: { media_rendition_template: { id } } });
 
   test('a rendition that is asked for is made after two seconds, once for each template, and can be deleted', async () => {
-    const { createReady, post, read, admin, site, advance } = await startLibrary();
-    const { id } = await createReady();
-    const path = `/media/${id}/media_renditions/`;
+    const { path: of, post, read, admin, site, advance } = await startReady();
+    const path = `${of}/media_renditions/`;
     const made = await post(path, wanted('small'));
     expect(made).toMatchObject({ status: 'processing', delivery_url: null, filesize: 0 });
     await advance(2);
@@ -206,28 +188,20 @@ describe('originals and renditions', () => {
     expect((await read(`/media/${id}/media_renditions/${made.id}`)).status).toBe('processing');
     await send(upload_link);
     await advance(3);
-    expect(await read(`/media/${id}/media_renditions?sort=created:asc`)).toMatchObject({
-      media_renditions: [
-        { id: made.id, status: 'ready' },
-        { status: 'ready', relationships: { media_rendition_template: { id: '36p' } } },
-      ],
-    });
+    const { media_renditions } = await read(`/media/${id}/media_renditions?sort=created:asc`);
+    const others = { status: 'ready', ...wanted('36p') };
+    expect(media_renditions).toMatchObject([{ id: made.id, status: 'ready' }, others]);
   });
 
   test('after a reupload the renditions have the sizes of the new file', async () => {
-    const { createReady, read, send, admin, site, advance, context } = await startLibrary();
-    const { id } = await createReady();
+    const { id, path, reupload, read, send, advance, context } = await startReady();
     // As if the file before had been larger.
     const media = context.state.media.find(id);
     Object.assign(media ?? {}, { height: 720, width: 1280 });
-    const { body } = await admin.put(`${site}/media/${id}/reupload`).send({}).expect(200);
-    await send(body.upload_link, Buffer.from('no film'));
+    await send((await reupload()).upload_link, Buffer.from('no film'));
     await advance(3);
-    expect(await read(`/media/${id}/media_renditions`)).toMatchObject({
-      media_renditions: [
-        { filesize: 7, width: 0, relationships: { media_rendition_template: { id: 'video' } } },
-      ],
-    });
+    const { media_renditions } = await read(`${path}/media_renditions`);
+    expect(media_renditions).toMatchObject([{ filesize: 7, width: 0, ...wanted('video') }]);
   });
 
   test('renditions of what the platform has no file of are refused', async () => {
