@@ -1,20 +1,23 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { KeptFile } from '../../../../src/platform/emulator/uploads/file-store';
-import { partLink, type Upload } from '../../../../src/platform/emulator/uploads/uploads';
+import { partLink } from '../../../../src/platform/emulator/uploads/uploads';
 import { startUploads, type TestUploads } from '../../../support/start-uploads';
 
 const errors = (code: string, description: string) => ({ errors: [{ code, description }] });
 const md5Of = (bytes: Buffer | string) => createHash('md5').update(bytes).digest('hex');
 
 /** A multipart upload, and the calls that clients make of it. */
-function open(emulator: TestUploads, wanted: Parameters<TestUploads['begin']>[0] = {}) {
+async function start(wanted: Parameters<TestUploads['begin']>[0] = {}) {
+  const emulator = await startUploads();
   const upload = emulator.begin({ method: 'multipart', ...wanted });
   const { unauthenticated } = emulator;
   const authorization = `Bearer ${upload.token}`;
   return {
+    emulator,
     upload,
-    put: (part: number, bytes: Buffer | string) => put(emulator, upload, part, bytes),
+    put: (part: number, bytes: Buffer | string) =>
+      unauthenticated.put(partLink(upload, part, '')).send(Buffer.from(bytes)),
     complete: () =>
       unauthenticated.put(`/v2/uploads/${upload.id}/complete`).set('authorization', authorization),
     list: (query = '') =>
@@ -22,13 +25,8 @@ function open(emulator: TestUploads, wanted: Parameters<TestUploads['begin']>[0]
   };
 }
 
-function put({ unauthenticated }: TestUploads, upload: Upload, part: number, bytes: Buffer | string) {
-  return unauthenticated.put(partLink(upload, part, '')).send(Buffer.from(bytes));
-}
-
 test('parts that come in any order and at the same time are put together byte for byte', async () => {
-  const emulator = await startUploads();
-  const { put, complete } = open(emulator);
+  const { emulator, put, complete } = await start();
   const parts = Array.from({ length: 12 }, (_, at) => randomBytes(at === 11 ? 7 : 300_000));
   const answers = await Promise.all(parts.map((bytes, at) => put(12 - at, parts[11 - at] ?? bytes)));
   expect(answers.map(({ status, headers }) => [status, headers.etag])).toEqual(
@@ -45,8 +43,7 @@ test('parts that come in any order and at the same time are put together byte fo
 });
 
 test('a client lists the links, sends each part that has no entity tag, completes, and may complete again', async () => {
-  const emulator = await startUploads();
-  const { upload, put, complete, list } = open(emulator);
+  const { emulator, upload, put, complete, list } = await start();
   const { body } = await list('?page=1&page_length=2').expect(200);
   const link = (part: number) => `${emulator.url}${partLink(upload, part, '')}`;
   expect(body).toEqual({
@@ -72,7 +69,7 @@ test('a client lists the links, sends each part that has no entity tag, complete
 });
 
 test('links come a thousand a page, up to the ten thousandth', async () => {
-  const { list } = open(await startUploads());
+  const { list } = await start();
   const idsOf = async (query: string) => {
     const { body } = await list(query).expect(200);
     return [body.page, body.page_length, body.parts.length, body.parts[0]?.id, body.parts.at(-1)?.id];
@@ -86,7 +83,7 @@ test('links come a thousand a page, up to the ten thousandth', async () => {
 });
 
 test('everything that is wrong with the paging is told at once', async () => {
-  const { list } = open(await startUploads());
+  const { list } = await start();
   const { body } = await list('?page=0&page_length=1001').expect(400);
   expect(body.errors).toEqual([
     { code: 'invalid_parameter', description: 'page: must be at least 1.' },
@@ -95,8 +92,7 @@ test('everything that is wrong with the paging is told at once', async () => {
 });
 
 test('to complete with parts missing names twenty of them, changes nothing, and the upload goes on', async () => {
-  const emulator = await startUploads();
-  const { put, complete, list } = open(emulator);
+  const { emulator, put, complete, list } = await start();
   const missing = (description: string) => complete().expect(409, errors('parts_missing', description));
   await missing('No part has been uploaded. PUT the parts to their upload_link first.');
   for (const part of [2, 4, 8, 10]) await put(part, 'x').expect(200);
@@ -111,8 +107,7 @@ test('to complete with parts missing names twenty of them, changes nothing, and 
 });
 
 test('parts whose files were deleted or changed by others are named until they come again', async () => {
-  const emulator = await startUploads();
-  const { upload, put, complete, list } = open(emulator);
+  const { emulator, upload, put, complete, list } = await start();
   for (const [at, bytes] of ['he', 'll', 'o'].entries()) await put(at + 1, bytes).expect(200);
   const path = (part: number) => (upload.parts.get(part) as KeptFile).path;
   writeFileSync(path(1), 'h');
@@ -130,22 +125,20 @@ test('parts whose files were deleted or changed by others are named until they c
 });
 
 test('the link of one part takes no other, and there are parts 1 to 10000 only', async () => {
-  const emulator = await startUploads();
-  const { upload } = open(emulator);
+  const { emulator, upload, put } = await start();
   const [, query] = partLink(upload, 1, '').split('?');
-  const { unauthenticated } = emulator;
-  const at = (part: string) => unauthenticated.put(`/uploads/${upload.id}/parts/${part}?${query}`).send('x');
+  const at = (part: string) =>
+    emulator.unauthenticated.put(`/uploads/${upload.id}/parts/${part}?${query}`).send('x');
   await at('2').expect(403);
   const none = errors('not_found', 'There is no such part: parts have the numbers 1 to 10000.');
   for (const part of ['0', '-1', '10001', '01', '1e3', '1.5', '99999999999999999999', 'a']) {
     await at(part).expect(404, none);
   }
-  await put(emulator, upload, 10_000, 'x').expect(200);
+  await put(10_000, 'x').expect(200);
 });
 
 test('once completed, the parts are listed as before, and take nothing but what they have', async () => {
-  const emulator = await startUploads();
-  const { put, complete, list } = open(emulator);
+  const { emulator, put, complete, list } = await start();
   await put(1, 'abc').expect(200);
   const before = (await list('?page_length=2')).body;
   await complete().expect(202);
@@ -167,8 +160,7 @@ const REFUSED = errors(
 );
 
 test('without the token, with a wrong one, or for an upload that is not there, nothing is told', async () => {
-  const emulator = await startUploads();
-  const { upload } = open(emulator);
+  const { emulator, upload } = await start();
   const { unauthenticated, admin, begin } = emulator;
   const direct = begin();
   for (const [method, path] of [
@@ -186,9 +178,8 @@ test('without the token, with a wrong one, or for an upload that is not there, n
 });
 
 test('what its owner refuses leaves the parts, to complete again', async () => {
-  const emulator = await startUploads();
   let refusals = 1;
-  const { put, complete } = open(emulator, {
+  const { emulator, put, complete } = await start({
     done() {
       if (refusals-- > 0) throw Object.assign(new Error(), { status: 422 });
     },
@@ -201,8 +192,7 @@ test('what its owner refuses leaves the parts, to complete again', async () => {
 });
 
 test('completed twice at the same time, the file is taken once', async () => {
-  const emulator = await startUploads();
-  const { put, complete } = open(emulator);
+  const { emulator, put, complete } = await start();
   await put(1, 'abc').expect(200);
   const answers = await Promise.all([complete(), complete(), complete()]);
   expect(answers.map(({ status }) => status)).toEqual([202, 202, 202]);
