@@ -12,23 +12,14 @@ async function paste({ unauthenticated }: TestEmulator, call: string, act = 'sho
 }
 
 /** What a page shows to take away, by its ids. */
-function linesOf(page: string): Record<string, string> {
-  return Object.fromEntries(
-    [...page.matchAll(/<pre[^>]*><code id="([^"]+)">(.*?)<\/code><\/pre>/gs)].map(
-      ([, id = '', text = '']) => [
-        id,
-        text.replaceAll(/&#(\d+);/g, (_entity, code) => String.fromCharCode(Number(code))),
-      ],
-    ),
-  );
+function linesOf(page: string): [id: string, text: string][] {
+  const shown = page.matchAll(/<pre[^>]*><code id="([^"]+)">(.*?)<\/code><\/pre>/gs);
+  return [...shown].map(([, id = '', text = '']) => [id, textOf(text)]);
 }
 
 function answersOf(page: string): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(linesOf(page))
-      .filter(([id]) => id.startsWith('answer-'))
-      .map(([id, text]) => [id, JSON.parse(text)]),
-  );
+  const answers = linesOf(page).filter(([id]) => id.startsWith('answer-'));
+  return Object.fromEntries(answers.map(([id, text]) => [id, JSON.parse(text)]));
 }
 
 test('shows the call of v2 for a curl command, and what is different, and calls nothing', async () => {
@@ -39,8 +30,9 @@ test('shows the call of v2 for a curl command, and what is different, and calls 
       -d 'title=It%27s' --data-urlencode 'tags=a,b'`,
   );
   expect(status).toBe(200);
-  expect(linesOf(html)['v2-call-0']).toContain(`curl -X POST ${emulator.url}/v2/sites/demosite/media/ \\`);
-  expect(linesOf(html)['v2-call-0']).toContain('"tags":["a","b"]');
+  const { 'v2-call-0': shown } = Object.fromEntries(linesOf(html));
+  expect(shown).toContain(`curl -X POST ${emulator.url}/v2/sites/demosite/media/ \\`);
+  expect(shown).toContain('"tags":["a","b"]');
   expect(text).toContain('/v1/videos/create Ready');
   expect(text).toContain('Changed tags tag → none: Tags are an attribute of other resources such as media');
   expect(text).not.toContain('What both answered here');
@@ -83,11 +75,8 @@ test('reads first what an update of custom parameters must keep', async () => {
 test('fills in the type of a playlist that it has read', async () => {
   const emulator = await startEmulator();
   const channel_key = await createV1(emulator, 'channel', { type: 'manual', title: 'A' });
-  const { html, text } = await paste(
-    emulator,
-    `/v1/channels/update?channel_key=${channel_key}&title=B&custom.x=1`,
-    'run',
-  );
+  const call = `/v1/channels/update?channel_key=${channel_key}&title=B&custom.x=1`;
+  const { html, text } = await paste(emulator, call, 'run');
   expect(text).toContain(`PATCH /v2/sites/demosite/playlists/${channel_key}/manual_playlist/ 200`);
   expect(answersOf(html)['answer-v2-1']).toMatchObject({
     metadata: { title: 'B', custom_params: { x: '1' } },
@@ -131,19 +120,15 @@ test.each([
 });
 
 test('runs a call for the site that is chosen, and never shows its secret', async () => {
-  const emulator = await startEmulator({
-    EMULATOR_SITE_ID: 'demosite,othrsite',
-    EMULATOR_V1_SECRET: 'a-secret-of-version-1',
-  });
+  const env = { EMULATOR_SITE_ID: 'demosite,othrsite', EMULATOR_V1_SECRET: 'a-secret-of-version-1' };
+  const emulator = await startEmulator(env);
   const { html } = await paste(emulator, '/v1/players/create?name=P', 'run', 'othrsite');
   expect(emulator.context.state.players.all().map(({ siteId }) => siteId)).toEqual(['othrsite', 'othrsite']);
   for (const secret of [SECRET, 'a-secret-of-version-1', 'api_signature='])
     expect(html).not.toContain(secret);
   const refused = await paste(emulator, '/v1/videos/list', 'run', 'nonesuch');
-  expect([refused.status, refused.text]).toEqual([
-    400,
-    expect.stringContaining('The account has no such site.'),
-  ]);
+  expect(refused.status).toBe(400);
+  expect(refused.text).toContain('The account has no such site.');
   emulator.context.state.credentials.clear();
   const { text } = await paste(emulator, '/v1/videos/list', 'run');
   expect(text).toContain('No Admin credential reaches this site.');

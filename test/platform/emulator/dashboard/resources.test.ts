@@ -193,12 +193,8 @@ test.each(kinds)(
     const chosen = Object.entries(refused).filter(([name]) => !['type', 'publishing_mode'].includes(name));
     expect(kept).toMatchObject(Object.fromEntries(chosen));
     expect(text.indexOf('id="new"')).toBeLessThan(text.indexOf(`id="${kind}"`));
-    const elsewhere = await emulator.post(kind, {
-      ...refused,
-      site: 'elsewher',
-      site_ids: 'elsewher',
-      type: 'x',
-    });
+    const site = { site: 'elsewher', site_ids: 'elsewher' };
+    const elsewhere = await emulator.post(kind, { ...refused, ...site, type: 'x' });
     expect(complaintsOf(elsewhere.text)).toEqual(['The account has no such site.']);
     expect(all(emulator.context)).toEqual([]);
   },

@@ -208,9 +208,6 @@ it('answers right requests in the form that it describes, one after the other', 
 });
 
 function resolve(schema: object): unknown {
-  const name =
-    String(Object(schema).$ref ?? '')
-      .split('/')
-      .at(-1) ?? '';
+  const name = /[^/]*$/.exec(Object(schema).$ref ?? '')?.[0] ?? '';
   return new Map(Object.entries(DOCUMENT.components.schemas)).get(name) ?? schema;
 }
