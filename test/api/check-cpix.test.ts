@@ -12,7 +12,7 @@ const SAMPLE = sampleText([
 const laurl = 'https://license.example/';
 
 const faultsOf = (body: object) =>
-  check(body).faults.map(({ severity, code, description }) => `${severity} ${code}: ${description}`);
+  check(body).faults.map(({ severity, code, field }) => [severity, code, field].filter(Boolean).join(' '));
 
 it('shows of a body with a CPIX document the keys that it chooses, and hides their values', () => {
   const body = { cpix: SAMPLE, track: 'SD' };
@@ -31,34 +31,14 @@ it('shows of a body with a CPIX document the keys that it chooses, and hides the
 });
 
 it.each<[body: object, faults: readonly unknown[]]>([
-  [
-    { cpix: SAMPLE, track: 'UHD' },
-    ['error cpix_choice: The CPIX document has no such track; it has SD, HD.'],
-  ],
-  [
-    { cpix: SAMPLE, track: 'HD' },
-    [
-      'warning cpix_system_left_out: The CPIX document does not have exactly one key for FairPlay with this choice; it is left out.',
-      `error cpix_not_usable: The CPIX document has no PlayReady license address for the key ${kidOf(2)}; give playready.laurl.`,
-    ],
-  ],
-  [{ cpix: SAMPLE, track: '' }, ['error wrong_value: track must have 1 to 200 characters.']],
-  [{ cpix: SAMPLE, track: 'SD', cenc: {} }, ['error wrong_value: cpix holds the keys; leave cenc out.']],
-  [{ cpix: 7 }, ['error wrong_type: cpix must be a string.']],
-  [
-    { cpix: '<a/>' },
-    ['error invalid_cpix: The CPIX document is not a CPIX document: its root element is another.'],
-  ],
-  [
-    { track: 'SD', cenc: {} },
-    expect.arrayContaining(['error missing: track needs cpix; give the text of a CPIX document with it.']),
-  ],
-  [
-    { cpix: CPIX_OF_TRACKS, track: 'SD', playready: { laurl } },
-    [
-      'warning playready_address_unused: playready.laurl is not used, because no PlayReady is written; name playready in systems.',
-    ],
-  ],
+  [{ cpix: SAMPLE, track: 'UHD' }, ['error cpix_choice']],
+  [{ cpix: SAMPLE, track: 'HD' }, ['warning cpix_system_left_out', 'error cpix_not_usable']],
+  [{ cpix: SAMPLE, track: '' }, ['error wrong_value track']],
+  [{ cpix: SAMPLE, track: 'SD', cenc: {} }, ['error wrong_value cpix']],
+  [{ cpix: 7 }, ['error wrong_type cpix']],
+  [{ cpix: '<a/>' }, ['error invalid_cpix']],
+  [{ track: 'SD', cenc: {} }, expect.arrayContaining(['error missing track'])],
+  [{ cpix: CPIX_OF_TRACKS, track: 'SD', playready: { laurl } }, ['warning playready_address_unused']],
   [{ cpix: CPIX_DOCUMENT, playready: { laurl } }, []],
 ])('tells what is wrong with a body that holds a document: %#', (body, faults) => {
   expect(faultsOf(body)).toEqual(faults);

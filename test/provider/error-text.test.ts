@@ -6,78 +6,73 @@ const KEY = '7f9a5b1c2d3e4f60718293a4b5c6d7e8';
 const say = (text: string | Buffer, secrets: readonly string[] = [], headers = {}) =>
   errorText({ headers, body: Buffer.from(text) }, secrets);
 
-describe('the text of an upstream error', () => {
-  it.each<[what: string, text: string, shown: string]>([
-    ['a sentence', 'Missing CPIX version', 'Missing CPIX version'],
-    [
-      "CPIX's names, codes and paths",
-      'commonEncryptionScheme of the ContentKeyUsageRule: CONTENT_KEY_NOT_FOUND at /key/generator/content-keys',
-      'commonEncryptionScheme of the ContentKeyUsageRule: CONTENT_KEY_NOT_FOUND at /key/generator/content-keys',
-    ],
-    ['a UUID', 'kid 6bac8ec3-0ee3-379f-3d21-290b3a2bc9c3 is unknown', 'kid … is unknown'],
-    ['hex', `key ${KEY} refused`, 'key … refused'],
-    ['16 hex digits', 'key 7f9a5b1c2d3e4f60!', 'key …!'],
-    ['15 of them', 'trace 7f9a5b1c2d3e4f6!', 'trace 7f9a5b1c2d3e4f6!'],
-    ['bytes with separators', 'key 7f:9a:5b:1c:2d:3e:4f:60 or 7F 9A 5B 1C 2D 3E 4F 60', 'key … or …'],
-    ['base64', 'iv S2ljHDlFRStjCuOpN8I7+w== and', 'iv … and'],
-    ['base64 in JSON', '{"key":"S2ljHDl\\/FRStjCuOpN\\/8I7+w=="}', '{"key":"…"}'],
-    ['base64 in a query', 'key=S2ljHDl%2FFRStj%2BuOpN%3D', '…'],
-    ['base64 of URLs', 'key S2ljHDl-FRStjCu_OpN8I7', 'key …'],
-    ['a letter run', 'key abcdefghijklmnop', 'key …'],
-    ['controls and white space', 'a\u001b[2J\r\n\t b\u202ec\u0000', 'a [2J bc'],
-    [
-      'bytes in decimal',
-      'key [203, 247, 107, 180, 59, 154, 84, 37] or -53,-9,107,-76,59,-102,84,37',
-      'key […] or …',
-    ],
-    [
-      'bytes as programs write them',
-      'key 0x7f, 0x9a, 0x5b, 0x1c, 0x2d, 0x3e, 0x4f, 0x60 or \\x7f\\x9a\\x5b\\x1c\\x2d\\x3e\\x4f\\x60',
-      'key … or …',
-    ],
-    [
-      'characters as JSON and XML write them',
-      `key ${'\\u0037'.repeat(16)} or ${'&#55;'.repeat(16)}`,
-      'key … or …',
-    ],
-    [
-      'hex with zeros and unseen signs in it',
-      `key ${[...KEY].join('\0')} or ${[...KEY].join('\u200b')}`,
-      'key … or …',
-    ],
-    ['a date and a few numbers', 'at 2026-11-26 10:15, 3 of 4, 5', 'at 2026-11-26 10:15, 3 of 4, 5'],
-    ['200 characters', 'word '.repeat(100), 'word '.repeat(40)],
-  ])('shows of %s what is no key', (_what, text, shown) => {
-    expect(say(text)).toBe(shown);
-  });
-
-  it('hides each secret that was sent, in each of its forms', () => {
-    const basic = `Basic ${Buffer.from('tenant:pass:word').toString('base64')}`;
-    const secrets = ['Bearer tok-en"1', basic, 'p&ss'];
-    expect(
-      say(
-        'tok-en"1 tok-en\\"1 tok-en%221 tenant pass:word tenant:pass:word p&ss p%26ss p&amp;ss ok',
-        secrets,
-      ),
-    ).toBe('… … … … … … … … … ok');
-    expect(say('version 2 is not 1', ['2', '1'])).toBe('version 2 is not 1');
-  });
-
-  it("says what Axinom's header does, and nothing of a packed or empty body", () => {
-    const headers = { 'x-axdrm-errormessage': 'Tenant not found' };
-    expect(say('{"a":1}', [], headers)).toBe('Tenant not found | {"a":1}');
-    expect(say('packed', [], { ...headers, 'content-encoding': 'gzip' })).toBe('Tenant not found');
-    expect(say(' \n')).toBeUndefined();
-  });
-
-  it.each(['a', 'Aa', 'a-', '/', '%2', '0 ', 'aA0', '&#5', '\\u0', '-1 '])(
-    'takes little time for a body of %j',
-    async (piece) => {
-      const text = piece.repeat(256 * 1024);
-      expect(await processorMs(() => say(text))).toBeLessThan(500);
-    },
-  );
+it.each<[what: string, text: string, shown: string]>([
+  ['a sentence', 'Missing CPIX version', 'Missing CPIX version'],
+  [
+    "CPIX's names, codes and paths",
+    'commonEncryptionScheme of the ContentKeyUsageRule: CONTENT_KEY_NOT_FOUND at /key/generator/content-keys',
+    'commonEncryptionScheme of the ContentKeyUsageRule: CONTENT_KEY_NOT_FOUND at /key/generator/content-keys',
+  ],
+  ['a UUID', 'kid 6bac8ec3-0ee3-379f-3d21-290b3a2bc9c3 is unknown', 'kid … is unknown'],
+  ['hex', `key ${KEY} refused`, 'key … refused'],
+  ['16 hex digits', 'key 7f9a5b1c2d3e4f60!', 'key …!'],
+  ['15 of them', 'trace 7f9a5b1c2d3e4f6!', 'trace 7f9a5b1c2d3e4f6!'],
+  ['bytes with separators', 'key 7f:9a:5b:1c:2d:3e:4f:60 or 7F 9A 5B 1C 2D 3E 4F 60', 'key … or …'],
+  ['base64', 'iv S2ljHDlFRStjCuOpN8I7+w== and', 'iv … and'],
+  ['base64 in JSON', '{"key":"S2ljHDl\\/FRStjCuOpN\\/8I7+w=="}', '{"key":"…"}'],
+  ['base64 in a query', 'key=S2ljHDl%2FFRStj%2BuOpN%3D', '…'],
+  ['base64 of URLs', 'key S2ljHDl-FRStjCu_OpN8I7', 'key …'],
+  ['a letter run', 'key abcdefghijklmnop', 'key …'],
+  ['controls and white space', 'a\u001b[2J\r\n\t b\u202ec\u0000', 'a [2J bc'],
+  [
+    'bytes in decimal',
+    'key [203, 247, 107, 180, 59, 154, 84, 37] or -53,-9,107,-76,59,-102,84,37',
+    'key […] or …',
+  ],
+  [
+    'bytes as programs write them',
+    'key 0x7f, 0x9a, 0x5b, 0x1c, 0x2d, 0x3e, 0x4f, 0x60 or \\x7f\\x9a\\x5b\\x1c\\x2d\\x3e\\x4f\\x60',
+    'key … or …',
+  ],
+  [
+    'characters as JSON and XML write them',
+    `key ${'\\u0037'.repeat(16)} or ${'&#55;'.repeat(16)}`,
+    'key … or …',
+  ],
+  [
+    'hex with zeros and unseen signs in it',
+    `key ${[...KEY].join('\0')} or ${[...KEY].join('\u200b')}`,
+    'key … or …',
+  ],
+  ['a date and a few numbers', 'at 2026-11-26 10:15, 3 of 4, 5', 'at 2026-11-26 10:15, 3 of 4, 5'],
+  ['200 characters', 'word '.repeat(100), 'word '.repeat(40)],
+])('shows of %s what is no key', (_what, text, shown) => {
+  expect(say(text)).toBe(shown);
 });
+
+it('hides each secret that was sent, in each of its forms', () => {
+  const basic = `Basic ${Buffer.from('tenant:pass:word').toString('base64')}`;
+  const secrets = ['Bearer tok-en"1', basic, 'p&ss'];
+  expect(
+    say('tok-en"1 tok-en\\"1 tok-en%221 tenant pass:word tenant:pass:word p&ss p%26ss p&amp;ss ok', secrets),
+  ).toBe('… … … … … … … … … ok');
+  expect(say('version 2 is not 1', ['2', '1'])).toBe('version 2 is not 1');
+});
+
+it("says what Axinom's header does, and nothing of a packed or empty body", () => {
+  const headers = { 'x-axdrm-errormessage': 'Tenant not found' };
+  expect(say('{"a":1}', [], headers)).toBe('Tenant not found | {"a":1}');
+  expect(say('packed', [], { ...headers, 'content-encoding': 'gzip' })).toBe('Tenant not found');
+  expect(say(' \n')).toBeUndefined();
+});
+
+it.each(['a', 'Aa', 'a-', '/', '%2', '0 ', 'aA0', '&#5', '\\u0', '-1 '])(
+  'takes little time for a body of %j',
+  async (piece) => {
+    const text = piece.repeat(256 * 1024);
+    expect(await processorMs(() => say(text))).toBeLessThan(500);
+  },
+);
 
 describe("a provider's error text", () => {
   it('is in the log at level debug, and in no answer', async () => {

@@ -47,37 +47,38 @@ async function placed(name: string) {
   return { authorities, client: { certificate, key } };
 }
 
-describe('an upstream whose authority is not public, and which wants a client certificate', () => {
-  it('is asked with what the files hold, also after they change', async () => {
-    const files = await placed('client');
-    const { sidecar, clients, lines } = await start(files);
-    await sidecar.api.post(PATH).send(BODY).expect(200);
-    const client = 'CN=client of the tests';
-    expect(clients()).toEqual([client, client]);
-    place('other-client', files.client.certificate);
-    place('other-client-key', files.client.key);
-    await until(() => JSON.stringify(lines).includes('other-client'));
-    await sidecar.api.post(PATH).send(BODY).expect(200);
-    const other = 'CN=other-client of the tests';
-    expect(clients()).toEqual([client, client, other, other]);
-  });
+it('an upstream of another authority, which wants a client certificate, is asked with what the files hold, also after they change', async () => {
+  const files = await placed('client');
+  const { sidecar, clients, lines } = await start(files);
+  await sidecar.api.post(PATH).send(BODY).expect(200);
+  const client = 'CN=client of the tests';
+  expect(clients()).toEqual([client, client]);
+  place('other-client', files.client.certificate);
+  place('other-client-key', files.client.key);
+  await until(() => JSON.stringify(lines).includes('other-client'));
+  await sidecar.api.post(PATH).send(BODY).expect(200);
+  const other = 'CN=other-client of the tests';
+  expect(clients()).toEqual([client, client, other, other]);
+});
 
-  it.each<[without: string, files: (all: Required<Files>) => Files | undefined, why: RegExp]>([
-    [
-      'its authority',
-      ({ client }) => ({ client }),
-      / can't be reached \(\w+\); its certificate is not trusted; name its authority by PACKAGERDRMAPI_UPSTREAMTLSCA\. /,
-    ],
-    ['both', () => undefined, /; name its authority by PACKAGERDRMAPI_UPSTREAMTLSCA\. /],
-    [
-      'a certificate',
-      ({ authorities }) => ({ authorities }),
-      /; the TLS handshake failed; if it wants a client certificate, set PACKAGERDRMAPI_UPSTREAMTLSCERT and PACKAGERDRMAPI_UPSTREAMTLSKEY\. /,
-    ],
-  ])('is not asked without %s, and the answer says what to set', async (_without, some, why) => {
+it.each<[without: string, files: (all: Required<Files>) => Files | undefined, why: RegExp]>([
+  [
+    'its authority',
+    ({ client }) => ({ client }),
+    / can't be reached \(\w+\); its certificate is not trusted; name its authority by PACKAGERDRMAPI_UPSTREAMTLSCA\. /,
+  ],
+  ['both', () => undefined, /; name its authority by PACKAGERDRMAPI_UPSTREAMTLSCA\. /],
+  [
+    'a certificate',
+    ({ authorities }) => ({ authorities }),
+    /; the TLS handshake failed; if it wants a client certificate, set PACKAGERDRMAPI_UPSTREAMTLSCERT and PACKAGERDRMAPI_UPSTREAMTLSKEY\. /,
+  ],
+])(
+  'such an upstream is not asked without %s, and the answer says what to set',
+  async (_without, some, why) => {
     const { sidecar, clients } = await start(some(await placed('client')));
     const { body } = await sidecar.api.post(PATH).send(BODY).expect(502);
     expect(body.errors[0].description).toMatch(why);
     expect(clients()).toEqual([]);
-  });
-});
+  },
+);

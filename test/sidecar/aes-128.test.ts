@@ -39,18 +39,11 @@ describe('a key for HLS with AES-128', () => {
     const { api } = await startSidecar({ cmaf: false });
     const { headers } = await api.post(PATH).send(body).expect(200, text);
     expect(headers.warning).toBeUndefined();
-    await api.get(PATH).expect(200, text);
-    for (const checked of [body, { value: text }]) {
-      const { body: found } = await api.post('/api/check').send(checked).expect(200);
-      expect(found.faults).toEqual([]);
-      expect(JSON.stringify(found)).not.toContain(KEY);
-    }
+    const { body: found } = await api.post('/api/check').send(body).expect(200);
+    expect(found.faults).toEqual([]);
     await api.post(PATH).set('content-type', 'text/plain').send(text).expect(200, text);
     const dry = await api.post(`${PATH}?dryrun=true`).send(body).expect(200);
-    expect(dry.body.result).toBe('unchanged');
-    expect(dry.text).not.toContain(KEY);
-    const { body: list } = await api.get('/api/keyfiles').expect(200);
-    expect(list.keyfiles[0]).toMatchObject({ parts: expect.arrayContaining(['aes']), faults: [] });
+    for (const answer of [JSON.stringify(found), dry.text]) expect(answer).not.toContain(KEY);
   });
 
   it.each([
@@ -64,15 +57,6 @@ describe('a key for HLS with AES-128', () => {
     const { api, files } = await startSidecar();
     await post(api, body).expect(400, { errors: [{ code: 'invalid_body', description }] });
     expect(await files()).toEqual({});
-  });
-
-  it('has warnings of plain http, and is refused where its address contains it', async () => {
-    const { api } = await startSidecar();
-    const http = await post(api, { aes: { ...AES, url: 'http://keys.example.com/news' } }).expect(200);
-    expect(http.headers.warning).toMatch(/^299 - "plain_http: aes\.url /);
-    const { body } = await post(api, { aes: { ...AES, url: `${URL}?k=${KEY}` } }).expect(400);
-    expect(body.errors[0].code).toBe('content_key_in_address');
-    expect(JSON.stringify(body)).not.toContain(KEY);
   });
 
   it('has no form of another packager, and is named where it is left out', async () => {

@@ -167,43 +167,41 @@ describe('a POST whose fields are wrong', () => {
   });
 });
 
-describe('a PlayReady checksum that does not belong to the key', () => {
-  it('is written with a Warning and a log line when checks only warn', async () => {
-    const sidecar = await startWithKeyFile({ checks: 'warn' });
-    const body = {
-      ...POST_MANUAL,
-      playready: { ...POST_MANUAL.playready, checksum: CHECKSUM_OF_OTHER_KEY },
-    };
-    const answer = await sidecar.api.post(PATH).set('x-request-id', 'req-1').send(body).expect(200);
-    const code = 'checksum_mismatch';
-    const description = expect.stringMatching(/^playready.checksum is not the checksum of/);
-    expect(answer.headers.warning).toMatch(/^299 - "checksum_mismatch: playready.checksum is /);
-    expect(answer.text).toContain(`-checksum: ${body.playready.checksum}\n`);
-    expect(await sidecar.files()).toEqual({ 'demo.key': answer.text });
-    expect((await sidecar.logEntries()).filter(({ level }) => level === 'warn')).toEqual([
-      {
-        time: '1970-01-01T00:00:00.000Z',
-        level: 'warn',
-        message: 'key file written with a warning',
-        requestId: 'req-1',
-        streamId: 'demo',
-        code,
-        description,
-      },
-    ]);
-  });
+it('writes a PlayReady checksum of another key with a Warning and a log line when checks only warn', async () => {
+  const sidecar = await startWithKeyFile({ checks: 'warn' });
+  const body = {
+    ...POST_MANUAL,
+    playready: { ...POST_MANUAL.playready, checksum: CHECKSUM_OF_OTHER_KEY },
+  };
+  const answer = await sidecar.api.post(PATH).set('x-request-id', 'req-1').send(body).expect(200);
+  const code = 'checksum_mismatch';
+  const description = expect.stringMatching(/^playready.checksum is not the checksum of/);
+  expect(answer.headers.warning).toMatch(/^299 - "checksum_mismatch: playready.checksum is /);
+  expect(answer.text).toContain(`-checksum: ${body.playready.checksum}\n`);
+  expect(await sidecar.files()).toEqual({ 'demo.key': answer.text });
+  expect((await sidecar.logEntries()).filter(({ level }) => level === 'warn')).toEqual([
+    {
+      time: '1970-01-01T00:00:00.000Z',
+      level: 'warn',
+      message: 'key file written with a warning',
+      requestId: 'req-1',
+      streamId: 'demo',
+      code,
+      description,
+    },
+  ]);
+});
 
-  it('writes what may be meant so with a Warning for each oddity, also when checks are strict', async () => {
-    const { api } = await startSidecar();
-    const answer = await api
-      .post(PATH)
-      .send({ ...POST_MANUAL, contentId: 'another' })
-      .expect(200);
-    expect(answer.headers.warning).toBe(
-      '299 - "content_id_mismatch: widevine.psshdata names another content id than contentId.", ' +
-        '299 - "content_id_mismatch: fairplay.laurl does not name contentId."',
-    );
-  });
+it('writes what may be meant so with a Warning for each oddity, also when checks are strict', async () => {
+  const { api } = await startSidecar();
+  const answer = await api
+    .post(PATH)
+    .send({ ...POST_MANUAL, contentId: 'another' })
+    .expect(200);
+  expect(answer.headers.warning).toBe(
+    '299 - "content_id_mismatch: widevine.psshdata names another content id than contentId.", ' +
+      '299 - "content_id_mismatch: fairplay.laurl does not name contentId."',
+  );
 });
 
 describe('zeros', () => {

@@ -125,7 +125,6 @@ describe('a body that is odd', () => {
   const random = swapKeyIdOrder(Buffer.from('09d2a744a6f14ac5b5eb1c3ab3a0e4d1', 'hex')).toString('base64');
   it.each<[unknown]>([
     [CENC_ONLY],
-    [{ cenc, fairplay }],
     [{ cenc, widevine: { psshdata: box } }],
     [{ cenc, widevine: {}, contentId: 'show' }],
     [{ cenc, widevine: data({ keyIds: [zeros] }) }],

@@ -108,15 +108,13 @@ describe('GET', () => {
   });
 });
 
-describe('HEAD', () => {
-  it('answers as GET does, without the body', async () => {
-    const { api } = await startSidecar();
-    await api.head(PATH).expect(404);
-    await api.post(PATH).send(POST_MANUAL).expect(200);
-    const answer = await api.head(PATH).expect(200).expect('content-type', PLAIN);
-    expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(POST_MANUAL_FILE)));
-    expect(answer.text).toBeUndefined();
-  });
+it('HEAD answers as GET does, without the body', async () => {
+  const { api } = await startSidecar();
+  await api.head(PATH).expect(404);
+  await api.post(PATH).send(POST_MANUAL).expect(200);
+  const answer = await api.head(PATH).expect(200).expect('content-type', PLAIN);
+  expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(POST_MANUAL_FILE)));
+  expect(answer.text).toBeUndefined();
 });
 
 describe('DELETE', () => {

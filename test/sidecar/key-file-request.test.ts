@@ -162,15 +162,13 @@ describe('a body that names no keys', () => {
   });
 });
 
-describe('drmjson', () => {
-  const values = [null, 'text', '{"a":1}', 5, true, [], {}, { cenc: { keyid: 1 }, __proto__: {} }];
+const values = [null, 'text', '{"a":1}', 5, true, [], {}, { cenc: { keyid: 1 }, __proto__: {} }];
 
-  it.each(values.map((value) => [value]))('is ignored in either spelling when it is %j', (value) => {
-    for (const name of ['drmjson', 'drmJson']) {
-      expect(parseKeyFileRequest({ ...POST_MANUAL, [name]: value })).toEqual(SUPPLIED);
-      expect(parseKeyFileRequest({ ...PROVIDED, [name]: value })).toEqual(FROM_PROVIDER);
-    }
-  });
+it.each(values.map((value) => [value]))('is ignored in either spelling when it is %j', (value) => {
+  for (const name of ['drmjson', 'drmJson']) {
+    expect(parseKeyFileRequest({ ...POST_MANUAL, [name]: value })).toEqual(SUPPLIED);
+    expect(parseKeyFileRequest({ ...PROVIDED, [name]: value })).toEqual(FROM_PROVIDER);
+  }
 });
 
 describe('a field that is not known', () => {

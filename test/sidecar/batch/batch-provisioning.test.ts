@@ -41,107 +41,101 @@ function contentsAskedFor({ received }: FakeUpstream): string[] {
   return contents.map(({ path }) => path.split('/').at(-1) ?? '').sort();
 }
 
-describe('a group with the same keys', () => {
-  it('is provisioned once, and every member gets the file', async () => {
-    const { sidecar, upstream } = await startProvisioning();
-    const members = Array.from({ length: 50 }, (_, index) => `live/a_${index}`);
-    const { body } = await sidecar.api
-      .post(PATH)
-      .send({ groups: [{ members, ...PROVIDED }] })
-      .expect(200);
-    expect(body.summary).toEqual({ created: 50, changed: 0, unchanged: 0, failed: 0 });
-    expect(upstream.received.map(({ path }) => path).sort()).toEqual(
-      [CONFIG_PATH, CENC_PATH, FAIRPLAY_PATH].sort(),
-    );
-    const { live, ...files } = await sidecar.files();
-    expect(live).toBe('folder');
-    expect(files).toEqual(Object.fromEntries(members.map((member) => [`${member}.key`, PROVIDED_FILE])));
-  });
+it('a group with the same keys is provisioned once, and every member gets the file', async () => {
+  const { sidecar, upstream } = await startProvisioning();
+  const members = Array.from({ length: 50 }, (_, index) => `live/a_${index}`);
+  const { body } = await sidecar.api
+    .post(PATH)
+    .send({ groups: [{ members, ...PROVIDED }] })
+    .expect(200);
+  expect(body.summary).toEqual({ created: 50, changed: 0, unchanged: 0, failed: 0 });
+  expect(upstream.received.map(({ path }) => path).sort()).toEqual(
+    [CONFIG_PATH, CENC_PATH, FAIRPLAY_PATH].sort(),
+  );
+  const { live, ...files } = await sidecar.files();
+  expect(live).toBe('folder');
+  expect(files).toEqual(Object.fromEntries(members.map((member) => [`${member}.key`, PROVIDED_FILE])));
 });
 
-describe('a group with keys for each', () => {
-  it('asks for a content of its own for each member', async () => {
-    const { sidecar, upstream } = await startProvisioning();
-    for (const content of ['film-vod_a.mp4', 'film-vod_b_x_1', 'c-1']) teach(upstream, content);
-    const group = {
-      members: ['a.mp4', 'b@x~1', { streamid: 'c', contentId: 'c-1' }],
-      folder: 'vod',
-      keys: 'each',
-      client,
-      clientApiKey,
-      contentId: 'film',
-    };
-    const { body } = await sidecar.api
-      .post(PATH)
-      .send({ groups: [group] })
-      .expect(200);
-    expect(body.results).toEqual(
-      ['vod/a.mp4', 'vod/b@x~1', 'vod/c'].map((streamid) => ({
-        index: expect.any(Number),
-        streamid,
-        result: 'created',
-        etag: expect.any(String),
-      })),
-    );
-    expect(contentsAskedFor(upstream)).toEqual(['c-1', 'film-vod_a.mp4', 'film-vod_b_x_1']);
-    const files = await sidecar.files();
-    expect(files['vod/c.key']).toContain('skd://fairplay-license.example.com/license/c-1\n');
-    expect(files['vod/b@x~1.key']).toContain('/license/film-vod_b_x_1\n');
-  });
+it('a group with keys for each asks for a content of its own for each member', async () => {
+  const { sidecar, upstream } = await startProvisioning();
+  for (const content of ['film-vod_a.mp4', 'film-vod_b_x_1', 'c-1']) teach(upstream, content);
+  const group = {
+    members: ['a.mp4', 'b@x~1', { streamid: 'c', contentId: 'c-1' }],
+    folder: 'vod',
+    keys: 'each',
+    client,
+    clientApiKey,
+    contentId: 'film',
+  };
+  const { body } = await sidecar.api
+    .post(PATH)
+    .send({ groups: [group] })
+    .expect(200);
+  expect(body.results).toEqual(
+    ['vod/a.mp4', 'vod/b@x~1', 'vod/c'].map((streamid) => ({
+      index: expect.any(Number),
+      streamid,
+      result: 'created',
+      etag: expect.any(String),
+    })),
+  );
+  expect(contentsAskedFor(upstream)).toEqual(['c-1', 'film-vod_a.mp4', 'film-vod_b_x_1']);
+  const files = await sidecar.files();
+  expect(files['vod/c.key']).toContain('skd://fairplay-license.example.com/license/c-1\n');
+  expect(files['vod/b@x~1.key']).toContain('/license/film-vod_b_x_1\n');
 });
 
-describe('upstreams', () => {
-  it('that fail for some streams fail for those alone', async () => {
-    const { sidecar, upstream } = await startProvisioning();
-    for (const content of ['one', 'two', 'three']) teach(upstream, content);
-    upstream.on(`/keys/cenc/${client}/two`, FAILED_PROVIDER);
-    const streams = ['one', 'two', 'three', 'unknown'].map((content) => ({
-      streamid: content,
-      ...PROVIDED,
-      contentId: content,
-    }));
-    const { body } = await sidecar.api.post(PATH).send({ streams }).expect(200);
-    expect(body.summary).toEqual({ created: 2, changed: 0, unchanged: 0, failed: 2 });
-    const errors = [expect.objectContaining({ code: 'key_provider_failed' })];
-    expect(body.results[1]).toEqual({ index: 1, streamid: 'two', result: 'failed', errors });
-    expect(Object.keys(await sidecar.files())).toEqual(['one.key', 'three.key']);
-    const entries = await sidecar.logEntries();
-    expect(entries.filter(({ message }) => message === 'streams of a batch failed')).toEqual([
-      expect.objectContaining({ code: 'key_provider_failed', status: 502, count: 2 }),
-    ]);
-  });
+it('upstreams that fail for some streams fail for those alone', async () => {
+  const { sidecar, upstream } = await startProvisioning();
+  for (const content of ['one', 'two', 'three']) teach(upstream, content);
+  upstream.on(`/keys/cenc/${client}/two`, FAILED_PROVIDER);
+  const streams = ['one', 'two', 'three', 'unknown'].map((content) => ({
+    streamid: content,
+    ...PROVIDED,
+    contentId: content,
+  }));
+  const { body } = await sidecar.api.post(PATH).send({ streams }).expect(200);
+  expect(body.summary).toEqual({ created: 2, changed: 0, unchanged: 0, failed: 2 });
+  const errors = [expect.objectContaining({ code: 'key_provider_failed' })];
+  expect(body.results[1]).toEqual({ index: 1, streamid: 'two', result: 'failed', errors });
+  expect(Object.keys(await sidecar.files())).toEqual(['one.key', 'three.key']);
+  const entries = await sidecar.logEntries();
+  expect(entries.filter(({ message }) => message === 'streams of a batch failed')).toEqual([
+    expect.objectContaining({ code: 'key_provider_failed', status: 502, count: 2 }),
+  ]);
+});
 
-  it('are asked for eight streams at a time, all batches together', async () => {
-    let underWay = 0;
-    let most = 0;
-    const answers = new Map<string, unknown>([
-      [CONFIG_PATH, { shared_secret: SHARED_SECRET }],
-      [CENC_PATH, drmVectors.envelope.cenc_response],
-      [FAIRPLAY_PATH, drmVectors.envelope.fairplay_response],
-    ]);
-    const server = createServer(({ url = '' }, response) => {
-      underWay += 1;
-      most = Math.max(most, underWay);
-      setTimeout(() => {
-        underWay -= 1;
-        response.end(JSON.stringify(answers.get(url)));
-      }, 10);
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const sidecar = await startSidecar({ configServiceUrl: `${url}/config`, keyProviderUrl: `${url}/keys` });
-    const batch = (name: string) => ({
-      streams: Array.from({ length: 10 }, (_, index) => ({ streamid: `${name}-${index}`, ...PROVIDED })),
-      groups: Array.from({ length: 10 }, (_, index) => ({ members: [`${name}-g-${index}`], ...PROVIDED })),
-    });
-    const results = await Promise.all(
-      ['a', 'b'].map((name) => sidecar.api.post(PATH).send(batch(name)).expect(200)),
-    );
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-    for (const { body } of results) expect(body.summary).toMatchObject({ created: 20 });
-    // Three calls for each of them.
-    expect(most).toBeGreaterThan(8);
-    expect(most).toBeLessThanOrEqual(24);
+it('upstreams are asked for eight streams at a time, all batches together', async () => {
+  let underWay = 0;
+  let most = 0;
+  const answers = new Map<string, unknown>([
+    [CONFIG_PATH, { shared_secret: SHARED_SECRET }],
+    [CENC_PATH, drmVectors.envelope.cenc_response],
+    [FAIRPLAY_PATH, drmVectors.envelope.fairplay_response],
+  ]);
+  const server = createServer(({ url = '' }, response) => {
+    underWay += 1;
+    most = Math.max(most, underWay);
+    setTimeout(() => {
+      underWay -= 1;
+      response.end(JSON.stringify(answers.get(url)));
+    }, 10);
   });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const sidecar = await startSidecar({ configServiceUrl: `${url}/config`, keyProviderUrl: `${url}/keys` });
+  const batch = (name: string) => ({
+    streams: Array.from({ length: 10 }, (_, index) => ({ streamid: `${name}-${index}`, ...PROVIDED })),
+    groups: Array.from({ length: 10 }, (_, index) => ({ members: [`${name}-g-${index}`], ...PROVIDED })),
+  });
+  const results = await Promise.all(
+    ['a', 'b'].map((name) => sidecar.api.post(PATH).send(batch(name)).expect(200)),
+  );
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  for (const { body } of results) expect(body.summary).toMatchObject({ created: 20 });
+  // Three calls for each of them.
+  expect(most).toBeGreaterThan(8);
+  expect(most).toBeLessThanOrEqual(24);
 });

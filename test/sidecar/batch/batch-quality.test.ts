@@ -68,46 +68,44 @@ const DASH_IDS = {
   'news_audio.key': AUDIO.keyid,
 };
 
-describe('a group with keys by quality', () => {
-  it('gives each member the keys of its quality, the common fields beside them', async () => {
-    const sidecar = await startSidecar();
-    const { key, iv, laurl } = POST_MANUAL.fairplay;
-    const { results } = await post(sidecar, {
-      members: MEMBERS,
-      folder: 'live',
-      playready: { laurl: 'https://license.example/rightsmanager.asmx' },
-      fairplay: { laurl },
-      keys: {
-        SD: { cenc: SD },
-        HD: { cenc: HD, fairplay: { key, iv } },
-        AUDIO: { cenc: AUDIO, playready: null },
-        UHD: { cenc: CENC_ONLY.cenc },
-      },
-    });
-    expect(results.map(({ streamid, result }) => [streamid, result])).toEqual(
-      MEMBERS.map(({ streamid }) => [`live/${streamid}`, 'created']),
-    );
-    const files = await sidecar.files();
-    const has = (name: string) =>
-      ['playready: true', 'cupertinostreaming-aes128-key:'].filter((line) =>
-        files[`live/${name}.key`]?.includes(line),
-      );
-    expect([has('news_480p'), has('news_1080p'), has('news_audio')]).toEqual([
-      ['playready: true'],
-      ['playready: true', 'cupertinostreaming-aes128-key:'],
-      [],
-    ]);
+it('a group with keys by quality gives each member the keys of its quality, the common fields beside them', async () => {
+  const sidecar = await startSidecar();
+  const { key, iv, laurl } = POST_MANUAL.fairplay;
+  const { results } = await post(sidecar, {
+    members: MEMBERS,
+    folder: 'live',
+    playready: { laurl: 'https://license.example/rightsmanager.asmx' },
+    fairplay: { laurl },
+    keys: {
+      SD: { cenc: SD },
+      HD: { cenc: HD, fairplay: { key, iv } },
+      AUDIO: { cenc: AUDIO, playready: null },
+      UHD: { cenc: CENC_ONLY.cenc },
+    },
   });
+  expect(results.map(({ streamid, result }) => [streamid, result])).toEqual(
+    MEMBERS.map(({ streamid }) => [`live/${streamid}`, 'created']),
+  );
+  const files = await sidecar.files();
+  const has = (name: string) =>
+    ['playready: true', 'cupertinostreaming-aes128-key:'].filter((line) =>
+      files[`live/${name}.key`]?.includes(line),
+    );
+  expect([has('news_480p'), has('news_1080p'), has('news_audio')]).toEqual([
+    ['playready: true'],
+    ['playready: true', 'cupertinostreaming-aes128-key:'],
+    [],
+  ]);
+});
 
-  it('asks the provider once for each quality, by content ids made of the group’s', async () => {
-    const { sidecar, upstream } = await startContents('news-sd', 'news-hd', 'news-audio');
-    await post(sidecar, { members: MEMBERS, ...PROVIDER, contentId: 'news', keys: 'quality' });
-    expect(await keyIds(sidecar)).toEqual(DASH_IDS);
-    const asked = upstream.received.map(({ path }) => path).filter((path) => path.startsWith('/keys/cenc/'));
-    expect(asked.sort()).toEqual(
-      ['news-audio', 'news-hd', 'news-sd'].map((contentId) => `/keys/cenc/${PROVIDED.client}/${contentId}`),
-    );
-  });
+it('a group with keys by quality asks the provider once for each quality, by content ids made of the group’s', async () => {
+  const { sidecar, upstream } = await startContents('news-sd', 'news-hd', 'news-audio');
+  await post(sidecar, { members: MEMBERS, ...PROVIDER, contentId: 'news', keys: 'quality' });
+  expect(await keyIds(sidecar)).toEqual(DASH_IDS);
+  const asked = upstream.received.map(({ path }) => path).filter((path) => path.startsWith('/keys/cenc/'));
+  expect(asked.sort()).toEqual(
+    ['news-audio', 'news-hd', 'news-sd'].map((contentId) => `/keys/cenc/${PROVIDED.client}/${contentId}`),
+  );
 });
 
 describe('the places of batches', () => {
@@ -149,76 +147,72 @@ describe('the places of batches', () => {
     return { changes, put, release };
   }
 
-  describe('places', () => {
-    it('are four, and a fifth batch is refused', async () => {
-      const { changes, put, release } = held();
-      const { port, post, idle } = await startBatch(WRITER, { changes });
-      const underWay = Array.from({ length: 4 }, () => post(ONE));
-      await until(async () => put.mock.calls.length === 4);
-      let isIdle = false;
-      const whenIdle = idle().then(() => {
-        isIdle = true;
-      });
-      const description =
-        '4 batches are under way. Nothing of this one was written; send it again when they are done.';
-      expect(await post(ONE)).toEqual({
-        status: 503,
-        body: { errors: [{ code: 'too_many_batches', description }] },
-      });
-      // Not read either.
-      expect(String((await once(sendSlowly(port), 'data'))[0])).toMatch(/^HTTP\/1.1 503 /);
-      expect(isIdle).toBe(false);
-      release();
-      for (const { status } of await Promise.all(underWay)) expect(status).toBe(200);
-      await whenIdle;
-      expect((await post(ONE)).status).toBe(200);
+  it('are four, and a fifth batch is refused', async () => {
+    const { changes, put, release } = held();
+    const { port, post, idle } = await startBatch(WRITER, { changes });
+    const underWay = Array.from({ length: 4 }, () => post(ONE));
+    await until(async () => put.mock.calls.length === 4);
+    let isIdle = false;
+    const whenIdle = idle().then(() => {
+      isIdle = true;
     });
+    const description =
+      '4 batches are under way. Nothing of this one was written; send it again when they are done.';
+    expect(await post(ONE)).toEqual({
+      status: 503,
+      body: { errors: [{ code: 'too_many_batches', description }] },
+    });
+    // Not read either.
+    expect(String((await once(sendSlowly(port), 'data'))[0])).toMatch(/^HTTP\/1.1 503 /);
+    expect(isIdle).toBe(false);
+    release();
+    for (const { status } of await Promise.all(underWay)) expect(status).toBe(200);
+    await whenIdle;
+    expect((await post(ONE)).status).toBe(200);
+  });
 
-    it('are taken by nobody who is still sending', async () => {
-      const { port, post } = await startBatch(WRITER);
-      for (let count = 0; count < 4; count += 1) sendSlowly(port, 1000);
-      for (let count = 0; count < 4; count += 1) sendSlowly(port);
-      await until(async () => sockets.filter(({ bytesRead }) => bytesRead > 0).length === 2);
-      expect((await post(ONE)).status).toBe(200);
+  it('are taken by nobody who is still sending', async () => {
+    const { port, post } = await startBatch(WRITER);
+    for (let count = 0; count < 4; count += 1) sendSlowly(port, 1000);
+    for (let count = 0; count < 4; count += 1) sendSlowly(port);
+    await until(async () => sockets.filter(({ bytesRead }) => bytesRead > 0).length === 2);
+    expect((await post(ONE)).status).toBe(200);
+  });
+
+  it('large bodies are received two at a time for an API key, and a third is refused', async () => {
+    const { port } = await startBatch(WRITER);
+    const answers = await Promise.race(Array.from({ length: 3 }, () => once(sendSlowly(port), 'data')));
+    expect(String(answers[0])).toMatch(
+      /^HTTP\/1.1 503 [\s\S]*retry-after: 5[\s\S]*"code":"too_many_batches"/i,
+    );
+  });
+
+  it('large bodies give up their place when their client goes away', async () => {
+    const { port } = await startBatch(WRITER);
+    sendSlowly(port);
+    sendSlowly(port);
+    await once(sendSlowly(port), 'data');
+    for (const socket of sockets) socket.destroy();
+    await until(async () => {
+      const socket = sendSlowly(port, LARGE);
+      const isTaken = await Promise.race([
+        once(socket, 'data').then(() => false),
+        new Promise<boolean>((resolve) => setTimeout(() => resolve(true), 100)),
+      ]);
+      socket.destroy();
+      return isTaken;
     });
   });
 
-  describe('large bodies', () => {
-    it('are received two at a time for an API key, and a third is refused', async () => {
-      const { port } = await startBatch(WRITER);
-      const answers = await Promise.race(Array.from({ length: 3 }, () => once(sendSlowly(port), 'data')));
-      expect(String(answers[0])).toMatch(
-        /^HTTP\/1.1 503 [\s\S]*retry-after: 5[\s\S]*"code":"too_many_batches"/i,
-      );
-    });
-
-    it('give up their place when their client goes away', async () => {
-      const { port } = await startBatch(WRITER);
-      sendSlowly(port);
-      sendSlowly(port);
-      await once(sendSlowly(port), 'data');
-      for (const socket of sockets) socket.destroy();
-      await until(async () => {
-        const socket = sendSlowly(port, LARGE);
-        const isTaken = await Promise.race([
-          once(socket, 'data').then(() => false),
-          new Promise<boolean>((resolve) => setTimeout(() => resolve(true), 100)),
-        ]);
-        socket.destroy();
-        return isTaken;
-      });
-    });
-
-    it('that do not arrive in time are given up, and their connections closed', async () => {
-      const { port } = await startBatch(WRITER, { mostReceiveMs: 20 });
-      for (const length of [LARGE, 1000, LARGE, LARGE]) {
-        const socket = sendSlowly(port, length);
-        const closed = once(socket, 'close');
-        const [answer] = await once(socket, 'data');
-        expect(String(answer)).toMatch(/^HTTP\/1.1 408 [\s\S]*"code":"request_timeout"/);
-        await closed;
-      }
-    });
+  it('large bodies that do not arrive in time are given up, and their connections closed', async () => {
+    const { port } = await startBatch(WRITER, { mostReceiveMs: 20 });
+    for (const length of [LARGE, 1000, LARGE, LARGE]) {
+      const socket = sendSlowly(port, length);
+      const closed = once(socket, 'close');
+      const [answer] = await once(socket, 'data');
+      expect(String(answer)).toMatch(/^HTTP\/1.1 408 [\s\S]*"code":"request_timeout"/);
+      await closed;
+    }
   });
 
   describe('when the service stops', () => {

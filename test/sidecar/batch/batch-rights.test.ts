@@ -176,29 +176,25 @@ async function post(sidecar: TestSidecar, body: object) {
 
 const SD_HD = { 'news_sd.key': widevineFile(1), 'news_hd.key': widevineFile(2) };
 
-describe('the tracks of a CPIX document', () => {
-  it('become a stream each by one entry, in its order', async () => {
-    const sidecar = await startSidecar();
-    const body = { streams: [{ cpix: CPIX, tracks: { HD: 'news_hd', SD: 'news_sd' } }] };
-    expect(await post(sidecar, body)).toEqual({
-      results: [
-        { index: 0, streamid: 'news_hd', result: 'created', etag: expect.any(String) },
-        { index: 0, streamid: 'news_sd', result: 'created', etag: expect.any(String) },
-      ],
-      summary: { created: 2, changed: 0, unchanged: 0, failed: 0 },
-    });
-    expect(await sidecar.files()).toEqual(SD_HD);
-    expect((await post(sidecar, body)).summary).toMatchObject({ unchanged: 2, failed: 0 });
+it('the tracks of a CPIX document become a stream each by one entry, in its order', async () => {
+  const sidecar = await startSidecar();
+  const body = { streams: [{ cpix: CPIX, tracks: { HD: 'news_hd', SD: 'news_sd' } }] };
+  expect(await post(sidecar, body)).toEqual({
+    results: [
+      { index: 0, streamid: 'news_hd', result: 'created', etag: expect.any(String) },
+      { index: 0, streamid: 'news_sd', result: 'created', etag: expect.any(String) },
+    ],
+    summary: { created: 2, changed: 0, unchanged: 0, failed: 0 },
   });
+  expect(await sidecar.files()).toEqual(SD_HD);
+  expect((await post(sidecar, body)).summary).toMatchObject({ unchanged: 2, failed: 0 });
 });
 
-describe('a CPIX document in a batch', () => {
-  it('is written although an upstream refuses the client that it names, too', async () => {
-    const { sidecar, upstream } = await startProvisioning();
-    upstream.on(CONFIG_PATH, { status: 404 });
-    const streams = Array.from({ length: 30 }, (_, index) => ({ streamid: `p${index}`, ...PROVIDED }));
-    const body = { streams: [...streams, { streamid: 'news', cpix: CPIX, track: 'SD', ...PROVIDED }] };
-    expect((await post(sidecar, body)).summary).toMatchObject({ created: 1, failed: 30 });
-    expect(await sidecar.files()).toEqual({ 'news.key': expect.stringContaining('AESCTR') });
-  });
+it('a CPIX document in a batch is written although an upstream refuses the client that it names, too', async () => {
+  const { sidecar, upstream } = await startProvisioning();
+  upstream.on(CONFIG_PATH, { status: 404 });
+  const streams = Array.from({ length: 30 }, (_, index) => ({ streamid: `p${index}`, ...PROVIDED }));
+  const body = { streams: [...streams, { streamid: 'news', cpix: CPIX, track: 'SD', ...PROVIDED }] };
+  expect((await post(sidecar, body)).summary).toMatchObject({ created: 1, failed: 30 });
+  expect(await sidecar.files()).toEqual({ 'news.key': expect.stringContaining('AESCTR') });
 });

@@ -161,37 +161,35 @@ it('a dry run tells which lines would change, and writes nothing', async () => {
   expect(await sidecar.files()).toEqual({ 'old.key': PLAIN_FILE, 'same.key': PLAIN_FILE });
 });
 
-describe('a batch of many', () => {
-  it('has its most streams, those of a SMIL document counted', async () => {
-    const owner: ApiKey = { name: 'owner', scope: 'write', streams: undefined };
-    const { post: send } = await startBatch(owner, { mostStreams: 3 });
-    const videos = (count: number) =>
-      Array.from({ length: count }, (_, index) => `<video src="a${index}"/>`).join('');
-    const bodyOf = (count: number) => ({
-      streams: [{ streamid: 's', ...PLAIN }],
-      groups: [{ smil: `<smil><body>${videos(count)}</body></smil>`, ...PLAIN }],
-    });
-    expect((await send(bodyOf(2))).body.summary).toMatchObject({ created: 3 });
-    expect(await send(bodyOf(3))).toMatchObject({
-      status: 400,
-      body: { errors: [{ code: 'invalid_body' }] },
-    });
+it('a batch of many has its most streams, those of a SMIL document counted', async () => {
+  const owner: ApiKey = { name: 'owner', scope: 'write', streams: undefined };
+  const { post: send } = await startBatch(owner, { mostStreams: 3 });
+  const videos = (count: number) =>
+    Array.from({ length: count }, (_, index) => `<video src="a${index}"/>`).join('');
+  const bodyOf = (count: number) => ({
+    streams: [{ streamid: 's', ...PLAIN }],
+    groups: [{ smil: `<smil><body>${videos(count)}</body></smil>`, ...PLAIN }],
   });
+  expect((await send(bodyOf(2))).body.summary).toMatchObject({ created: 3 });
+  expect(await send(bodyOf(3))).toMatchObject({
+    status: 400,
+    body: { errors: [{ code: 'invalid_body' }] },
+  });
+});
 
-  it('goes on beside another over the same streams, and leaves each file whole', async () => {
-    const sidecar = await startSidecar();
-    const members = Array.from({ length: 30 }, (_, index) => `live/s-${index}`);
-    const streams = (fields: object) => members.map((streamid) => ({ streamid, ...fields }));
-    const answers = await Promise.all([
-      post(sidecar, { streams: streams(PLAIN) }),
-      post(sidecar, { streams: streams(POST_MANUAL) }),
-      post(sidecar, {
-        groups: [{ members, ...PLAIN }],
-      }),
-    ]);
-    for (const { summary: counts } of answers) expect(counts).toMatchObject({ failed: 0 });
-    const files = Object.values(await sidecar.files()).filter((text) => text !== 'folder');
-    expect(files).toHaveLength(30);
-    expect(files.filter((text) => text !== PLAIN_FILE && text !== POST_MANUAL_FILE)).toEqual([]);
-  });
+it('a batch of many goes on beside another over the same streams, and leaves each file whole', async () => {
+  const sidecar = await startSidecar();
+  const members = Array.from({ length: 30 }, (_, index) => `live/s-${index}`);
+  const streams = (fields: object) => members.map((streamid) => ({ streamid, ...fields }));
+  const answers = await Promise.all([
+    post(sidecar, { streams: streams(PLAIN) }),
+    post(sidecar, { streams: streams(POST_MANUAL) }),
+    post(sidecar, {
+      groups: [{ members, ...PLAIN }],
+    }),
+  ]);
+  for (const { summary: counts } of answers) expect(counts).toMatchObject({ failed: 0 });
+  const files = Object.values(await sidecar.files()).filter((text) => text !== 'folder');
+  expect(files).toHaveLength(30);
+  expect(files.filter((text) => text !== PLAIN_FILE && text !== POST_MANUAL_FILE)).toEqual([]);
 });

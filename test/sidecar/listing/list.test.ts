@@ -99,49 +99,47 @@ it('follows no link that took the place of a folder after it was opened', async 
   fs.removeSync(outside);
 });
 
-describe('a cursor', () => {
-  const EXPIRED = [410, { errors: [expect.objectContaining({ code: 'cursor_expired' })] }];
-  const LIVE: ApiKey = { name: 'live', scope: 'read', streams: ['live/'] };
+const EXPIRED = [410, { errors: [expect.objectContaining({ code: 'cursor_expired' })] }];
+const LIVE: ApiKey = { name: 'live', scope: 'read', streams: ['live/'] };
 
-  it('can be sent again, and goes on in the folder as it is then', async () => {
-    const { folder, page } = await startListing();
-    place(folder, ...TREE);
-    const { cursor: given } = await page({ limit: 2 });
-    const cursor = String(given);
-    const second = await page({ cursor, limit: 3 });
-    expect(second.keyfiles.map(({ streamid }) => streamid)).toEqual(['b', 'live/new/s', 'live/news']);
-    expect(await page({ cursor, limit: 3, prefix: '' })).toEqual(second);
-    place(folder, 'b2');
-    const { keyfiles } = await page({ cursor, limit: 2 });
-    expect(keyfiles.map(({ streamid }) => streamid)).toEqual(['b', 'b2']);
-  });
-
-  it('shows a key no stream that it does not reach', async () => {
-    const { folder, page } = await startListing();
-    place(folder, ...TREE);
-    const { cursor } = await page({ limit: 1 });
-    const { keyfiles } = await page({ cursor: String(cursor) }, LIVE);
-    expect(keyfiles.map(({ streamid }) => streamid)).toEqual(TREE.filter((id) => id.startsWith('live/')));
-  });
-
-  it('is refused with another prefix than its own', async () => {
-    const { folder, page, refusal } = await startListing();
-    place(folder, ...TREE);
-    const { cursor } = await page({ prefix: 'live/', limit: 2 });
-    const wrong = [400, { errors: [expect.objectContaining({ code: 'invalid_query' })] }];
-    expect(await refusal({ cursor: String(cursor), prefix: 'vod/' })).toEqual(wrong);
-    expect(await refusal({ cursor: String(cursor), prefix: '' })).toEqual(wrong);
-    expect((await page({ cursor: String(cursor), prefix: 'live/' })).keyfiles).toHaveLength(2);
-  });
-
-  it.each(['', '.', 'x.2', '__proto__', '00000000-0000-4000-8000-000000000002.2', 'Li4v', '\n', 'IC4uL2E'])(
-    'that no answer named is refused: %j',
-    async (cursor) => {
-      const { refusal } = await startListing();
-      expect(await refusal({ cursor })).toEqual(EXPIRED);
-    },
-  );
+it('a cursor can be sent again, and goes on in the folder as it is then', async () => {
+  const { folder, page } = await startListing();
+  place(folder, ...TREE);
+  const { cursor: given } = await page({ limit: 2 });
+  const cursor = String(given);
+  const second = await page({ cursor, limit: 3 });
+  expect(second.keyfiles.map(({ streamid }) => streamid)).toEqual(['b', 'live/new/s', 'live/news']);
+  expect(await page({ cursor, limit: 3, prefix: '' })).toEqual(second);
+  place(folder, 'b2');
+  const { keyfiles } = await page({ cursor, limit: 2 });
+  expect(keyfiles.map(({ streamid }) => streamid)).toEqual(['b', 'b2']);
 });
+
+it('a cursor shows a key no stream that it does not reach', async () => {
+  const { folder, page } = await startListing();
+  place(folder, ...TREE);
+  const { cursor } = await page({ limit: 1 });
+  const { keyfiles } = await page({ cursor: String(cursor) }, LIVE);
+  expect(keyfiles.map(({ streamid }) => streamid)).toEqual(TREE.filter((id) => id.startsWith('live/')));
+});
+
+it('a cursor is refused with another prefix than its own', async () => {
+  const { folder, page, refusal } = await startListing();
+  place(folder, ...TREE);
+  const { cursor } = await page({ prefix: 'live/', limit: 2 });
+  const wrong = [400, { errors: [expect.objectContaining({ code: 'invalid_query' })] }];
+  expect(await refusal({ cursor: String(cursor), prefix: 'vod/' })).toEqual(wrong);
+  expect(await refusal({ cursor: String(cursor), prefix: '' })).toEqual(wrong);
+  expect((await page({ cursor: String(cursor), prefix: 'live/' })).keyfiles).toHaveLength(2);
+});
+
+it.each(['', '.', 'x.2', '__proto__', '00000000-0000-4000-8000-000000000002.2', 'Li4v', '\n', 'IC4uL2E'])(
+  'a cursor that no answer named is refused: %j',
+  async (cursor) => {
+    const { refusal } = await startListing();
+    expect(await refusal({ cursor })).toEqual(EXPIRED);
+  },
+);
 
 it('answers 405 with the methods that exist to any other', async () => {
   const { client } = await startListing();

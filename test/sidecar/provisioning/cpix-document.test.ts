@@ -75,132 +75,130 @@ const told = (what: string) => ({
   ],
 });
 
-describe('provisioning by a GET of a CPIX document', () => {
-  it('writes all that the document has for the content, asked by a GET with the headers of the protocol', async () => {
-    const { sidecar, upstream } = await start(xml(documentOf([SD])), {
-      providerHeaders: () => ({ authorization: 'Bearer of-the-tests' }),
-    });
-    const { text } = await sidecar.api
-      .post(PATH)
-      .set('x-request-id', 'req-7')
-      .send({ contentId: CONTENT_ID })
-      .expect(200);
-    expect(text.startsWith(keyIdLine(SD.byte))).toBe(true);
-    expect(text).toContain(`cupertinostreaming-aes128-key: ${block(0xf1).toString('hex').toUpperCase()}\n`);
-    expect(text).toContain('keyserver-playready-license-url: https://playready.example/rights\n');
-    expect(upstream.received).toMatchObject([
-      {
-        method: 'GET',
-        body: '',
-        headers: {
-          accept: 'application/xml, application/cpix+xml',
-          authorization: 'Bearer of-the-tests',
-          'x-request-id': 'req-7',
-        },
+it('writes all that the document has for the content, asked by a GET with the headers of the protocol', async () => {
+  const { sidecar, upstream } = await start(xml(documentOf([SD])), {
+    providerHeaders: () => ({ authorization: 'Bearer of-the-tests' }),
+  });
+  const { text } = await sidecar.api
+    .post(PATH)
+    .set('x-request-id', 'req-7')
+    .send({ contentId: CONTENT_ID })
+    .expect(200);
+  expect(text.startsWith(keyIdLine(SD.byte))).toBe(true);
+  expect(text).toContain(`cupertinostreaming-aes128-key: ${block(0xf1).toString('hex').toUpperCase()}\n`);
+  expect(text).toContain('keyserver-playready-license-url: https://playready.example/rights\n');
+  expect(upstream.received).toMatchObject([
+    {
+      method: 'GET',
+      body: '',
+      headers: {
+        accept: 'application/xml, application/cpix+xml',
+        authorization: 'Bearer of-the-tests',
+        'x-request-id': 'req-7',
       },
-    ]);
-    expect(upstream.received[0]?.headers['content-type']).toBeUndefined();
-  });
+    },
+  ]);
+  expect(upstream.received[0]?.headers['content-type']).toBeUndefined();
+});
 
-  it('chooses among several keys as the request says, and says between which when it does not', async () => {
-    const { sidecar } = await start(xml(documentOf([SD, HD])));
-    const { body } = await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502);
-    expect(body.errors[0].description).toMatch(
-      /^The key provider returned a CPIX document that has several keys for .*; choose one by track or kid: .*SD.*HD.*\. No key file was changed\.$/,
-    );
-    for (const choice of [{ track: 'HD' }, { kid: kidOf(HD.byte) }]) {
-      const { text } = await sidecar.api
-        .post(PATH)
-        .send({ contentId: CONTENT_ID, ...choice })
-        .expect(200);
-      expect(text.startsWith(keyIdLine(HD.byte))).toBe(true);
-    }
+it('chooses among several keys as the request says, and says between which when it does not', async () => {
+  const { sidecar } = await start(xml(documentOf([SD, HD])));
+  const { body } = await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502);
+  expect(body.errors[0].description).toMatch(
+    /^The key provider returned a CPIX document that has several keys for .*; choose one by track or kid: .*SD.*HD.*\. No key file was changed\.$/,
+  );
+  for (const choice of [{ track: 'HD' }, { kid: kidOf(HD.byte) }]) {
     const { text } = await sidecar.api
       .post(PATH)
-      .send({ contentId: CONTENT_ID, systems: ['fairplay'] })
+      .send({ contentId: CONTENT_ID, ...choice })
       .expect(200);
-    expect(text.startsWith('cupertinostreaming-')).toBe(true);
-  });
+    expect(text.startsWith(keyIdLine(HD.byte))).toBe(true);
+  }
+  const { text } = await sidecar.api
+    .post(PATH)
+    .send({ contentId: CONTENT_ID, systems: ['fairplay'] })
+    .expect(200);
+  expect(text.startsWith('cupertinostreaming-')).toBe(true);
+});
 
-  it('provisions each track of a batch entry with the key that the document has for it', async () => {
-    const { sidecar } = await start(xml(documentOf([SD, HD])));
-    const streams = [{ contentId: CONTENT_ID, tracks: { SD: 'news_sd', HD: ['news_hd', 'news_fhd'] } }];
-    const { body } = await sidecar.api.post('/api/keyfiles').send({ streams }).expect(200);
-    expect(body.summary).toMatchObject({ created: 3, failed: 0 });
-    const files = await sidecar.files();
-    const first = Object.entries(files).map(([name, text]) => [name, `${text.split('\n')[0]}\n`]);
-    expect(Object.fromEntries(first)).toEqual({
-      'news_fhd.key': keyIdLine(HD.byte),
-      'news_hd.key': keyIdLine(HD.byte),
-      'news_sd.key': keyIdLine(SD.byte),
-    });
+it('provisions each track of a batch entry with the key that the document has for it', async () => {
+  const { sidecar } = await start(xml(documentOf([SD, HD])));
+  const streams = [{ contentId: CONTENT_ID, tracks: { SD: 'news_sd', HD: ['news_hd', 'news_fhd'] } }];
+  const { body } = await sidecar.api.post('/api/keyfiles').send({ streams }).expect(200);
+  expect(body.summary).toMatchObject({ created: 3, failed: 0 });
+  const files = await sidecar.files();
+  const first = Object.entries(files).map(([name, text]) => [name, `${text.split('\n')[0]}\n`]);
+  expect(Object.fromEntries(first)).toEqual({
+    'news_fhd.key': keyIdLine(HD.byte),
+    'news_hd.key': keyIdLine(HD.byte),
+    'news_sd.key': keyIdLine(SD.byte),
   });
+});
 
-  it('takes plain keys also with a certificate, which it could not ask with', async () => {
-    const { sidecar } = await start(xml(documentOf([SD])), { cpixRecipient: () => recipientNamed('next') });
-    await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(200);
-  });
+it('takes plain keys also with a certificate, which it could not ask with', async () => {
+  const { sidecar } = await start(xml(documentOf([SD])), { cpixRecipient: () => recipientNamed('next') });
+  await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(200);
+});
 
-  it.each<[what: string, script: Script, why: string]>([
-    ['404', { status: 404 }, 'answered 404'],
-    [
-      'HTML',
-      { body: '<html>Sign in</html>' },
-      'returned something that is not a CPIX document; check PACKAGERDRMAPI_KEYPROVIDERURL',
-    ],
-  ])('changes no key file when the provider answers %s', async (_what, script, why) => {
-    const { sidecar } = await start(script);
-    await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502, told(why));
-    expect(await sidecar.files()).toEqual({});
-  });
+it.each<[what: string, script: Script, why: string]>([
+  ['404', { status: 404 }, 'answered 404'],
+  [
+    'HTML',
+    { body: '<html>Sign in</html>' },
+    'returned something that is not a CPIX document; check PACKAGERDRMAPI_KEYPROVIDERURL',
+  ],
+])('changes no key file when the provider answers %s', async (_what, script, why) => {
+  const { sidecar } = await start(script);
+  await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502, told(why));
+  expect(await sidecar.files()).toEqual({});
+});
 
-  it('puts the key id of the request, or that of SPEKE, in the address, and takes no key of another', async () => {
-    const { kid = '', key, iv, widevine } = EZDRM ?? {};
-    const own = formatUuid(spekeKeyId(CONTENT_ID, 'cenc'));
-    const path = (id: string) => `/KeyGenerator/cpix.aspx?k=${id}&u=me&p=word&c=${CONTENT_ID}`;
-    const document = `<cpix:CPIX id="1" xmlns:cpix="urn:dashif:org:cpix" xmlns:pskc="urn:ietf:params:xml:ns:keyprov:pskc">
-      <cpix:ContentKeyList><cpix:ContentKey kid="${kid}" explicitIV="${iv}"><cpix:Data><pskc:Secret><pskc:PlainValue>${key}</pskc:PlainValue></pskc:Secret></cpix:Data></cpix:ContentKey></cpix:ContentKeyList>
-      <cpix:DRMSystemList><cpix:DRMSystem kid="${kid}" systemId="${WIDEVINE}"><cpix:PSSH>${widevine}</cpix:PSSH></cpix:DRMSystem></cpix:DRMSystemList></cpix:CPIX>`;
-    const { sidecar, upstream } = await start(
-      xml(document),
-      {},
-      path('{kid}').replace(CONTENT_ID, '{contentId}'),
-    );
-    upstream.on(path(kid), xml(document));
-    upstream.on(path(own), xml(document));
-    const { text } = await sidecar.api.post(PATH).send({ contentId: CONTENT_ID, kid }).expect(200);
-    expect(text.startsWith(`mpegdashstreaming-cenc-key-id: d3lN8heDTVm614DqkJqZtg==\n`)).toBe(true);
-    const other = told('returned no key with the key id that it was asked for');
-    await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502, other);
-    expect(upstream.received.map((request) => request.path)).toEqual([path(kid), path(own)]);
-  });
+it('puts the key id of the request, or that of SPEKE, in the address, and takes no key of another', async () => {
+  const { kid = '', key, iv, widevine } = EZDRM ?? {};
+  const own = formatUuid(spekeKeyId(CONTENT_ID, 'cenc'));
+  const path = (id: string) => `/KeyGenerator/cpix.aspx?k=${id}&u=me&p=word&c=${CONTENT_ID}`;
+  const document = `<cpix:CPIX id="1" xmlns:cpix="urn:dashif:org:cpix" xmlns:pskc="urn:ietf:params:xml:ns:keyprov:pskc">
+    <cpix:ContentKeyList><cpix:ContentKey kid="${kid}" explicitIV="${iv}"><cpix:Data><pskc:Secret><pskc:PlainValue>${key}</pskc:PlainValue></pskc:Secret></cpix:Data></cpix:ContentKey></cpix:ContentKeyList>
+    <cpix:DRMSystemList><cpix:DRMSystem kid="${kid}" systemId="${WIDEVINE}"><cpix:PSSH>${widevine}</cpix:PSSH></cpix:DRMSystem></cpix:DRMSystemList></cpix:CPIX>`;
+  const { sidecar, upstream } = await start(
+    xml(document),
+    {},
+    path('{kid}').replace(CONTENT_ID, '{contentId}'),
+  );
+  upstream.on(path(kid), xml(document));
+  upstream.on(path(own), xml(document));
+  const { text } = await sidecar.api.post(PATH).send({ contentId: CONTENT_ID, kid }).expect(200);
+  expect(text.startsWith(`mpegdashstreaming-cenc-key-id: d3lN8heDTVm614DqkJqZtg==\n`)).toBe(true);
+  const other = told('returned no key with the key id that it was asked for');
+  await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502, other);
+  expect(upstream.received.map((request) => request.path)).toEqual([path(kid), path(own)]);
+});
 
-  it('asks for the systems of the service, takes its PlayReady address where the document has none, and neither where the request says', async () => {
-    const without = documentOf([SD]).replaceAll(
-      base64(box(PLAYREADY, playReadyHeader(block(SD.byte)))),
-      base64(box(PLAYREADY, playReadyHeader(block(SD.byte), ''))),
-    );
-    const config = {
-      keyProviderSystems: ['playready'],
-      playReadyUrl: 'https://pr.example/of-the-service',
-    } as const;
-    const { sidecar, upstream } = await start(xml(without), {}, undefined, config);
-    const ask = async (more = {}) => {
-      const { text } = await sidecar.api
-        .post(PATH)
-        .send({ contentId: CONTENT_ID, ...more })
-        .expect(200);
-      const address = /playready-license-url: (.*)/.exec(text)?.[1];
-      return [address, text.includes('widevine: true'), text.includes('cupertinostreaming')];
-    };
-    expect(await ask()).toEqual(['https://pr.example/of-the-service', false, false]);
-    expect(await ask({ systems: ['widevine'] })).toEqual([undefined, true, false]);
-    expect(await ask({ playready: { laurl: 'https://pr.example/asked' } })).toEqual([
-      'https://pr.example/asked',
-      false,
-      false,
-    ]);
-    upstream.on(`/cpix/${CONTENT_ID}?format=cpix`, xml(documentOf([SD])));
-    expect(await ask()).toEqual(['https://playready.example/rights', false, false]);
-  });
+it('asks for the systems of the service, takes its PlayReady address where the document has none, and neither where the request says', async () => {
+  const without = documentOf([SD]).replaceAll(
+    base64(box(PLAYREADY, playReadyHeader(block(SD.byte)))),
+    base64(box(PLAYREADY, playReadyHeader(block(SD.byte), ''))),
+  );
+  const config = {
+    keyProviderSystems: ['playready'],
+    playReadyUrl: 'https://pr.example/of-the-service',
+  } as const;
+  const { sidecar, upstream } = await start(xml(without), {}, undefined, config);
+  const ask = async (more = {}) => {
+    const { text } = await sidecar.api
+      .post(PATH)
+      .send({ contentId: CONTENT_ID, ...more })
+      .expect(200);
+    const address = /playready-license-url: (.*)/.exec(text)?.[1];
+    return [address, text.includes('widevine: true'), text.includes('cupertinostreaming')];
+  };
+  expect(await ask()).toEqual(['https://pr.example/of-the-service', false, false]);
+  expect(await ask({ systems: ['widevine'] })).toEqual([undefined, true, false]);
+  expect(await ask({ playready: { laurl: 'https://pr.example/asked' } })).toEqual([
+    'https://pr.example/asked',
+    false,
+    false,
+  ]);
+  upstream.on(`/cpix/${CONTENT_ID}?format=cpix`, xml(documentOf([SD])));
+  expect(await ask()).toEqual(['https://playready.example/rights', false, false]);
 });

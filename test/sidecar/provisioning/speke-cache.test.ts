@@ -24,54 +24,52 @@ async function start(headers: ProviderHeaders | undefined) {
 
 const CREDENTIAL = { authorization: 'Bearer 0123456789abcdef' };
 
-describe('the provider cache of a SPEKE provider', () => {
-  it('keeps the answers to different systems apart', async () => {
-    const { sidecar, upstream, entries } = await start(CREDENTIAL);
-    await sidecar.api
-      .post(PATH)
-      .send({ ...BODY, systems: ['fairplay'] })
-      .expect(200, hlsLines());
-    await until(() => entries().length === 1);
-    upstream.on(SPEKE_PATH, 'reset');
-    await sidecar.api.post(PATH).send(BODY).expect(502);
-    await sidecar.api
-      .post(PATH)
-      .send({ ...BODY, systems: ['fairplay'] })
-      .expect(200, hlsLines());
-  });
+it('keeps the answers to different systems apart', async () => {
+  const { sidecar, upstream, entries } = await start(CREDENTIAL);
+  await sidecar.api
+    .post(PATH)
+    .send({ ...BODY, systems: ['fairplay'] })
+    .expect(200, hlsLines());
+  await until(() => entries().length === 1);
+  upstream.on(SPEKE_PATH, 'reset');
+  await sidecar.api.post(PATH).send(BODY).expect(502);
+  await sidecar.api
+    .post(PATH)
+    .send({ ...BODY, systems: ['fairplay'] })
+    .expect(200, hlsLines());
+});
 
-  it('gives nothing of before when the credential has changed, nor when the provider refuses', async () => {
-    const { sidecar, upstream, state, entries } = await start(CREDENTIAL);
-    await sidecar.api.post(PATH).send(BODY).expect(200);
-    await until(() => entries().length === 1);
-    upstream.on(SPEKE_PATH, (request) => (request.body.includes('cbcs') ? { status: 403 } : { status: 503 }));
-    await sidecar.api.post(PATH).send(BODY).expect(502);
-    upstream.on(SPEKE_PATH, 'reset');
-    state.headers = { authorization: 'Bearer fedcba9876543210' };
-    await sidecar.api.post(PATH).send(BODY).expect(502);
-    state.headers = CREDENTIAL;
-    await sidecar.api.post(PATH).send(BODY).expect(200, FILE);
-  });
+it('gives nothing of before when the credential has changed, nor when the provider refuses', async () => {
+  const { sidecar, upstream, state, entries } = await start(CREDENTIAL);
+  await sidecar.api.post(PATH).send(BODY).expect(200);
+  await until(() => entries().length === 1);
+  upstream.on(SPEKE_PATH, (request) => (request.body.includes('cbcs') ? { status: 403 } : { status: 503 }));
+  await sidecar.api.post(PATH).send(BODY).expect(502);
+  upstream.on(SPEKE_PATH, 'reset');
+  state.headers = { authorization: 'Bearer fedcba9876543210' };
+  await sidecar.api.post(PATH).send(BODY).expect(502);
+  state.headers = CREDENTIAL;
+  await sidecar.api.post(PATH).send(BODY).expect(200, FILE);
+});
 
-  it.each([
-    ['no file of headers', undefined],
-    ['no header that is long enough for a credential', { 'x-tenant': 'acme' }],
-  ])('keeps nothing with %s, says so once, and seals by the key of a request', async (_what, headers) => {
-    const { sidecar, upstream, entries } = await start(headers);
-    await sidecar.api.post(PATH).send(BODY).expect(200, FILE);
-    await sidecar.api.post(PATH).send(BODY).expect(200, FILE);
-    const named = { ...BODY, clientApiKey: 'key-of-the-client-0123' };
-    await sidecar.api.post(PATH).send(named).expect(200, FILE);
-    await until(() => entries().length === 1);
-    upstream.on(SPEKE_PATH, 'reset');
-    await sidecar.api.post(PATH).send(BODY).expect(502);
-    await sidecar.api.post(PATH).send(named).expect(200, FILE);
-    const told = (await sidecar.logEntries()).filter(({ message }) =>
-      String(message).includes('keeps no answers'),
-    );
-    expect(told).toHaveLength(1);
-    expect(told[0]?.message).toBe(
-      'the provider cache keeps no answers to requests without clientApiKey, because it has no secret to encrypt them with. Name a file of headers in PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE with a credential of at least 16 characters, or give clientApiKey',
-    );
-  });
+it.each([
+  ['no file of headers', undefined],
+  ['no header that is long enough for a credential', { 'x-tenant': 'acme' }],
+])('keeps nothing with %s, says so once, and seals by the key of a request', async (_what, headers) => {
+  const { sidecar, upstream, entries } = await start(headers);
+  await sidecar.api.post(PATH).send(BODY).expect(200, FILE);
+  await sidecar.api.post(PATH).send(BODY).expect(200, FILE);
+  const named = { ...BODY, clientApiKey: 'key-of-the-client-0123' };
+  await sidecar.api.post(PATH).send(named).expect(200, FILE);
+  await until(() => entries().length === 1);
+  upstream.on(SPEKE_PATH, 'reset');
+  await sidecar.api.post(PATH).send(BODY).expect(502);
+  await sidecar.api.post(PATH).send(named).expect(200, FILE);
+  const told = (await sidecar.logEntries()).filter(({ message }) =>
+    String(message).includes('keeps no answers'),
+  );
+  expect(told).toHaveLength(1);
+  expect(told[0]?.message).toBe(
+    'the provider cache keeps no answers to requests without clientApiKey, because it has no secret to encrypt them with. Name a file of headers in PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE with a credential of at least 16 characters, or give clientApiKey',
+  );
 });

@@ -124,38 +124,36 @@ describe('a folder that vanishes', () => {
     expect(await fs.readFile(folder, 'utf8')).toBe('not a folder\n');
   });
 
-  describe('another file system at the path of the folder', () => {
-    const OTHER =
-      'a different file system is at its path than at the start; mount the former one again, or restart the service if this is the right one (ENODEV)';
+  const OTHER =
+    'a different file system is at its path than at the start; mount the former one again, or restart the service if this is the right one (ENODEV)';
 
-    /** The memory file system is another one than that of temporary folders, as an empty mount point is than the mount. */
-    const elsewhere = () => fs.mkdtempSync('/dev/shm/packager-drm-api-');
+  /** The memory file system is another one than that of temporary folders, as an empty mount point is than the mount. */
+  const elsewhere = () => fs.mkdtempSync('/dev/shm/packager-drm-api-');
 
-    test.each(['live', 'never-written', 'site%2Fevent'])(
-      'is not taken for it: %s is neither absent nor written there',
-      async (streamId) => {
-        const other = elsewhere();
-        try {
-          await fs.move(folder, `${folder}-elsewhere`);
-          await fs.symlink(other, folder);
-          await fs.writeFile(join(other, 'live.key'), 'left: over\n');
-          expect(await askEverything(streamId)).toEqual(UNUSABLE);
-          const list = await sidecar.api.get('/api/keyfiles');
-          const description = `The key-file folder is not readable: ${OTHER}. Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.`;
-          expect([list.status, list.body]).toEqual([500, errorBody('key_files_not_readable', description)]);
-          expect(await fs.readdir(other)).toEqual(['live.key']);
+  test.each(['live', 'never-written', 'site%2Fevent'])(
+    'is not taken for it: %s is neither absent nor written there',
+    async (streamId) => {
+      const other = elsewhere();
+      try {
+        await fs.move(folder, `${folder}-elsewhere`);
+        await fs.symlink(other, folder);
+        await fs.writeFile(join(other, 'live.key'), 'left: over\n');
+        expect(await askEverything(streamId)).toEqual(UNUSABLE);
+        const list = await sidecar.api.get('/api/keyfiles');
+        const description = `The key-file folder is not readable: ${OTHER}. Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.`;
+        expect([list.status, list.body]).toEqual([500, errorBody('key_files_not_readable', description)]);
+        expect(await fs.readdir(other)).toEqual(['live.key']);
 
-          await fs.unlink(folder);
-          await fs.move(`${folder}-elsewhere`, folder);
-          expect((await sidecar.api.get('/api/keyfile/live')).text).toBe(CENC_ONLY_FILE);
-          sidecar.advance(1000);
-          expect((await sidecar.unauthenticated.get('/readyz')).status).toBe(200);
-        } finally {
-          await fs.remove(other);
-        }
-      },
-    );
-  });
+        await fs.unlink(folder);
+        await fs.move(`${folder}-elsewhere`, folder);
+        expect((await sidecar.api.get('/api/keyfile/live')).text).toBe(CENC_ONLY_FILE);
+        sidecar.advance(1000);
+        expect((await sidecar.unauthenticated.get('/readyz')).status).toBe(200);
+      } finally {
+        await fs.remove(other);
+      }
+    },
+  );
 });
 
 describe('reading a file', () => {
