@@ -38,10 +38,20 @@ it.each<[body: object, faults: readonly unknown[]]>([
   [{ cpix: 7 }, ['error wrong_type cpix']],
   [{ cpix: '<a/>' }, ['error invalid_cpix']],
   [{ track: 'SD', cenc: {} }, expect.arrayContaining(['error missing track'])],
-  [{ cpix: CPIX_OF_TRACKS, track: 'SD', playready: { laurl } }, ['warning playready_address_unused']],
+  [
+    { cpix: CPIX_OF_TRACKS, track: 'SD', playready: { laurl } },
+    ['warning playready_address_unused playready.laurl'],
+  ],
   [{ cpix: CPIX_DOCUMENT, playready: { laurl } }, []],
 ])('tells what is wrong with a body that holds a document: %#', (body, faults) => {
   expect(faultsOf(body)).toEqual(faults);
+});
+
+it('says which system of a document is left out', () => {
+  const [left] = check({ cpix: SAMPLE, track: 'HD' }).faults;
+  expect(left?.description).toBe(
+    'The CPIX document does not have exactly one key for FairPlay with this choice; it is left out.',
+  );
 });
 
 it('tells nothing of what only the opened values show', () => {
