@@ -328,7 +328,7 @@ class FakeWatch implements Watch {
   #isClosed = false;
   #isTelling = false;
   /** A heartbeat follows what it has to tell. */
-  #owesHeartbeat = false;
+  #owesHeartbeat = true;
 
   constructor(
     private readonly cluster: FakeCluster,

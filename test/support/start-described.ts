@@ -42,7 +42,6 @@ export async function startDescribed() {
   upstream.on('/keys/cenc/demo/somecontentid', sealed(PLAIN_CENC));
   upstream.on('/keys/fairplay/demo/somecontentid', sealed(PLAIN_FAIRPLAY));
   await sidecar.api.post('/api/keyfile/news').send(SUPPLIED).expect(200);
-  fleet.files = ['news'];
-  Object.assign(fleet, { former: ['news'] });
+  fleet.sealFormerly('news');
   return { sidecar, upstream, fleet };
 }

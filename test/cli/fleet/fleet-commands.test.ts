@@ -31,7 +31,6 @@ function run(args: readonly string[], options: Partial<CliOptions> = {}): Promis
 /** Key files in the folder, which the fleet does not know. */
 async function writeFiles(...streams: readonly string[]): Promise<void> {
   for (const stream of streams) await fs.outputFile(join(sidecar.folder, `${stream}.key`), FILE);
-  fleet.files = streams;
 }
 
 /** A proxy before the sidecar that cuts the answers of some requests, by their number from 1. */
@@ -43,6 +42,9 @@ function startCuttingProxy(cut: (request: number) => boolean): Promise<string> {
   });
 }
 
+const DIFFERS =
+  'The fleet has another key file of this stream. POST the right one, or remove the file from this packager’s folder: the fleet’s file then arrives automatically. A DELETE would delete the stream in the whole fleet.';
+
 describe('import', () => {
   test('brings key files into the fleet, names those that are refused by the reason, and ends with 1', async () => {
     await writeFiles('a', 'b', 'live/c');
@@ -53,7 +55,7 @@ describe('import', () => {
       stdout: `\
 1 file refused: the fleet has different ones
   ! b
-      It stays as it is, here and in the fleet.
+      ${DIFFERS}
 `,
       stderr: 'Key files: 2 imported, 1 refused.\n',
     });
@@ -63,9 +65,7 @@ describe('import', () => {
       document: {
         imported: 0,
         same: 2,
-        refused: [
-          { streamid: 'b', code: 'differs', description: 'It stays as it is, here and in the fleet.' },
-        ],
+        refused: [{ streamid: 'b', code: 'differs', description: DIFFERS }],
         total: 3,
         stopped: null,
       },
@@ -108,13 +108,13 @@ describe('import', () => {
 
   test('founds a lost fleet again with --found, once, also when the answer to that is lost', async () => {
     await writeFiles('a', 'b');
-    fleet.setState('lost_fleet', apiError('fleet_lost'));
+    await fleet.lose();
     const url = await startCuttingProxy((request) => request === 1);
     const { code, stderr } = await run(['import', '--found'], { env: { PACKAGERDRM_URL: url } });
     expect({ code, last: stderr.split('\n').at(-2), calls: fleet.calls }).toEqual({
       code: 0,
       last: 'Key files: 2 in the fleet already.',
-      calls: ['start', 'found'],
+      calls: ['start', 'found', 'import', 'import'],
     });
     expect(await run(['import', '--found'])).toEqual(
       refused(1, 'The fleet is not lost: leave found out. Nothing was changed.'),
@@ -142,7 +142,8 @@ Key files: 500 imported.
 describe('reseal', () => {
   test('reseals entries, names those that no secret opens, and ends with 1', async () => {
     for (const stream of ['a', 'b', 'c']) await fleet.arrive(stream, Buffer.from(FILE));
-    Object.assign(fleet, { former: ['a'], unreadable: ['c'] });
+    fleet.sealFormerly('a');
+    fleet.spoil('c');
     expect(await run(['reseal'])).toEqual({
       code: 1,
       stdout: `\
@@ -152,7 +153,7 @@ describe('reseal', () => {
       stderr:
         'Entries: 1 resealed, 1 had the first secret already, 1 not opened. Remove no secret from any file: these entries may need it.\n',
     });
-    Object.assign(fleet, { former: [], unreadable: [] });
+    await fleet.arrive('c', Buffer.from(FILE));
     const { code, stdout } = await run(['reseal', '--json']);
     expect({ code, document: JSON.parse(stdout) }).toEqual({
       code: 0,

@@ -35,6 +35,7 @@ test('shows that every packager has everything, and ends with 0', async () => {
   await fleet.arrive('live/a', FILE);
   await fleet.arrive('vod/b', FILE);
   await fleet.arrive('vod/b', undefined);
+  fleet.say({ revision: 4 });
   expect(await status()).toEqual({
     code: 0,
     stdout: `${HEAD}revision  4
@@ -54,6 +55,7 @@ site-b    yes   level  -       -     -           -       -      ±1 s   1.2.3   
 
 test('names the streams that are missing at packagers, those in trouble first, and ends with 1', async () => {
   fleet.say({
+    revision: 1,
     missing: 2,
     former_secret: { entries: 3000, streamids: Array.from({ length: 100 }, (_, index) => `live/${index}`) },
     missing_secret: { entries: 1, streamids: ['live/x'] },
@@ -191,7 +193,7 @@ describe('of a stream', () => {
       code: 1,
       stdout: `\
 stream    live/a has a key file, ETag ${body.etag}
-revision  2
+revision  ${body.revision}
 changed   2030-06-01 12:00:00 UTC by the API key ops at site-b
 
 PACKAGER  LIVE  HAS IT  WHY NOT
@@ -209,11 +211,11 @@ site-b    yes   yes
   test('says when the fleet has none, and when it can’t be opened', async () => {
     expect(await status(['live/a'])).toEqual(refused(1, 'The fleet has no entry for this stream.'));
     await fleet.arrive('live/a', FILE);
-    Object.assign(fleet, { unreadable: ['live/a'] });
+    fleet.spoil('live/a');
     expect(await status(['live/a'])).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(/^stream {4}live\/a has an entry that can’t be opened here\n/),
-      stderr: 'Its entry in the fleet can’t be opened here; 3 of 3 packagers have it.\n',
+      stderr: 'Its entry in the fleet can’t be opened here; 2 of 3 packagers have it.\n',
     });
     expect((await status(['../a'])).code).toBe(2);
   });

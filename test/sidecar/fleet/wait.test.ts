@@ -10,7 +10,7 @@ import { createFakeFleet } from '../../support/fake-fleet';
 import { PLAIN, PLAIN_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { recordedLog } from '../../support/recorded-log';
 import { seriesOf } from '../../support/start-observed';
-import { startSidecar } from '../../support/start-sidecar';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const PATH = '/api/keyfile/news';
@@ -34,29 +34,31 @@ async function startInFleet(options?: Parameters<typeof createFakeFleet>[0]) {
     const { text } = await sidecar.unauthenticated.get('/metrics');
     return seriesOf(text).packagerdrmapi_key_files;
   };
-  return { fleet, sidecar, api: sidecar.api, audited, keyFiles };
+  /** The revision of a stream's entry, as a header has it. */
+  const revisionOf = (stream: string) => String(fleet.entryOf(stream)?.revision);
+  return { fleet, sidecar, api: sidecar.api, audited, keyFiles, revisionOf };
 }
+
+/** The key files in the folder of a sidecar, without the ledger. */
+const filesIn = async ({ files }: TestSidecar) =>
+  Object.fromEntries(Object.entries(await files()).filter(([name]) => name.endsWith('.key')));
 
 const behind = (who: string, after = '1 second') =>
   `299 - "fleet_behind: not everything is at ${who} after ${after}; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} lists who has it"`;
 
 test('every answer to a change says at which revision of the fleet it is made', async () => {
-  const { api, fleet } = await startInFleet();
+  const { api, fleet, revisionOf } = await startInFleet();
   const post = await api.post(PATH).send(PLAIN).expect(200);
   expect([post.headers['x-fleet-revision'], post.headers.warning, post.text]).toEqual([
-    '2',
+    revisionOf('news'),
     undefined,
     PLAIN_FILE,
   ]);
   const removed = await api.delete(PATH).accept('application/json').expect(200);
-  expect(removed.headers['x-fleet-revision']).toBe('3');
+  expect(removed.headers['x-fleet-revision']).toBe(revisionOf('news'));
   expect(fleet.waits).toEqual([]);
-  expect(fleet.contexts).toEqual(
-    [post, removed].map(({ headers }) => ({
-      by: { key: 'default', address: '127.0.0.1', requestId: headers['x-request-id'] },
-      awaited: false,
-    })),
-  );
+  const by = { key: 'default', address: '127.0.0.1', requestId: removed.headers['x-request-id'] };
+  expect(fleet.entryOf('news')).toMatchObject({ by, awaited: false });
 });
 
 test('a change that all packagers get in time is a 200', async () => {
@@ -69,9 +71,10 @@ test('a change that all packagers get in time is a 200', async () => {
   await until(() => fleet.waits.length === 1);
   fleet.release('origin-2');
   const { status, headers } = await sent;
-  expect([status, headers.warning, headers['x-fleet-revision']]).toEqual([200, undefined, '2']);
-  expect(fleet.waits).toEqual([{ changes: [{ streamId: 'news', revision: 2 }], seconds: 30 }]);
-  expect(fleet.contexts).toMatchObject([{ awaited: true }]);
+  expect([status, headers.warning]).toEqual([200, undefined]);
+  const revision = Number(headers['x-fleet-revision']);
+  expect(fleet.waits).toEqual([{ changes: [{ streamId: 'news', revision }], seconds: 30 }]);
+  expect(fleet.entryOf('news')).toMatchObject({ revision, awaited: true });
 });
 
 test.each([
@@ -87,7 +90,7 @@ test.each([
   ],
 ])('a change that %i packagers have not got in time is a 202 that names them', async (count, who) => {
   const names = Array.from({ length: count }, (_, index) => `origin-${index + 2}`);
-  const { api, fleet } = await startInFleet({ others: names.map((name) => ({ name })) });
+  const { api, fleet, revisionOf } = await startInFleet({ others: names.map((name) => ({ name })) });
   for (const name of names) fleet.hold(name);
   const post = await api.post(`${PATH}?wait=2`).send(PLAIN).expect(202);
   expect([post.headers.warning, post.headers.etag, post.text]).toEqual([
@@ -96,7 +99,7 @@ test.each([
     PLAIN_FILE,
   ]);
   const { headers, body } = await api.delete(`${PATH}?wait=1`).accept('application/json').expect(202);
-  expect([headers.warning, headers['x-fleet-revision']]).toEqual([behind(who), '3']);
+  expect([headers.warning, headers['x-fleet-revision']]).toEqual([behind(who), revisionOf('news')]);
   expect(body.streamid).toBe('news');
 });
 
@@ -125,13 +128,14 @@ test.each([
 test('a dry run waits for no packager, and is no change of the fleet', async () => {
   const { api, fleet } = await startInFleet();
   await api.post(PATH).send(PLAIN).expect(200);
+  const before = fleet.entryOf('news');
   const dry = await api.post(`${PATH}?dryrun=true&wait=1`).send(POST_MANUAL).expect(200);
   const { headers } = await api
     .post('/api/keyfiles?dryrun=true&wait=1')
     .send({ streams: [{ streamid: 'news', ...POST_MANUAL }] })
     .expect(200);
   expect([dry.headers['x-fleet-revision'], headers['x-fleet-revision']]).toEqual([undefined, undefined]);
-  expect([fleet.waits, fleet.contexts.length]).toEqual([[], 1]);
+  expect([fleet.waits, fleet.entryOf('news')]).toEqual([[], before]);
 });
 
 const REQUESTS = [
@@ -145,7 +149,7 @@ test.each(['0', '31', '-1', '1.5', '01', 'true', '', '1&wait=2'])(
   async (value) => {
     const { api, sidecar } = await startInFleet();
     await api.post(PATH).send(PLAIN).expect(200);
-    const before = await sidecar.files();
+    const before = await filesIn(sidecar);
     for (const [method, path, body] of REQUESTS) {
       const answer = await api[method](`${path}?wait=${value}`).send(body);
       expect([answer.status, answer.body]).toEqual([
@@ -160,7 +164,7 @@ test.each(['0', '31', '-1', '1.5', '01', 'true', '', '1&wait=2'])(
         },
       ]);
     }
-    expect(await sidecar.files()).toEqual(before);
+    expect(await filesIn(sidecar)).toEqual(before);
   },
 );
 
@@ -188,30 +192,35 @@ test('a change that fails in the fleet changes nothing, here or there', async ()
   fleet.fault = apiError('fleet_unavailable');
   const { body } = await api.post(`${PATH}?wait=1`).send(POST_MANUAL).expect(503);
   expect(body.errors[0].code).toBe('fleet_unavailable');
-  expect([await sidecar.files(), fleet.waits]).toEqual([{ 'news.key': PLAIN_FILE }, []]);
+  expect([await filesIn(sidecar), fleet.waits]).toEqual([{ 'news.key': PLAIN_FILE }, []]);
 });
 
 test('a change that this packager has not made though the fleet has accepted it is a 202, without a wait, too', async () => {
-  const { api, fleet, sidecar } = await startInFleet();
+  const { api, fleet, sidecar, revisionOf } = await startInFleet();
   fleet.faultHere = apiError('insufficient_storage');
   const { headers, text } = await api.post(PATH).send(PLAIN).expect(202);
   expect([headers.warning, headers['x-fleet-revision'], text]).toEqual([
     '299 - "fleet_not_here: the fleet has accepted the change, but it is not applied in the folder of this sidecar: There is no space left for key files; none was damaged. Free some space and try again."',
-    '2',
+    revisionOf('news'),
     PLAIN_FILE,
   ]);
-  expect(await sidecar.files()).toEqual({});
+  expect(await filesIn(sidecar)).toEqual({});
   const waited = await api.post(`${PATH}?wait=1`).send(PLAIN).expect(202);
   expect(waited.headers.warning).toMatch(/^299 - "fleet_not_here: .*", 299 - "fleet_behind: .* origin-1 /);
   const logged = (await sidecar.logEntries()).filter(({ level }) => level === 'error');
-  expect(logged.map(({ message, streamId }) => [message, streamId])).toEqual(
-    [1, 2].map(() => ['a change of the fleet could not be made here', 'news']),
-  );
+  expect(logged.map(({ message, streamId }) => [message, streamId])).toEqual([
+    ['a key file of the fleet could not be written here; the sidecar retries', 'news'],
+    ['a change of the fleet could not be made here', 'news'],
+    ['a change of the fleet could not be made here', 'news'],
+  ]);
 });
 
 test('a change whose packagers cannot be asked for is a 202 all the same', async () => {
   const { api, fleet, sidecar } = await startInFleet();
-  fleet.waitFault = new EngineError('unavailable', 'http://etcd-1:2379 does not answer');
+  await api.get('/api/fleet').expect(200);
+  fleet.engine.before = ({ method }) => {
+    if (method === 'list') throw new EngineError('unavailable', 'http://etcd-1:2379 does not answer');
+  };
   const { headers } = await api.post(`${PATH}?wait=1`).send(PLAIN).expect(202);
   expect(headers.warning).toBe(
     '299 - "fleet_behind: it is not known which packagers have it, because the engine of the fleet cannot be read; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} lists who has it"',
@@ -220,7 +229,7 @@ test('a change whose packagers cannot be asked for is a 202 all the same', async
   expect(line).toMatchObject({
     message: 'it is not known which packagers have a change of the fleet',
     requestId: headers['x-request-id'],
-    cause: { message: 'http://etcd-1:2379 does not answer' },
+    cause: { message: 'fleet_unavailable', cause: { message: 'http://etcd-1:2379 does not answer' } },
   });
 });
 
@@ -251,11 +260,11 @@ describe('a batch', () => {
   };
 
   test('waits once, for all that it changed and all that was so already', async () => {
-    const { api, fleet } = await startInFleet();
+    const { api, fleet, revisionOf } = await startInFleet();
     await api.post(PATH).send(PLAIN).expect(200);
     const { headers, body } = await api.post('/api/keyfiles?wait=3').send(BATCH).expect(200);
     expect([headers['x-fleet-revision'], headers.warning, headers['cache-control']]).toEqual([
-      '3',
+      revisionOf('sports'),
       undefined,
       'no-store',
     ]);
@@ -264,18 +273,23 @@ describe('a batch', () => {
     const changes = [...(fleet.waits[0]?.changes ?? [])].sort((one, other) => one.revision - other.revision);
     expect([changes, fleet.waits[0]?.seconds]).toEqual([
       [
-        { streamId: 'news', revision: 2 },
-        { streamId: 'sports', revision: 3 },
+        { streamId: 'news', revision: Number(revisionOf('news')) },
+        { streamId: 'sports', revision: Number(revisionOf('sports')) },
       ],
       3,
     ]);
   });
 
   test('is a 202 with all its results when a packager is behind', async () => {
-    const { api, fleet } = await startInFleet({ others: [{ name: 'origin-2', streams: ['sports'] }] });
+    const { api, fleet, revisionOf } = await startInFleet({
+      others: [{ name: 'origin-2', streams: ['sports'] }],
+    });
     fleet.hold('origin-2');
     const { headers, body } = await api.post('/api/keyfiles?wait=1').send(BATCH).expect(202);
-    expect([headers.warning, headers['x-fleet-revision']]).toEqual([behind('origin-2'), '3']);
+    expect([headers.warning, headers['x-fleet-revision']]).toEqual([
+      behind('origin-2'),
+      revisionOf('sports'),
+    ]);
     expect(body.results).toMatchObject([
       { streamid: 'news', result: 'created', etag: etagOf(Buffer.from(PLAIN_FILE)) },
       { streamid: 'sports', result: 'created', etag: etagOf(Buffer.from(POST_MANUAL_FILE)) },

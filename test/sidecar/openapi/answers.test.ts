@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import type { Express } from 'express';
 import fs from 'fs-extra';
 import request from 'supertest';
-import type { FleetState } from '../../../src/api/fleet';
 import type * as httpApp from '../../../src/http/app';
 import { ALL_ERRORS, apiError, type ErrorCode, sentenceOf } from '../../../src/sidecar/errors';
 import {
@@ -219,14 +218,6 @@ const inFleet =
     return ask(described);
   };
 
-/** A sidecar of a fleet that should get no requests. */
-const unready =
-  (code: ErrorCode, state: FleetState): Provoke =>
-  ({ sidecar, fleet }) => {
-    fleet.setState(state, apiError(code, sentenceOf(code)));
-    return sidecar.api.get('/readyz');
-  };
-
 const CMAF_KEYS = `\
 cmafstreaming-cenc-key-id: ${cenc.keyid}
 cmafstreaming-cenc-content-key: ${cenc.contentkey}
@@ -302,10 +293,10 @@ const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
   ['fleet_other', 'importIntoFleet', inFleet('fleet_other', post({}, '/api/fleet/import'))],
   ['fleet_outcome_unknown', 'removeKeyFile', inFleet('fleet_outcome_unknown', remove(KEY_FILE))],
   ['fleet_full', 'writeKeyFile', inFleet('fleet_full', post(SUPPLIED))],
-  ['fleet_missing_secret', 'isReady', unready('fleet_missing_secret', 'level')],
-  ['fleet_lost', 'isReady', unready('fleet_lost', 'lost_fleet')],
-  ['fleet_name_taken', 'isReady', unready('fleet_name_taken', 'name_taken')],
-  ['fleet_joining', 'isReady', unready('fleet_joining', 'joining')],
+  ['fleet_missing_secret', 'isReady', inFleet('fleet_missing_secret', get('/readyz'))],
+  ['fleet_lost', 'isReady', inFleet('fleet_lost', get('/readyz'))],
+  ['fleet_name_taken', 'isReady', inFleet('fleet_name_taken', get('/readyz'))],
+  ['fleet_joining', 'isReady', inFleet('fleet_joining', get('/readyz'))],
 ];
 
 it.each(PROVOKED)('%s of %s is answered as it is described', async (code, operationId, provoke) => {
