@@ -1,10 +1,11 @@
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { createHttpCall, createSidecarApi } from '../../src/cli/client';
 import { readConnection } from '../../src/cli/context';
-import { afterTest, temporaryFolder } from '../support/after-test';
+import { temporaryFolder } from '../support/after-test';
 import { startFakeUpstream } from '../support/fake-upstream';
+import { listening } from '../support/listening';
 import { cli, refused } from '../support/run-cli';
 import { API_KEY, startSidecar } from '../support/start-sidecar';
 import { pem, pemPath, shows } from '../support/tls';
@@ -19,9 +20,7 @@ test('cuts an answer of more than 64 MiB, as if it did not end', async () => {
 
 test('says that the server does not speak HTTP', async () => {
   const server = createServer((socket) => void socket.on('error', () => undefined).end('220 mail ready\r\n'));
-  afterTest(() => server.close());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${await listening(server)}`;
   expect(await get(url)).toEqual(unreachable(url, 'the server does not speak HTTP'));
 });
 

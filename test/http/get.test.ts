@@ -1,27 +1,19 @@
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createGet } from '../../src/http/get';
 import type { GetRequest } from '../../src/http/get-request';
+import { listening } from '../support/listening';
 import { until } from '../support/until';
 
 const MIB = 1024 * 1024;
-const cleanups: (() => void)[] = [];
-
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0)) cleanup();
-});
-
 /** Starts a server of raw bytes: `speak` is called with each connection when its request's head has come. */
 async function start(speak: (socket: Socket) => unknown): Promise<string> {
-  const server: Server = createServer((socket) => {
-    cleanups.push(() => socket.destroy());
+  const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.once('data', () => speak(socket));
   });
-  cleanups.push(() => server.close());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${await listening(server)}`;
 }
 
 function call(url: string, changes: Partial<GetRequest> = {}) {

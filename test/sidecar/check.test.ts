@@ -1,32 +1,24 @@
-import { Writable } from 'node:stream';
 import request from 'supertest';
 import { createApp } from '../../src/http/app';
-import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
 import { checkRoutes } from '../../src/sidecar/check-routes';
 import { asUtf16, HD, madeCpix, madeOfHd } from '../support/made-cpix';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange } from '../support/raw-http';
 import { errorBody } from '../support/start-sidecar';
+import { writtenLog } from '../support/written-log';
 
 const { contentkey, keyid } = POST_MANUAL.cenc;
 const CHECK = '/api/check';
 
 function startCheck() {
-  let logged = '';
-  const sink = new Writable({
-    write(chunk, _encoding, done) {
-      logged += String(chunk);
-      done();
-    },
-  });
-  const log = createLog('debug', sink, () => new Date(0));
+  const { log, text } = writtenLog(() => new Date(0));
   const app = createApp({ log, newId: () => 'request-1', now: () => 0 }, checkRoutes);
   const logText = async () => {
     // The log passes its lines on at the end of a turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     await new Promise((resolve) => setImmediate(resolve));
-    return logged;
+    return text();
   };
   return { app, api: request(app), logText };
 }

@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { listening } from '../support/listening';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange, rawRequest } from '../support/raw-http';
 import {
@@ -128,8 +129,7 @@ test('audits a body that came too late and was answered already', async () => {
       response.writeHead(408).end('late');
     }, 20);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const socket = connect(await listening(server), '127.0.0.1');
   let received = '';
   socket.on('data', (chunk) => {
     received += String(chunk);
@@ -137,7 +137,6 @@ test('audits a body that came too late and was answered already', async () => {
   const head = `POST ${PATH} HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\ncontent-type: application/json\r\n`;
   socket.write(`${head}content-length: 100\r\n\r\n{`);
   await new Promise((resolve) => socket.once('close', resolve));
-  server.close();
   expect(received).toMatch(/^HTTP\/1.1 408 /);
   // It comes last of all that is done about the request.
   expect((await wholeLog(sidecar)).at(-1)).toMatchObject({ audit: true, action: 'refused' });

@@ -1,8 +1,7 @@
-import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { launchChromium } from './chromium';
-import { listening } from './listening';
+import { serve } from './serve';
 
 let browser: Browser | undefined;
 
@@ -43,8 +42,8 @@ export async function openPage(options: BrowserContextOptions = {}) {
 
 /** Serves one page at another origin than the platform's, and answers its address. */
 export async function servePage(html: string): Promise<string> {
-  const server = createServer((_request, response) =>
-    response.setHeader('content-type', 'text/html; charset=utf-8').end(html),
-  );
-  return `http://127.0.0.1:${await listening(server)}`;
+  const { url } = await serve((_request, response) => {
+    response.setHeader('content-type', 'text/html; charset=utf-8').end(html);
+  });
+  return url;
 }

@@ -12,15 +12,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-export interface BuiltProgram {
-  /** Resolves when the program has ended and all it wrote is read. */
-  readonly ended: Promise<Ended>;
-  /** What it wrote to its standard output so far. */
-  stdout(): string;
-  /** Resolves when its standard output matches. Rejects with all output when it ends before. */
-  until(pattern: RegExp): Promise<RegExpExecArray>;
-  send(signal: NodeJS.Signals): void;
-}
+export type BuiltProgram = ReturnType<typeof runScript>;
 
 export interface Options {
   readonly args?: readonly string[];
@@ -38,7 +30,7 @@ export function bundledScript(name: string): string {
 }
 
 /** Runs a script in a Node process of its own; it is killed after the test. */
-export function runScript(path: string, { args = [], env = {}, cwd }: Options): BuiltProgram {
+export function runScript(path: string, { args = [], env = {}, cwd }: Options) {
   const child = spawn(process.execPath, [path, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';
@@ -65,6 +57,7 @@ export function runScript(path: string, { args = [], env = {}, cwd }: Options): 
     child.kill('SIGKILL');
     return ended;
   });
+  /** Resolves when its standard output matches. Rejects with all output when it ends before. */
   const until = (pattern: RegExp) =>
     new Promise<RegExpExecArray>((resolve, reject) => {
       const look = () => {
@@ -77,7 +70,14 @@ export function runScript(path: string, { args = [], env = {}, cwd }: Options): 
       watchers.add(look);
       look();
     });
-  return { ended, stdout: () => stdout, until, send: (signal) => void child.kill(signal) };
+  return {
+    /** Resolves when the program has ended and all it wrote is read. */
+    ended,
+    /** What it wrote to its standard output so far. */
+    stdout: () => stdout,
+    until,
+    send: (signal: NodeJS.Signals) => void child.kill(signal),
+  };
 }
 
 const DEFAULTS = {

@@ -11,18 +11,7 @@ export interface Picture {
   readonly only?: 'video' | 'audio';
 }
 
-export interface Encoder {
-  readonly pid: number;
-  /** The exit code; null where a signal ended it. */
-  readonly exit: Promise<number | null>;
-  /** Whether it streams still. */
-  isRunning(): boolean;
-  /** What it complained of. */
-  complaints(): string;
-  /** It goes, and says so. */
-  stop(): Promise<void>;
-  send(signal: NodeJS.Signals): void;
-}
+export type Encoder = ReturnType<typeof spawnFfmpeg>;
 
 /** Pictures a second; a key frame each second. */
 const RATE = 15;
@@ -53,7 +42,7 @@ export function pictureArguments({
 }
 
 /** Starts ffmpeg with these arguments. @param env tells whose it is. */
-export function spawnFfmpeg(args: readonly string[], env: Readonly<Record<string, string>>): Encoder {
+export function spawnFfmpeg(args: readonly string[], env: Readonly<Record<string, string>>) {
   const child: ChildProcess = spawn('ffmpeg', ['-hide_banner', '-loglevel', 'error', '-nostdin', ...args], {
     env: { PATH: process.env.PATH ?? '', ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -71,14 +60,18 @@ export function spawnFfmpeg(args: readonly string[], env: Readonly<Record<string
   );
   return {
     pid: child.pid ?? 0,
+    /** The exit code; null where a signal ended it. */
     exit,
+    /** Whether it streams still. */
     isRunning: () => running,
+    /** What it complained of. */
     complaints: () => complaints,
+    /** It goes, and says so. */
     async stop() {
       child.kill('SIGCONT');
       child.kill('SIGINT');
       await exit;
     },
-    send: (signal) => void child.kill(signal),
+    send: (signal: NodeJS.Signals) => void child.kill(signal),
   };
 }

@@ -3,25 +3,7 @@ import { connect } from 'node:net';
 import { afterTest } from './after-test';
 
 /** One RTMP connection, just able enough to publish and to play. */
-export interface RtmpClient {
-  /** Asks to publish, and answers with the status that comes back, or `closed`. */
-  publish(streamKey: string, app?: string): Promise<string>;
-  /** Asks to play, and answers with the status that comes back, or `closed`. */
-  play(streamKey: string): Promise<string>;
-  /** Sends one key frame whose content is this text. */
-  sendFrame(text: string): void;
-  /** Sends one frame that needs the key frame before it, with this text as its content. */
-  sendDependentFrame(text: string): void;
-  /** Sends bytes as they are. */
-  sendRaw(bytes: Buffer): void;
-  /** Resolves when this text has been received. Rejects when the connection ends before. */
-  until(text: string): Promise<void>;
-  /** All that was received so far. */
-  received(): string;
-  /** Resolves when the connection has ended, whoever ended it. */
-  readonly closed: Promise<void>;
-  close(): void;
-}
+export type RtmpClient = Awaited<ReturnType<typeof connectRtmp>>;
 
 const SIGNATURE_BYTES = 1536;
 const CHUNK_BYTES = 128;
@@ -32,7 +14,7 @@ const VIDEO = 9;
  * Connects to an RTMP server of loopback and shakes hands; the connection is closed after the test.
  * @param from the client's own address, of loopback as well.
  */
-export async function connectRtmp(port: number, from = '127.0.0.1'): Promise<RtmpClient> {
+export async function connectRtmp(port: number, from = '127.0.0.1') {
   const socket = connect({ port, host: '127.0.0.1', localAddress: from, noDelay: true });
   afterTest(() => socket.destroy());
   let text = '';
@@ -79,27 +61,33 @@ export async function connectRtmp(port: number, from = '127.0.0.1'): Promise<Rtm
     return status ?? 'closed';
   }
 
-  const client: RtmpClient = {
-    publish: (streamKey, app = 'live') => ask('publish', streamKey, app),
-    play: (streamKey) => ask('play', streamKey, 'live'),
-    sendFrame: (content) => send(VIDEO, 1, picture(0x17, content)),
-    sendDependentFrame: (content) => send(VIDEO, 1, picture(0x27, content)),
-    sendRaw: (bytes) => void socket.write(bytes),
-    async until(wanted) {
-      if (!(await found(() => text.includes(wanted) || undefined)))
-        throw new Error(`closed before ${wanted}`);
-    },
-    received: () => text,
-    closed,
-    close: () => void socket.destroy(),
-  };
-
   await once(socket, 'connect');
   const signature = Buffer.alloc(SIGNATURE_BYTES, 7);
   socket.write(Buffer.concat([Buffer.from([3]), signature]));
   await found(() => text.length >= 1 + 2 * SIGNATURE_BYTES || undefined);
   socket.write(signature);
-  return client;
+  return {
+    /** Asks to publish, and answers with the status that comes back, or `closed`. */
+    publish: (streamKey: string, app = 'live') => ask('publish', streamKey, app),
+    /** Asks to play, and answers with the status that comes back, or `closed`. */
+    play: (streamKey: string) => ask('play', streamKey, 'live'),
+    /** Sends one key frame whose content is this text. */
+    sendFrame: (content: string) => send(VIDEO, 1, picture(0x17, content)),
+    /** Sends one frame that needs the key frame before it, with this text as its content. */
+    sendDependentFrame: (content: string) => send(VIDEO, 1, picture(0x27, content)),
+    /** Sends bytes as they are. */
+    sendRaw: (bytes: Buffer) => void socket.write(bytes),
+    /** Resolves when this text has been received. Rejects when the connection ends before. */
+    async until(wanted: string) {
+      if (!(await found(() => text.includes(wanted) || undefined)))
+        throw new Error(`closed before ${wanted}`);
+    },
+    /** All that was received so far. */
+    received: () => text,
+    /** Resolves when the connection has ended, whoever ended it. */
+    closed,
+    close: () => void socket.destroy(),
+  };
 }
 
 /** A picture of AVC. 0x17 begins a key frame, 0x27 another; then 1, as it is not the decoder's configuration. */

@@ -1,7 +1,6 @@
 import type { Express } from 'express';
 import { createApp } from '../../src/http/app';
 import type { HttpError } from '../../src/http/errors';
-import { listen } from '../../src/http/server';
 import { createProvision, type Provision } from '../../src/provider/provision';
 import type { ApiKey } from '../../src/sidecar/api-key';
 import { type BatchContext, createBatch } from '../../src/sidecar/batch';
@@ -10,9 +9,10 @@ import { createKeyFileChanges, createKeyIndex } from '../../src/sidecar/key-file
 import { type AuditEntry, createRefusals } from '../../src/sidecar/observe/audit';
 import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
 import { createKeyFileStore } from '../../src/sidecar/storage/key-file-store';
-import { afterTest, temporaryFolder } from './after-test';
+import { temporaryFolder } from './after-test';
 import { rawRequest } from './raw-http';
 import { recordedLog } from './recorded-log';
+import { serve } from './serve';
 
 /** Starts `POST /api/keyfiles` alone, behind a guard that takes everybody for the owner of `apiKey`. */
 export async function startBatch(apiKey: ApiKey, overrides: Partial<BatchContext> = {}) {
@@ -51,8 +51,7 @@ export async function startBatch(apiKey: ApiKey, overrides: Partial<BatchContext
     });
     routes.route('/api/keyfiles').post(batch.handlers);
   });
-  const { port, stop } = await listen(app, '127.0.0.1', 0);
-  afterTest(() => stop(0));
+  const { port } = await serve(app);
   const post = async (body: object) => {
     const headers = { 'content-type': 'application/json' };
     const { status, text } = await rawRequest(port, 'POST', '/api/keyfiles', headers, JSON.stringify(body));

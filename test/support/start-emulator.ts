@@ -1,8 +1,5 @@
-import { EventEmitter, once } from 'node:events';
-import { Writable } from 'node:stream';
 import request from 'supertest';
 import type { Environment } from '../../src/http/config';
-import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
 import { createEmulatorApp } from '../../src/platform/emulator/app';
 import { readEmulatorConfig } from '../../src/platform/emulator/config';
@@ -10,6 +7,7 @@ import { createContext } from '../../src/platform/emulator/context';
 import { createControlApp } from '../../src/platform/emulator/control/app';
 import { afterTest } from './after-test';
 import { publicFolder } from './public-folder';
+import { writtenLog } from './written-log';
 
 export type TestEmulator = Awaited<ReturnType<typeof startEmulator>>;
 
@@ -28,11 +26,11 @@ const PACKAGING = { everyMs: 20, callMs: 1000, idleMs: 400, fileMs: 400 };
  */
 export async function startEmulator(env: Environment = {}) {
   const config = readEmulatorConfig(env);
-  const { stream, logOf } = captureLines();
   const wallClock = () => new Date('2030-01-01T00:00:00.000Z');
+  const { log, linesOf } = writtenLog(wallClock);
   const count = counted();
   const surroundings = {
-    log: createLog('debug', stream, wallClock),
+    log,
     wallClock,
     now: () => 0,
     newId: () => `request-${count('request')}`,
@@ -91,7 +89,7 @@ export async function startEmulator(env: Environment = {}) {
       await control.post('/clock').send({ advance_seconds: seconds }).expect(200);
     },
     /** The log as written, at level `debug`, once it has this many lines. */
-    logOf,
+    logOf: linesOf,
   };
 }
 
@@ -102,22 +100,4 @@ function counted(): (kind: string) => number {
     counts.set(kind, count);
     return count;
   };
-}
-
-/** A line is written after its request has been answered: a test that reads the log waits for its lines. */
-function captureLines(): { stream: Writable; logOf: (lines: number) => Promise<string> } {
-  let text = '';
-  const written = new EventEmitter();
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      text += String(chunk);
-      written.emit('lines');
-      done();
-    },
-  });
-  const logOf = async (lines: number) => {
-    while (text.split('\n').length - 1 < lines) await once(written, 'lines');
-    return text;
-  };
-  return { stream, logOf };
 }

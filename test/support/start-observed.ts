@@ -2,15 +2,14 @@ import type { Express } from 'express';
 import request from 'supertest';
 import { createApp } from '../../src/http/app';
 import { createConnections } from '../../src/http/connections';
-import { listen } from '../../src/http/server';
 import {
   createMetrics,
   METRICS_PATH,
   type MetricsOptions,
   metricsRoutes,
 } from '../../src/sidecar/observe/metrics';
-import { afterTest } from './after-test';
 import { recordedLog } from './recorded-log';
+import { serve } from './serve';
 
 /** Starts a small app whose requests are observed; each request takes the next of these milliseconds, over and over. */
 export async function startObserved(
@@ -44,8 +43,7 @@ export async function startObserved(
       return scrapes * 1000;
     });
   });
-  const { url, port, stop } = await listen(app, '127.0.0.1', 0);
-  afterTest(() => stop(0));
+  const { url, port } = await serve(app);
   const client = request(url);
   /** The series of `/metrics` that are ours, without those of the scrapes themselves: `name{labels}` and value. */
   const series = async () => {

@@ -4,13 +4,12 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { Writable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import fs from 'fs-extra';
 import request from 'supertest';
 import { type KeyFile, keyFileLines, renderKeyFile } from '../../src/drm/key-file';
 import { playReadyChecksum } from '../../src/drm/playready';
 import { widevinePsshDataOf } from '../../src/drm/widevine';
-import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
 import { createPackagerApp } from '../../src/platform/packager/app';
 import { LIVE_LIMITS, type LiveLimits } from '../../src/platform/packager/live/session';
@@ -19,6 +18,7 @@ import { shakaPackagerOfNpm } from '../../src/platform/packager/shaka-packager';
 import type { StreamDocument } from '../../src/platform/packager/stream-document';
 import { Streams } from '../../src/platform/packager/streams';
 import { afterTest } from './after-test';
+import { writtenLog } from './written-log';
 
 export const MEDIA_VECTORS = resolve(__dirname, '../vectors/media');
 
@@ -59,22 +59,7 @@ interface TestPackagerOptions {
   readonly rotate?: boolean;
 }
 
-export interface TestPackager {
-  readonly url: string;
-  /** Has the folders of keys and media. */
-  readonly home: string;
-  readonly api: ReturnType<typeof request>;
-  /** Writes a key file with this text. */
-  provision(name?: string, text?: string): void;
-  /** Begins or repeats a live stream. */
-  put(id: string, body?: object): Promise<StreamDocument>;
-  get(id: string): Promise<StreamDocument>;
-  /** Asks until the document is as it should be. */
-  until(id: string, isRight: (document: StreamDocument) => boolean): Promise<StreamDocument>;
-  /** What the log has now. */
-  log(): string;
-  stop(): Promise<void>;
-}
+export type TestPackager = Awaited<ReturnType<typeof startPackager>>;
 
 /** A new folder that is removed after the test. */
 export function temporaryHome(): string {
@@ -84,20 +69,13 @@ export function temporaryHome(): string {
 }
 
 /** Starts a packager on a free port of loopback, which is stopped after the test. Its encoder is the fake one below. */
-export async function startPackager(options: TestPackagerOptions = {}): Promise<TestPackager> {
+export async function startPackager(options: TestPackagerOptions = {}) {
   const { limits, apiKey, maxBytes = 1024 ** 3, home = temporaryHome(), rotate = false } = options;
   const keys = join(home, 'keys');
   mkdirSync(keys, { recursive: true });
-  const written: string[] = [];
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      written.push(String(chunk));
-      done();
-    },
-  });
   const clock = () => new Date();
   const now = () => performance.now();
-  const log = createLog('debug', stream, clock);
+  const { log, text: logText } = writtenLog(clock);
   const folder = await openMediaFolder(join(home, 'media'), randomUUID);
   const programs = {
     ffmpeg: options.ffmpeg ?? writeFakeEncoder(home),
@@ -132,21 +110,28 @@ export async function startPackager(options: TestPackagerOptions = {}): Promise<
   const get = async (id: string): Promise<StreamDocument> => (await api.get(`/streams/${id}`)).body;
   return {
     url: server.url,
+    /** Has the folders of keys and media. */
     home,
     api,
+    /** Writes a key file with this text. */
     provision: (name = 'news', text = textOfKeyFile(KEY_FILE)) =>
       writeFileSync(join(keys, `${name}.key`), text),
-    put: async (id, body = { source: sourceOf('live'), keyFile: 'news' }) =>
-      (await api.put(`/streams/${id}`).send(body)).body,
+    /** Begins or repeats a live stream. */
+    put: async (
+      id: string,
+      body: object = { source: sourceOf('live'), keyFile: 'news' },
+    ): Promise<StreamDocument> => (await api.put(`/streams/${id}`).send(body)).body,
     get,
-    async until(id, isRight) {
+    /** Asks until the document is as it should be. */
+    async until(id: string, isRight: (document: StreamDocument) => boolean): Promise<StreamDocument> {
       for (;;) {
         const document = await get(id);
         if (isRight(document)) return document;
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        await pause(20);
       }
     },
-    log: () => written.join(''),
+    /** What the log has now. */
+    log: logText,
     stop,
   };
 }

@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join, relative } from 'node:path';
-import { Writable } from 'node:stream';
 import fs from 'fs-extra';
 import request from 'supertest';
-import { createLog } from '../../src/http/log';
 import { listen } from '../../src/http/server';
 import { createKeyRing } from '../../src/sidecar/api-key';
 import { type Ambient, createSidecar } from '../../src/sidecar/app';
@@ -11,6 +9,7 @@ import { readSidecarConfig, type SidecarConfig } from '../../src/sidecar/config'
 import { openAudit } from '../../src/sidecar/observe/audit';
 import { afterTest, temporaryFolder } from './after-test';
 import { publicFolder } from './public-folder';
+import { writtenLog } from './written-log';
 
 export const API_KEY = 'sidecar-api-key-of-the-tests';
 
@@ -26,14 +25,7 @@ export async function startSidecar(
 ) {
   const folder = await temporaryFolder();
   let monotonic = 0;
-  let logged = '';
-  const sink = new Writable({
-    write(chunk, _encoding, done) {
-      logged += String(chunk);
-      done();
-    },
-  });
-  const log = createLog('debug', sink, () => new Date(0));
+  const { log, stream, text } = writtenLog(() => new Date(0));
   const config: SidecarConfig = {
     ...readSidecarConfig({ PACKAGERDRMAPI_APIKEY: API_KEY }, () => ''),
     keyFilesPath: folder,
@@ -43,7 +35,7 @@ export async function startSidecar(
     logLevel: 'debug',
     ...overrides,
   };
-  const audit = openAudit(config.audit, { log, clock, stdout: sink, batchMs: 0 });
+  const audit = openAudit(config.audit, { log, clock, stdout: stream, batchMs: 0 });
   const keys = createKeyRing({ single: config.apiKey, file: config.apiKeysFile, log, intervalMs: 20 });
   const sidecar = createSidecar(config, {
     log,
@@ -75,7 +67,7 @@ export async function startSidecar(
     await stop(0);
     // The log passes its lines on at the end of a turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
-    return logged;
+    return text();
   };
   return {
     url,

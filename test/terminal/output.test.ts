@@ -1,9 +1,10 @@
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { createOutput } from '../../src/terminal/output';
 import { showProgress } from '../../src/terminal/progress';
 import { csvRow, shellWord } from '../../src/terminal/text';
 import { startFakeUpstream } from '../support/fake-upstream';
+import { listening } from '../support/listening';
 import { type CliRun, cli } from '../support/run-cli';
 
 /** A window's title, a cleared screen in its one-byte form, a backspace, a turned direction, a line of its own. */
@@ -76,14 +77,12 @@ test('an entity tag and a type of one-byte control characters steer no terminal'
     const server = createServer((socket) =>
       socket.once('data', () => socket.end(Buffer.from(head(type), 'latin1'))),
     );
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const url = `http://127.0.0.1:${await listening(server)}`;
     for (const args of [['get', 's'], PUT]) {
       const { stderr } = await run(args, url);
       expect(stderr).toContain('\u{fffd}2J');
       expect(stderr).not.toMatch(STEERS);
     }
-    server.close();
   }
 });
 

@@ -1,8 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { check } from '../../../src/api/check';
@@ -12,8 +10,9 @@ import type { ExportName, ExportScheme } from '../../../src/drm/export/names';
 import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { buildPsshBox } from '../../../src/drm/pssh';
 import { parseXml } from '../../../src/drm/xml';
-import { afterTest, temporaryFolder } from '../../support/after-test';
+import { temporaryFolder } from '../../support/after-test';
 import { ADDRESS, cbcsDocument, IV, KEY, KEY_ID, PLAYREADY, WIDEVINE } from '../../support/cbcs-document';
+import { listening } from '../../support/listening';
 import { CLIP } from '../../support/packaged-clip';
 import { POST_MANUAL_FILE } from '../../support/post-manual';
 
@@ -118,9 +117,7 @@ describe('for ffmpeg', () => {
     async (iv) => {
       // A player fetches the key at its address, and has nothing else.
       const server = createServer((_request, response) => response.end(Buffer.from(AES.key, 'hex')));
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      afterTest(() => server.close());
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/key?a=1&b=2`;
+      const url = `http://127.0.0.1:${await listening(server)}/key?a=1&b=2`;
       const { text, findings } = exported(aesFile({ ...AES, url, iv }), 'ffmpeg');
       await writeFile(join(cwd, 'news.ffmpeg'), text);
       await ffmpeg(

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { decodeBase64Block } from '../../../src/drm/bytes';
 import { widevinePsshDataOf } from '../../../src/drm/widevine';
 import type { FakeUpstream } from '../../support/fake-upstream';
+import { listening } from '../../support/listening';
 import {
   CENC_PATH,
   CONFIG_PATH,
@@ -122,8 +122,7 @@ it('upstreams are asked for eight streams at a time, all batches together', asyn
       response.end(JSON.stringify(answers.get(url)));
     }, 10);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${await listening(server)}`;
   const sidecar = await startSidecar({ configServiceUrl: `${url}/config`, keyProviderUrl: `${url}/keys` });
   const batch = (name: string) => ({
     streams: Array.from({ length: 10 }, (_, index) => ({ streamid: `${name}-${index}`, ...PROVIDED })),
@@ -132,8 +131,6 @@ it('upstreams are asked for eight streams at a time, all batches together', asyn
   const results = await Promise.all(
     ['a', 'b'].map((name) => sidecar.api.post(PATH).send(batch(name)).expect(200)),
   );
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
   for (const { body } of results) expect(body.summary).toMatchObject({ created: 20 });
   // Three calls for each of them.
   expect(most).toBeGreaterThan(8);

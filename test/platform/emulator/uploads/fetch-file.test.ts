@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createClock } from '../../../../src/platform/emulator/clock';
 import { UPLOAD_SETTINGS, Uploads } from '../../../../src/platform/emulator/uploads/uploads';
-import { afterTest } from '../../../support/after-test';
+import { listening } from '../../../support/listening';
 import { recordedLog } from '../../../support/recorded-log';
 import { serve } from '../../../support/serve';
 import { startUploads } from '../../../support/start-uploads';
@@ -16,17 +15,11 @@ const WANTED = { maxBytes: MB };
 
 /** Answers each connection with these bytes and keeps it open. */
 async function serveRaw(answer: string, then: (socket: Socket) => void = () => undefined): Promise<string> {
-  const sockets: Socket[] = [];
   const server = createServer((socket) => {
-    sockets.push(socket.on('error', () => undefined));
+    socket.on('error', () => undefined);
     socket.once('data', () => socket.write(answer, () => then(socket)));
-  }).listen(0, '127.0.0.1');
-  afterTest(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
   });
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${await listening(server)}`;
 }
 
 const failed = (problem: string) => ({ ok: false, problem });

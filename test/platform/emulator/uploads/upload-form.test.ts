@@ -2,12 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import fc from 'fast-check';
 import request from 'supertest';
 import { errorBody, toHttpError } from '../../../../src/http/errors';
 import { receiveForm } from '../../../../src/platform/emulator/uploads/upload-form';
-import { afterTest } from '../../../support/after-test';
+import { listening } from '../../../support/listening';
 import { startUploads } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
 
@@ -26,13 +26,8 @@ async function startForm(wanted: Parameters<Awaited<ReturnType<typeof startUploa
         response.setHeader('content-type', 'application/json').end(JSON.stringify(errorBody(error)));
       },
     );
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  afterTest(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  return { ...emulator, formPort: (server.address() as AddressInfo).port, form: request(server) };
+  return { ...emulator, formPort: await listening(server), form: request(server) };
 }
 
 /** A form with one part; `end` is what stands behind it. */
