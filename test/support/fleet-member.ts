@@ -5,6 +5,7 @@ import {
   type MembershipOptions,
 } from '../../src/sidecar/fleet/members/membership';
 import type { Report } from '../../src/sidecar/fleet/members/packagers';
+import { afterTest } from './after-test';
 import type { FakeCluster, FakeEngine } from './fake-engine';
 import { type LogLine, recordedLog } from './recorded-log';
 
@@ -41,7 +42,7 @@ const PACE = {
   pollMs: [2, 10] as const,
 };
 
-/** A packager among others, at a clock that stands. */
+/** A packager among others, at a clock that stands; it is closed after the test. */
 export function fleetMember(
   cluster: FakeCluster,
   name: string,
@@ -66,5 +67,6 @@ export function fleetMember(
     ...options,
     pace: { ...PACE, ...options.pace },
   });
+  afterTest(() => membership.close());
   return Object.assign(member, { membership });
 }

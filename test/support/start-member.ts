@@ -9,6 +9,7 @@ import type { AuditEntry } from '../../src/sidecar/observe/audit';
 import { createDurableWriter } from '../../src/sidecar/storage/durable-file';
 import { createKeyFileStore, type KeyFileStore } from '../../src/sidecar/storage/key-file-store';
 import { afterTest, temporaryFolder } from './after-test';
+import { FakeCluster } from './fake-engine';
 import { recordedLog } from './recorded-log';
 import { until } from './until';
 
@@ -125,4 +126,20 @@ export async function startLevel(engine: Engine, options?: MemberOptions): Promi
   const member = await startMember(engine, options);
   await member.level();
   return member;
+}
+
+/** A fleet of one packager on an engine of its own. */
+export async function startOne(options?: MemberOptions) {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const one = await startLevel(engine, { name: 'one', ...options });
+  return { cluster, engine, one };
+}
+
+/** A fleet of two packagers; the engine is the second one's. */
+export async function startTwo(options?: MemberOptions) {
+  const { cluster, one } = await startOne();
+  const engine = cluster.connect();
+  const two = await startLevel(engine, { name: 'two', ...options });
+  return { cluster, engine, one, two };
 }

@@ -5,7 +5,14 @@ import type { StreamId } from '../../../src/api/stream-id';
 import type { WatchedEvent } from '../../../src/sidecar/fleet/engine/engine';
 import { temporaryFolder } from '../../support/after-test';
 import { FakeCluster, type FakeEngine } from '../../support/fake-engine';
-import { FLEET_SECRET, type Member, startLevel, startMember } from '../../support/start-member';
+import {
+  FLEET_SECRET,
+  type Member,
+  startLevel,
+  startMember,
+  startOne,
+  startTwo,
+} from '../../support/start-member';
 import { until } from '../../support/until';
 
 const A = 'a: 1\n';
@@ -43,20 +50,20 @@ function holdEvents(engine: FakeEngine): () => void {
   return release;
 }
 
-async function startTwo(cluster: FakeCluster, engine: FakeEngine) {
-  const one = await startLevel(cluster.connect(), { name: 'one' });
+/** Two packagers, of which the second takes no change until it is released. */
+async function startHeld() {
+  const { cluster, one } = await startOne();
+  const engine = cluster.connect();
+  const release = holdEvents(engine);
   const two = await startLevel(engine, { name: 'two' });
-  return [one, two] as const;
+  return { cluster, one, two, release };
 }
 
 test.each<[what: string, before: (cluster: FakeCluster, one: Member) => unknown]>([
   ['a change before its own', (_cluster, one) => one.put('news', A)],
   ['garbage that its own change mended', (cluster) => cluster.set(`${KEYS}news`, 'garbage')],
 ])('a packager misses nothing when %s comes late', async (_what, before) => {
-  const cluster = new FakeCluster();
-  const engine = cluster.connect();
-  const release = holdEvents(engine);
-  const [one, two] = await startTwo(cluster, engine);
+  const { cluster, one, two, release } = await startHeld();
   await before(cluster, one);
   await two.put('news', B);
   await one.put('later', A);
@@ -67,10 +74,7 @@ test.each<[what: string, before: (cluster: FakeCluster, one: Member) => unknown]
 });
 
 test('a packager misses what it cannot open, also when a former change comes at the same time', async () => {
-  const cluster = new FakeCluster();
-  const engine = cluster.connect();
-  const release = holdEvents(engine);
-  const [one, two] = await startTwo(cluster, engine);
+  const { one, two, release } = await startHeld();
   await one.put('news', A);
   one.reseal(NEW_SECRET, FLEET_SECRET);
   await one.put('news', B);
@@ -82,8 +86,7 @@ test('a packager misses what it cannot open, also when a former change comes at 
 });
 
 test('what can no longer be opened is lacked no longer when it is gone from the engine', async () => {
-  const cluster = new FakeCluster();
-  const [one, two] = await startTwo(cluster, cluster.connect());
+  const { cluster, one, two } = await startTwo();
   cluster.set(`${KEYS}news`, 'garbage');
   await until(() => lacksOf(one).unreadable === 1 && lacksOf(two).unreadable === 1);
   cluster.set(`${KEYS}news`, undefined);
@@ -91,8 +94,7 @@ test('what can no longer be opened is lacked no longer when it is gone from the 
 });
 
 test('a file made by hand that could not be read at the join stays when it can be', async () => {
-  const cluster = new FakeCluster();
-  const one = await startLevel(cluster.connect(), { name: 'one' });
+  const { cluster, one } = await startOne();
   await one.put('news', A);
   await one.put('sport', A);
   const folder = await temporaryFolder();
@@ -123,8 +125,7 @@ test('a file made by hand that could not be read at the join stays when it can b
 });
 
 test('a file that is here already goes to the fleet that has none, also from a change that leaves it as it is', async () => {
-  const cluster = new FakeCluster();
-  const [one, two] = await startTwo(cluster, cluster.connect());
+  const { one, two } = await startTwo();
   one.byHand('news', A);
   const write = () => one.fleet.store.write('news' as StreamId, Buffer.from(A), { skipUnchanged: true });
   const { former, fleet } = await write();
@@ -159,25 +160,22 @@ test('what another sidecar seals with the former secret, while the fleet is rese
 });
 
 test('a file that the fleet gets while the one made by hand is deleted stays', async () => {
-  const cluster = new FakeCluster();
-  const one = await startLevel(cluster.connect(), { name: 'one' });
-  let meanwhile = async () => {};
-  const two = await startMember(cluster.connect(), {
+  const { cluster, one } = await startOne();
+  let meanwhile: (() => Promise<void>) | undefined;
+  const two = await startLevel(cluster.connect(), {
     name: 'two',
     around: (local) => ({
       ...local,
       async remove(...asked) {
-        await meanwhile();
+        const first = meanwhile;
+        meanwhile = undefined;
+        await first?.();
         return local.remove(...asked);
       },
     }),
   });
-  await two.level();
   two.byHand('news', 'hand: 1\n');
-  let isFirst = true;
   meanwhile = async () => {
-    if (!isFirst) return;
-    isFirst = false;
     await one.put('news', A);
     await until(() => two.file('news') === A);
   };
@@ -245,77 +243,47 @@ test('a change does not go to another fleet that the engine has all at once', as
   expect([cluster.get(`${KEYS}news`), one.file('news')]).toEqual([undefined, undefined]);
 });
 
-describe('a fleet', () => {
-  const A = 'a: 1\n';
-  const B = 'b: 2\n';
+test('a key file that one sidecar receives is written at every packager', async () => {
+  const { cluster, one, two } = await startTwo();
+  const three = await startLevel(cluster.connect(), { name: 'three' });
+  const isEverywhere = (text: string | undefined) =>
+    until(() => [one, two, three].every((member) => member.file('news') === text));
+  const { former, fleet } = await one.put('news', A);
+  expect([former, fleet?.isHere, one.file('news')]).toEqual([undefined, true, A]);
+  await isEverywhere(A);
+  await two.put('news', B);
+  await isEverywhere(B);
+  await three.remove('news');
+  await isEverywhere(undefined);
+  await until(() => one.audit.length === 2);
+  expect(one.audit.map(({ action, result, key, from }) => [action, result, key, from])).toEqual([
+    ['put', 'changed', 'tests', 'two'],
+    ['delete', 'deleted', 'tests', 'three'],
+  ]);
+});
 
-  async function startMembers(cluster: FakeCluster, count: number) {
-    const names = Array.from({ length: count }, (_, index) => `origin-${index + 1}`);
-    const members = await Promise.all(names.map((name) => startMember(cluster.connect(), { name })));
-    await Promise.all(members.map((member) => member.level()));
-    return members as [(typeof members)[number], ...typeof members];
-  }
+const by = { key: 'tests', address: '127.0.0.1', requestId: 'request-3' };
+const ALL = { after: undefined, limit: 10 };
 
-  test('a key file that one sidecar receives is written at every packager', async () => {
-    const [one, two, three] = await startMembers(new FakeCluster(), 3);
-    const { former, fleet } = await one.put('news', A);
-    expect([former, fleet?.isHere, one.file('news')]).toEqual([undefined, true, A]);
-    await until(() => two?.file('news') === A && three?.file('news') === A);
-    await two?.put('news', B);
-    await until(() => [one, two, three].every((member) => member?.file('news') === B));
-    await three?.remove('news');
-    await until(() => [one, two, three].every((member) => member?.file('news') === undefined));
-    await until(() => one.audit.length === 2);
-    expect(one.audit.map(({ action, result, key, from }) => [action, result, key, from])).toEqual([
-      ['put', 'changed', 'tests', 'origin-2'],
-      ['delete', 'deleted', 'tests', 'origin-3'],
-    ]);
-  });
+test('an engine that was emptied removes no file, and is not written to', async () => {
+  const { cluster, one } = await startOne();
+  await one.put('news', A);
+  cluster.restore();
+  await until(() => one.fleet.figures().state === 'lost_fleet');
+  expect(one.file('news')).toBe(A);
+  await expect(one.put('news', B)).rejects.toMatchObject({ status: 503, problems: [{ code: 'fleet_lost' }] });
+  expect(one.file('news')).toBe(A);
+  await one.fleet.found();
+  await one.level();
+  expect(await one.fleet.importStep(ALL, by)).toMatchObject({ imported: 1, refused: [] });
+  const two = await startLevel(cluster.connect(), { name: 'two' });
+  expect(two.file('news')).toBe(A);
+});
 
-  test('a packager that was away gets what was changed and removes what was deleted meanwhile', async () => {
-    const cluster = new FakeCluster();
-    const [one, two] = await startMembers(cluster, 2);
-    await one.put('kept', A);
-    await one.put('gone', A);
-    await until(() => two?.file('gone') === A);
-    await two?.stop();
-    await one.put('kept', B);
-    await one.remove('gone');
-    await one.put('new', A);
-    const again = await startLevel(cluster.connect(), { name: 'origin-2', folder: two?.folder ?? '' });
-    expect([again.file('kept'), again.file('gone'), again.file('new')]).toEqual([B, undefined, A]);
-  });
-
-  test('an engine that was emptied removes no file, and is not written to', async () => {
-    const cluster = new FakeCluster();
-    const [one] = await startMembers(cluster, 1);
-    await one.put('news', A);
-    cluster.restore();
-    await until(() => one.fleet.figures().state === 'lost_fleet');
-    expect(one.file('news')).toBe(A);
-    await expect(one.put('news', B)).rejects.toMatchObject({
-      status: 503,
-      problems: [{ code: 'fleet_lost' }],
-    });
-    expect(one.file('news')).toBe(A);
-    await one.fleet.found();
-    await one.level();
-    const by = { key: 'tests', address: '127.0.0.1', requestId: 'request-3' };
-    expect(await one.fleet.importStep({ after: undefined, limit: 10 }, by)).toMatchObject({
-      imported: 1,
-      refused: [],
-    });
-    const two = await startLevel(cluster.connect(), { name: 'origin-2' });
-    expect(two.file('news')).toBe(A);
-  });
-
-  test('an import that is repeated at once takes the files that were added meanwhile', async () => {
-    const [one] = await startMembers(new FakeCluster(), 1);
-    const by = { key: 'tests', address: '127.0.0.1', requestId: 'request-4' };
-    const all = { after: undefined, limit: 10 };
-    one.byHand('first', A);
-    expect(await one.fleet.importStep(all, by)).toMatchObject({ imported: 1, total: 1 });
-    one.byHand('second', B);
-    expect(await one.fleet.importStep(all, by)).toMatchObject({ imported: 1, same: 1, total: 2 });
-  });
+test('an import that is repeated at once takes the files that were added meanwhile', async () => {
+  const { one } = await startOne();
+  one.byHand('first', A);
+  expect(await one.fleet.importStep(ALL, by)).toMatchObject({ imported: 1, total: 1 });
+  one.byHand('second', B);
+  expect(await one.fleet.importStep(ALL, by)).toMatchObject({ imported: 1, same: 1, total: 2 });
 });

@@ -4,28 +4,22 @@ import type { StreamId } from '../../../../src/api/stream-id';
 import { engineKeysUnder } from '../../../../src/sidecar/fleet/engine-keys';
 import { type FileAction, reconcile } from '../../../../src/sidecar/fleet/entries/reconcile';
 import { createReplication } from '../../../../src/sidecar/fleet/entries/replicate';
-import { createSeal } from '../../../../src/sidecar/fleet/entries/seal';
+import { createSeal, type Entry } from '../../../../src/sidecar/fleet/entries/seal';
 import { collectDeleted } from '../../../../src/sidecar/fleet/entries/steps';
 import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger';
 import { FakeCluster } from '../../../support/fake-engine';
 import { FLEET_SECRET } from '../../../support/start-member';
 import { until } from '../../../support/until';
 
-const record = (
-  version: number,
-  tag: string | undefined,
-  more: Partial<LedgerRecord> = {},
-): LedgerRecord => ({
-  version,
-  revision: version,
-  tag,
-  ...more,
-});
+function record(version: number, tag: string | undefined, more?: Partial<LedgerRecord>): LedgerRecord {
+  return { version, revision: version, tag, ...more };
+}
+const KEPT = { kept: true } as const;
 
 const ROWS: readonly (readonly [
   effect: string,
   record: LedgerRecord | undefined,
-  wanted: readonly [version: number, tag: string | undefined],
+  wanted: readonly [version: number, tag: string | undefined, isFound?: boolean],
   present: string | undefined,
   hasLevelled: boolean,
   action: FileAction,
@@ -43,27 +37,14 @@ const ROWS: readonly (readonly [
   ['a deletion removes the file of the fleet', record(5, 'A'), [6, undefined], 'A', true, 'remove'],
   ['a deletion leaves a file edited by hand', record(5, 'A'), [6, undefined], 'hand', true, 'keep'],
   ['a deletion of a file that is gone is noted', record(5, 'A'), [6, undefined], undefined, true, 'note'],
-  [
-    'a deletion leaves a file that was kept, though its bytes are the wanted ones by now',
-    record(5, 'A', { kept: true }),
-    [6, undefined],
-    'A',
-    true,
-    'keep',
-  ],
+  // Though its bytes are those of the fleet by now.
+  ['a deletion leaves a file that was kept', record(5, 'A', KEPT), [6, undefined], 'A', true, 'keep'],
   ['the same entry again changes nothing', record(5, 'A'), [5, 'A'], 'A', true, 'nothing'],
   ['the same entry again brings back a wiped file', record(5, 'A'), [5, 'A'], undefined, true, 'write'],
   ['the same entry again leaves a file edited by hand', record(5, 'A'), [5, 'A'], 'hand', true, 'keep'],
+  ['the same entry again finishes a write', record(5, 'B', { former: 'A' }), [5, 'B'], 'A', true, 'write'],
   [
-    'the same entry again finishes a write that was interrupted',
-    record(5, 'B', { former: 'A' }),
-    [5, 'B'],
-    'A',
-    true,
-    'write',
-  ],
-  [
-    'the same entry again finishes a removal that was interrupted',
+    'the same one finishes a removal',
     record(5, undefined, { former: 'A' }),
     [5, undefined],
     'A',
@@ -71,43 +52,20 @@ const ROWS: readonly (readonly [
     'remove',
   ],
   ['a file made by hand after a deletion stays', record(5, undefined), [5, undefined], 'hand', true, 'keep'],
-  ['a kept file stays', record(5, 'A', { kept: true }), [5, 'A'], 'hand', true, 'keep'],
-  [
-    'a kept file that was wiped is written',
-    record(5, 'A', { kept: true }),
-    [5, 'A'],
-    undefined,
-    true,
-    'write',
-  ],
-  [
-    'a kept file that became the same is taken over',
-    record(5, 'A', { kept: true }),
-    [5, 'A'],
-    'A',
-    true,
-    'note',
-  ],
+  ['a kept file stays', record(5, 'A', KEPT), [5, 'A'], 'hand', true, 'keep'],
+  ['a kept file that was wiped is written', record(5, 'A', KEPT), [5, 'A'], undefined, true, 'write'],
+  ['a kept file that became the same is taken over', record(5, 'A', KEPT), [5, 'A'], 'A', true, 'note'],
   ['an older entry changes nothing', record(5, 'B'), [4, 'A'], 'B', true, 'older'],
   ['an older entry brings nothing back', record(5, undefined), [4, 'A'], undefined, true, 'older'],
+  ['an import replaces no file made by hand', undefined, [6, 'B', true], 'hand', true, 'keep'],
+  ['an import replaces no edited file', record(5, 'A'), [6, 'B', true], 'hand', true, 'keep'],
+  ['an import replaces no kept file', record(5, 'A', KEPT), [6, 'B', true], 'hand', true, 'keep'],
+  ['an import replaces the former file of the fleet', record(5, 'A'), [6, 'B', true], 'A', true, 'write'],
+  ['an import fills a gap', undefined, [6, 'B', true], undefined, true, 'write'],
 ];
 
-test.each(ROWS)('%s', (_effect, known, [version, tag], present, hasLevelled, action) => {
-  expect(reconcile(known, { version, tag, isFound: false }, present, hasLevelled)).toBe(action);
-});
-
-test.each([
-  ['at a packager that joined before', undefined],
-  ['that was edited', record(5, 'A')],
-  ['that was kept', record(5, 'A', { kept: true })],
-])('what an import brings replaces no file made by hand %s', (_where, known) => {
-  expect(reconcile(known, { version: 6, tag: 'B', isFound: true }, 'hand', true)).toBe('keep');
-});
-
-test('what an import brings replaces the former file of the fleet, and fills a gap', () => {
-  const wanted = { version: 6, tag: 'B', isFound: true };
-  expect(reconcile(record(5, 'A'), wanted, 'A', true)).toBe('write');
-  expect(reconcile(undefined, wanted, undefined, true)).toBe('write');
+test.each(ROWS)('%s', (_effect, known, [version, tag, isFound = false], present, hasLevelled, action) => {
+  expect(reconcile(known, { version, tag, isFound }, present, hasLevelled)).toBe(action);
 });
 
 const tag = fc.option(fc.constantFrom('A', 'B', 'C'), { nil: undefined });
@@ -115,14 +73,7 @@ const tag = fc.option(fc.constantFrom('A', 'B', 'C'), { nil: undefined });
 test('whatever comes, a file that is not of the fleet is never removed', () => {
   fc.assert(
     fc.property(
-      fc.option(
-        fc.record({
-          version: fc.nat(5),
-          tag,
-          former: tag,
-        }),
-        { nil: undefined },
-      ),
+      fc.option(fc.record({ version: fc.nat(5), tag, former: tag }), { nil: undefined }),
       fc.record({ version: fc.nat(5), tag, isFound: fc.boolean() }),
       fc.boolean(),
       fc.boolean(),
@@ -137,6 +88,11 @@ test('whatever comes, a file that is not of the fleet is never removed', () => {
       },
     ),
   );
+});
+
+const entryOf = (name: string, version: number, bytes: Buffer | undefined): Entry => ({
+  ...{ streamId: name as StreamId, id: name, version, bytes, at: 0, from: 'one' },
+  ...{ by: { key: '', address: '', requestId: '' }, awaited: false, isFound: false },
 });
 
 const DAY = 24 * 60 * 60_000;
@@ -155,10 +111,8 @@ test.each([
     /** Puts an entry into the engine, and what the ledger has of the stream. */
     const add = (name: string, age: number, ledgerAge = age, bytes?: Buffer) => {
       const streamId = name as StreamId;
-      const by = { key: '', address: '', requestId: '' };
-      const entry = { streamId, id: name, bytes, at: 0, by, from: 'one', awaited: false, isFound: false };
       const key = keys.entry(streamId);
-      cluster.set(key, seal.seal(key, { ...entry, version: NOW - age * DAY }));
+      cluster.set(key, seal.seal(key, entryOf(name, NOW - age * DAY, bytes)));
       records.set(streamId, { version: NOW - ledgerAge * DAY, revision: 1, tag: bytes && '"tag"' });
     };
     add('old', 91);
@@ -242,20 +196,7 @@ test('what was applied of an engine that was restored meanwhile does not count i
   await replication.level();
   const followed = replication.follow(new AbortController().signal);
   const key = keys.entry('a-1' as StreamId);
-  const by = { key: '', address: '', requestId: '' };
-  const bytes = Buffer.from('a: 1\n');
-  const entry = {
-    streamId: 'a-1' as StreamId,
-    id: 'id',
-    version: 1,
-    bytes,
-    at: 1,
-    by,
-    from: 'one',
-    awaited: false,
-    isFound: false,
-  };
-  cluster.set(key, seal.seal(key, entry));
+  cluster.set(key, seal.seal(key, entryOf('a-1', 1, Buffer.from('a: 1\n'))));
   await until(() => isBegun);
   cluster.restore(backup);
   await followed;

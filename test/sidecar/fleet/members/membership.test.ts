@@ -1,24 +1,13 @@
 import fc from 'fast-check';
 import { EngineError } from '../../../../src/sidecar/fleet/engine/engine';
 import { FakeCluster } from '../../../support/fake-engine';
-import { fleetMember, KEYS, type Member, NO_REPORT } from '../../../support/fleet-member';
+import { fleetMember, KEYS, NO_REPORT } from '../../../support/fleet-member';
 import { until } from '../../../support/until';
-
-const members: Member[] = [];
-const memberOf: typeof fleetMember = (...given) => {
-  const member = fleetMember(...given);
-  members.push(member);
-  return member;
-};
-
-afterEach(async () => {
-  await Promise.all(members.splice(0).map(({ membership }) => membership.close()));
-});
 
 /** A packager that has joined a fleet of its own. */
 async function joined() {
   const cluster = new FakeCluster();
-  const member = memberOf(cluster, 'origin-1');
+  const member = fleetMember(cluster, 'origin-1');
   await member.membership.join();
   return { cluster, ...member };
 }
@@ -29,7 +18,7 @@ const lifeOf = (cluster: FakeCluster, name: string) => cluster.json(KEYS.live(na
 
 test('a packager registers, and lives as long as its lease is kept alive', async () => {
   const cluster = new FakeCluster();
-  const { membership, engine } = memberOf(cluster, 'origin-1', { streams: ['sports/'] });
+  const { membership, engine } = fleetMember(cluster, 'origin-1', { streams: ['sports/'] });
   expect(await membership.join()).toBe(true);
   expect(cluster.json('fleet/packagers/origin-1')).toEqual({
     id: 'id-of-origin-1',
@@ -58,25 +47,25 @@ test('an idle packager asks the engine for nothing but keep-alives, and a look n
 
 test('a restarted sidecar of the same folder takes its name at once and keeps the day of its registration', async () => {
   const cluster = new FakeCluster();
-  await memberOf(cluster, 'origin-1').membership.join();
+  await fleetMember(cluster, 'origin-1').membership.join();
   const registered = cluster.get(KEYS.packager('origin-1'))?.revision;
   const later = { clock: () => new Date(NOON + 1000) };
-  const again = memberOf(cluster, 'origin-1', later);
+  const again = fleetMember(cluster, 'origin-1', later);
   expect(await again.membership.join()).toBe(true);
   expect(cluster.get(KEYS.packager('origin-1'))?.revision).toBe(registered);
-  const other = memberOf(cluster, 'origin-1', { ...later, version: '2.0.0' });
+  const other = fleetMember(cluster, 'origin-1', { ...later, version: '2.0.0' });
   expect(await other.membership.join()).toBe(true);
   expect(cluster.json(KEYS.packager('origin-1'))).toMatchObject({ since: NOON, version: '2.0.0' });
 });
 
 test('a packager that takes other streams than before its restart has none of what it reported of those', async () => {
   const cluster = new FakeCluster();
-  const before = memberOf(cluster, 'origin-1', { streams: ['news/'] });
+  const before = fleetMember(cluster, 'origin-1', { streams: ['news/'] });
   before.report = { ...before.report, applied: [1] };
   await before.membership.join();
   await until(() => cluster.get(KEYS.report('origin-1')) !== undefined);
   await before.membership.close();
-  const after = memberOf(cluster, 'origin-1', { streams: ['sports/'] });
+  const after = fleetMember(cluster, 'origin-1', { streams: ['sports/'] });
   after.engine.before = ({ method, keys }) => {
     if (method === 'change' && keys.length === 1) return new Promise(() => undefined);
     return undefined;
@@ -87,9 +76,9 @@ test('a packager that takes other streams than before its restart has none of wh
 
 test('another folder waits for a name until its owner has gone, and is a new packager then', async () => {
   const cluster = new FakeCluster();
-  const owner = memberOf(cluster, 'origin-1');
+  const owner = fleetMember(cluster, 'origin-1');
   await owner.membership.join();
-  const other = memberOf(cluster, 'origin-1', { id: () => 'else', clock: () => new Date(NOON + 5000) });
+  const other = fleetMember(cluster, 'origin-1', { id: () => 'else', clock: () => new Date(NOON + 5000) });
   expect(await other.membership.join()).toBe(false);
   expect(other.taken).toEqual([true]);
   other.membership.reportSoon();
@@ -109,7 +98,7 @@ test('another folder waits for a name until its owner has gone, and is a new pac
 test('of many that want one name at the same moment one gets it', async () => {
   const cluster = new FakeCluster();
   const many = Array.from({ length: 8 }, (_, index) =>
-    memberOf(cluster, 'origin-1', { id: () => `id-${index}` }),
+    fleetMember(cluster, 'origin-1', { id: () => `id-${index}` }),
   );
   const joined = await Promise.all(many.map(({ membership }) => membership.join()));
   expect(joined.filter(Boolean)).toHaveLength(1);
@@ -120,9 +109,9 @@ test('of many that want one name at the same moment one gets it', async () => {
 
 test('two sidecars on copies of one folder differ from a restart: the first reports that its name is taken', async () => {
   const cluster = new FakeCluster();
-  const first = memberOf(cluster, 'origin-1');
+  const first = fleetMember(cluster, 'origin-1');
   await first.membership.join();
-  const copy = memberOf(cluster, 'origin-1');
+  const copy = fleetMember(cluster, 'origin-1');
   expect(await copy.membership.join()).toBe(true);
   await until(() => first.taken.length === 1);
   await rest(150);
@@ -164,7 +153,7 @@ test('a packager registers again in an engine that was emptied or restored, and 
 
 test('a packager that can not reach the engine says so once, and joins by itself when it can', async () => {
   const cluster = new FakeCluster();
-  const { membership, engine, lines } = memberOf(cluster, 'origin-1');
+  const { membership, engine, lines } = fleetMember(cluster, 'origin-1');
   engine.isAway = true;
   await expect(membership.join()).rejects.toMatchObject({ kind: 'unavailable' });
   await until(() => engine.count('read') > 3);
@@ -179,7 +168,7 @@ test('a packager that can not reach the engine says so once, and joins by itself
 
 test('a lost answer to the registration is no other sidecar', async () => {
   const cluster = new FakeCluster();
-  const { membership, engine, taken } = memberOf(cluster, 'origin-1');
+  const { membership, engine, taken } = fleetMember(cluster, 'origin-1');
   engine.after = ({ method }) => {
     if (method === 'change') engine.isAway = true;
   };
@@ -287,15 +276,8 @@ test('a retired packager is gone with its report, in one change', async () => {
 
 test('a packager that does not exist, that runs, or that comes to life meanwhile is not retired', async () => {
   const { cluster, engine, membership } = threePackagers();
-  await expect(membership.retire('origin-9')).rejects.toMatchObject({
-    status: 404,
-    problems: [
-      {
-        code: 'packager_not_found',
-        description: 'No packager of the fleet is called origin-9. GET /api/fleet lists them.',
-      },
-    ],
-  });
+  const isUnknown = { status: 404, problems: [{ code: 'packager_not_found' }] };
+  await expect(membership.retire('origin-9')).rejects.toMatchObject(isUnknown);
   const isLive = { status: 409, problems: [{ code: 'packager_live' }] };
   await expect(membership.retire('origin-1')).rejects.toMatchObject(isLive);
   engine.before = ({ method }) => {

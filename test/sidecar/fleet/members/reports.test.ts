@@ -11,21 +11,14 @@ import { fleetMember, KEYS, type Member, NO_REPORT } from '../../../support/flee
 import { until } from '../../../support/until';
 
 const KEY = KEYS.report('origin-1');
-const members: Member[] = [];
-
 /** A packager that has joined and reported what it has. */
 async function joined() {
   const cluster = new FakeCluster();
   const member = fleetMember(cluster, 'origin-1');
-  members.push(member);
   await member.membership.join();
   await until(() => cluster.get(KEY) !== undefined);
   return { cluster, member };
 }
-
-afterEach(async () => {
-  await Promise.all(members.splice(0).map(({ membership }) => membership.close()));
-});
 
 const rest = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 const applied = (revision: number) => ({ ...NO_REPORT, applied: [revision] });
@@ -36,44 +29,22 @@ const writes = ({ engine }: Member) =>
 test('a report that a client waits for is written at once, and holds what a packager reports of itself', async () => {
   const cluster = new FakeCluster();
   const member = fleetMember(cluster, 'origin-1', { pace: { reportMs: 60_000 } });
-  members.push(member);
   await member.membership.join();
   await until(() => cluster.get(KEY) !== undefined);
-  member.report = {
-    state: 'level',
-    applied: [2],
-    lacks: Object.fromEntries([
-      ['constructor', 'kept'],
-      ['__proto__', 'failed'],
-    ] as const),
-    lacking: 2,
-    clockAhead: 1.5,
-    propagation: [3, 4],
-  };
+  const lacks = [
+    ['constructor', 'kept'],
+    ['__proto__', 'failed'],
+  ] as const;
+  const said = { state: 'level', applied: [2], lacking: 2, clockAhead: 1.5, propagation: [3, 4] } as const;
+  member.report = { ...said, lacks: Object.fromEntries(lacks) };
   member.membership.reportSoon();
   await until(() => reported(cluster) === 2);
-  expect(cluster.json(KEY)).toEqual({
-    id: 'id-of-origin-1',
-    state: 'level',
-    applied: [2],
-    lacks: [
-      ['constructor', 'kept'],
-      ['__proto__', 'failed'],
-    ],
-    lacking: 2,
-    clockAhead: 1.5,
-    propagation: [3, 4],
-    at: Date.parse('2026-11-22T12:00:00Z'),
-  });
+  const own = { id: 'id-of-origin-1', at: Date.parse('2026-11-22T12:00:00Z') };
+  expect(cluster.json(KEY)).toEqual({ ...own, ...said, lacks });
   const [listed] = await member.membership.list();
   expect(listed).toEqual({
-    name: 'origin-1',
-    id: 'id-of-origin-1',
-    streams: undefined,
-    since: Date.parse('2026-11-22T12:00:00Z'),
-    version: '1.0.0',
-    live: true,
-    report: { ...member.report, id: 'id-of-origin-1', at: Date.parse('2026-11-22T12:00:00Z') },
+    ...{ name: 'origin-1', id: own.id, streams: undefined, since: own.at, version: '1.0.0', live: true },
+    report: { ...own, ...member.report },
   });
 });
 
@@ -163,9 +134,7 @@ test('a packager whose name another sidecar has taken meanwhile does not report 
 function sidecar(...names: string[]) {
   const cluster = new FakeCluster();
   for (const name of names) register(cluster, name);
-  const member = fleetMember(cluster, 'central');
-  members.push(member);
-  return { cluster, ...member };
+  return { cluster, ...fleetMember(cluster, 'central') };
 }
 
 const register = (cluster: FakeCluster, name: string, streams?: readonly string[]) =>
