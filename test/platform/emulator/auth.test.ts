@@ -26,12 +26,9 @@ async function credential({ control }: TestEmulator, wanted: object) {
 /** Calls of each kind, with what they need at least. */
 const OPERATIONS: readonly (readonly ['get' | 'post' | 'put', string, string])[] = [
   ['get', CHANNELS, 'Viewer'],
-  ['get', `${CHANNELS}nothing0/events/`, 'Viewer'],
   ['get', `${CHANNELS}nothing0/events/nothing0/master/`, 'Viewer'],
   ['post', CHANNELS, 'Editor'],
   ['put', `${CHANNELS}nothing0/enable/`, 'Editor'],
-  ['put', `${CHANNELS}nothing0/events/nothing0/request_master/`, 'Editor'],
-  ['put', `${CHANNELS}nothing0/events/nothing0/clip/`, 'Editor'],
 ];
 
 const twoSites = onceForAll(() => startEmulator({ EMULATOR_SITE_ID: 'demosite,site0002' }));
