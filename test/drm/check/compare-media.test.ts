@@ -22,12 +22,6 @@ const PLAYLIST = { 'playlist.m3u8': manifest('fairplay/v.m3u8') };
 const AUDIO = { 'a.mp4': media('two-keys/a.mp4'), 'a.m3u8': manifest('two-keys/a.m3u8') };
 const TWO_KEYS = { 'stream.mpd': manifest('two-keys/s.mpd') };
 
-const SCHEME =
-  'stream.mpd is encrypted with cenc (AESCTR), but init.mp4 has AESCBC; make both in one run of the packager.';
-const withChecksum = (checksum: string) => ({
-  'header.mpd': `<MPD xmlns:mspr="urn:microsoft:playready"><ContentProtection><mspr:pro>${objectWith(checksum)}</mspr:pro></ContentProtection></MPD>`,
-});
-
 /** A PlayReady object of the key id of the packaged media, with a checksum. */
 function objectWith(checksum: string): string {
   const header =
@@ -36,117 +30,120 @@ function objectWith(checksum: string): string {
     `<CHECKSUM>${checksum}</CHECKSUM></DATA></WRMHEADER>`;
   return buildPlayReadyObject([{ type: 1, value: Buffer.from(header, 'utf16le') }]).toString('base64');
 }
-
-describe('media and a manifest beside a key file', () => {
-  it('differ in the scheme though the key file has lines for both', () => {
-    expect(codes({ ...BOTH, ...INIT, ...MPD })).toEqual([]);
-    expect(codes({ ...BOTH, ...CBCS, ...TWO_KEYS })).toEqual([]);
-    expect(said({ ...BOTH, ...CBCS, ...MPD })).toEqual([`E scheme_mismatch: ${SCHEME}`]);
-    expect(codes({ ...BOTH, ...INIT, ...PLAYLIST })).toEqual(['E scheme_mismatch']);
-  });
-
-  it('are warned of where another manifest has the scheme, for the manifest may be of other media', () => {
-    expect(said({ ...BOTH, ...CBCS, ...MPD, ...PLAYLIST })).toEqual([
-      `W scheme_mismatch: ${SCHEME} If stream.mpd belongs to other media, check it together with them.`,
-    ]);
-  });
-
-  it('agree where a playlist for FairPlay, or a file of it, is of a manifest or media that are not there', () => {
-    expect(codes({ ...BOTH, ...INIT, ...MPD, ...PLAYLIST })).toEqual([]);
-    expect(codes({ ...BOTH, ...INIT, ...MPD, 'fp.mp4': media('fairplay/v.mp4') })).toEqual([]);
-    const ofOtherKeyId = withKeyId(media('fairplay/v.mp4'), Buffer.alloc(16, 7));
-    const inputs = { ...WITHOUT_CMAF, ...INIT, ...MPD, 'fp.mp4': ofOtherKeyId };
-    expect(codes(inputs)).toEqual([]);
-    expect(codes({ ...inputs, ...PLAYLIST })).toEqual([]);
-  });
-
-  it('agree where the key id of FairPlay is made of its address, and a box for ClearKey players names it', () => {
-    const withBox = (keyId: Buffer) => {
-      const box = buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [keyId]);
-      return { 'fp.mp4': Buffer.concat([withKeyId(media('fairplay/v.mp4'), keyId), box]) };
-    };
-    const own = fairPlayKeyId(POST_MANUAL.fairplay.laurl);
-    expect(codes({ ...WITHOUT_CMAF, ...withBox(own) })).toEqual([]);
-    expect(codes({ ...WITHOUT_CMAF, ...withBox(Buffer.alloc(16, 7)) })).toEqual(['E key_id_mismatch']);
-  });
-
-  it('differ in the key id where each key file vouches for one of them', () => {
-    const audio = { cenc: { keyId: 'Dlj110aEQZmpsUOGRu9HdQ==', contentKey: 'SvEMxZMGndWHIqCMoD45YA==' } };
-    const keyFiles = { ...BOTH, 'audio.key': withFormerCmaf(renderKeyFile(keyFileLines(audio))) };
-    const ofKeyIds = (inputs: Inputs) => codes(inputs).filter((code) => code.includes('key_id'));
-    expect(ofKeyIds({ ...keyFiles, ...CBCS, 'a.m3u8': AUDIO['a.m3u8'] })).toEqual(['E key_id_mismatch']);
-    expect(ofKeyIds({ ...keyFiles, ...CBCS, ...AUDIO, ...TWO_KEYS })).toEqual([]);
-    expect(ofKeyIds({ ...keyFiles, ...CBCS, ...TWO_KEYS, 'a.m3u8': AUDIO['a.m3u8'] })).toEqual([]);
-  });
-
-  it('are not told again of what the key file told', () => {
-    const swapped = MPD['stream.mpd'].replaceAll(
-      '44da52ef-4523-098e-6854-777ee322681d',
-      'ef52da44-2345-8e09-6854-777ee322681d',
-    );
-    expect(codes({ ...BOTH, ...INIT, 'stream.mpd': swapped })).toEqual(['E key_id_byte_order']);
-    const dashAlone = { 'news.key': BOTH['news.key'].split('\n').slice(0, 10).join('\n') };
-    expect(codes({ ...dashAlone, ...CBCS, ...MPD })).toEqual(['E scheme_mismatch']);
-    expect(codes({ ...BOTH, ...CLEAR, ...MPD })).toEqual(['E not_protected']);
-    expect(codes({ ...BOTH, ...INIT, 'stream.mpd': manifest('clear/s.mpd') })).toEqual(['E not_protected']);
-  });
-
-  it('are compared with each other where the key file has no keys', () => {
-    const inputs = { 'news.key': 'mpegdashstreaming-cenc-algorithm: AESCTR\n', ...CBCS, ...MPD };
-    expect(said(inputs)).toEqual([`E scheme_mismatch: ${SCHEME}`]);
-  });
+const withChecksum = (checksum: string) => ({
+  'header.mpd': `<MPD xmlns:mspr="urn:microsoft:playready"><ContentProtection><mspr:pro>${objectWith(checksum)}</mspr:pro></ContentProtection></MPD>`,
 });
 
-describe('media and several manifests', () => {
-  it('are warned of where one manifest may be of other media, but not where the byte order differs', () => {
-    expect(codes({ ...CBCS, ...TWO_KEYS, 'a.m3u8': AUDIO['a.m3u8'] })).toEqual(['W key_id_mismatch']);
-    const swapped = TWO_KEYS['stream.mpd'].replaceAll('44da52ef-4523-098e', 'ef52da44-2345-8e09');
-    expect(codes({ ...CBCS, ...TWO_KEYS, 'old.mpd': swapped })).toEqual(['E key_id_byte_order']);
-  });
+const FAIRPLAY_MEDIA = media('fairplay/v.mp4');
+const OTHER_FAIRPLAY = { 'fp.mp4': withKeyId(FAIRPLAY_MEDIA, Buffer.alloc(16, 7)) };
+/** Media for FairPlay with a box for ClearKey players. */
+const withBox = (keyId: Buffer) => {
+  const box = buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [keyId]);
+  return { 'fp.mp4': Buffer.concat([withKeyId(FAIRPLAY_MEDIA, keyId), box]) };
+};
+const swapped = (mpd: string) => mpd.replaceAll('44da52ef-4523-098e', 'ef52da44-2345-8e09');
+const DASH_ALONE = { 'news.key': BOTH['news.key'].split('\n').slice(0, 10).join('\n') };
+const AUDIO_PLAYLIST = { 'a.m3u8': AUDIO['a.m3u8'] };
+const CLEAR_MPD = { 'stream.mpd': manifest('clear/s.mpd') };
+const CLEAR_AUDIO = { 'a.mp4': CLEAR['init.mp4'] };
 
-  it('differ in the checksum of their PlayReady headers', () => {
-    const right = /checksum\W+value\W+([\w+/]+=)/.exec(JSON.stringify(checkAll(INIT)[0]?.result.fields))?.[1];
-    expect(right).toBeDefined();
-    expect(compare({ ...INIT, ...withChecksum(right ?? '') })).toEqual({
-      compared: ['key_id', 'checksum'],
-      faults: [],
-    });
-    expect(said({ ...INIT, ...withChecksum('AAAAAAAAAAA=') })).toEqual([
-      'E checksum_mismatch: The PlayReady headers in header.mpd and init.mp4 have different checksums under one key id; ' +
-        'make both in one run of the packager.',
-    ]);
-  });
+it.each<[what: string, inputs: Inputs, ...codes: string[]]>([
+  ['cenc, and a key file with lines for both schemes', { ...BOTH, ...INIT, ...MPD }],
+  ['cbcs, and such a one', { ...BOTH, ...CBCS, ...TWO_KEYS }],
+  ['cenc, and a playlist for FairPlay', { ...BOTH, ...INIT, ...PLAYLIST }, 'E scheme_mismatch'],
+  ['a playlist for FairPlay whose media are not there', { ...BOTH, ...INIT, ...MPD, ...PLAYLIST }],
+  ['media for FairPlay whose playlist is not there', { ...BOTH, ...INIT, ...MPD, 'fp.mp4': FAIRPLAY_MEDIA }],
+  ['those of another key id', { ...WITHOUT_CMAF, ...INIT, ...MPD, ...OTHER_FAIRPLAY }],
+  ['those with their playlist', { ...WITHOUT_CMAF, ...INIT, ...MPD, ...OTHER_FAIRPLAY, ...PLAYLIST }],
+  [
+    'a key id made of its address',
+    { ...WITHOUT_CMAF, ...withBox(fairPlayKeyId(POST_MANUAL.fairplay.laurl)) },
+  ],
+  ['a box of another key id', { ...WITHOUT_CMAF, ...withBox(Buffer.alloc(16, 7)) }, 'E key_id_mismatch'],
+  // What the key file told is not told again.
+  [
+    'a manifest with swapped ids',
+    { ...BOTH, ...INIT, 'stream.mpd': swapped(MPD['stream.mpd']) },
+    'E key_id_byte_order',
+  ],
+  ['media of another scheme', { ...DASH_ALONE, ...CBCS, ...MPD }, 'E scheme_mismatch'],
+  ['clear media', { ...BOTH, ...CLEAR, ...MPD }, 'E not_protected'],
+  ['a clear manifest', { ...BOTH, ...INIT, ...CLEAR_MPD }, 'E not_protected'],
+  ['a manifest that may be of other media', { ...CBCS, ...TWO_KEYS, ...AUDIO_PLAYLIST }, 'W key_id_mismatch'],
+  [
+    'one with swapped ids',
+    { ...CBCS, ...TWO_KEYS, 'old.mpd': swapped(TWO_KEYS['stream.mpd']) },
+    'E key_id_byte_order',
+  ],
+  [
+    'clear media, and keys that rotate',
+    { ...CLEAR, 'stream.mpd': manifest('rotation/s.mpd') },
+    'E not_protected',
+  ],
+  ['clear media next to encrypted ones', { ...INIT, ...CLEAR_AUDIO, ...MPD }],
+])('media and manifests agree, or not: %s', (_what, inputs, ...expected) => {
+  expect(codes(inputs)).toEqual(expected);
 });
 
-describe('clear media', () => {
-  const sentence = (promising: string) =>
-    `E not_protected: init.mp4 is not protected, although ${promising} signalling for protection; give the key file ` +
-    'the name of the stream, and restart the stream.';
+const SCHEME =
+  'stream.mpd is encrypted with cenc (AESCTR), but init.mp4 has AESCBC; make both in one run of the packager.';
+const clearAlthough = (promising: string) =>
+  `E not_protected: init.mp4 is not protected, although ${promising} signalling for protection; give the key file ` +
+  'the name of the stream, and restart the stream.';
 
-  it('differ from a manifest that promises protection', () => {
-    expect(said({ ...CLEAR, ...MPD })).toEqual([sentence('stream.mpd has')]);
-    expect(said({ ...CLEAR, ...PLAYLIST })).toEqual([sentence('playlist.m3u8 has')]);
-    expect(said({ ...CLEAR, ...MPD, ...PLAYLIST })).toEqual([sentence('stream.mpd and playlist.m3u8 have')]);
-    expect(codes({ ...CLEAR, 'stream.mpd': manifest('rotation/s.mpd') })).toEqual(['E not_protected']);
-  });
+it.each<[what: string, inputs: Inputs, sentence: string]>([
+  [
+    'the scheme, for which the key file has lines',
+    { ...BOTH, ...CBCS, ...MPD },
+    `E scheme_mismatch: ${SCHEME}`,
+  ],
+  [
+    'the scheme, where the manifest may be of other media',
+    { ...BOTH, ...CBCS, ...MPD, ...PLAYLIST },
+    `W scheme_mismatch: ${SCHEME} If stream.mpd belongs to other media, check it together with them.`,
+  ],
+  [
+    'the scheme, where the key file has no keys',
+    { 'news.key': 'mpegdashstreaming-cenc-algorithm: AESCTR\n', ...CBCS, ...MPD },
+    `E scheme_mismatch: ${SCHEME}`,
+  ],
+  [
+    'the checksum of their PlayReady headers',
+    { ...INIT, ...withChecksum('AAAAAAAAAAA=') },
+    'E checksum_mismatch: The PlayReady headers in header.mpd and init.mp4 have different checksums under one key id; ' +
+      'make both in one run of the packager.',
+  ],
+  ['protection, which a manifest promises', { ...CLEAR, ...MPD }, clearAlthough('stream.mpd has')],
+  [
+    'protection, which both promise',
+    { ...CLEAR, ...MPD, ...PLAYLIST },
+    clearAlthough('stream.mpd and playlist.m3u8 have'),
+  ],
+])('media and manifests differ in %s', (_what, inputs, sentence) => {
+  expect(said(inputs)).toEqual([sentence]);
+});
 
-  it('agree with a clear manifest, and beside encrypted media', () => {
-    expect(compare({ ...CLEAR, 'stream.mpd': manifest('clear/s.mpd') })).toEqual({
-      compared: ['protection'],
-      faults: [],
-    });
-    expect(codes({ ...INIT, 'a.mp4': CLEAR['init.mp4'], ...MPD })).toEqual([]);
-  });
+it('media and manifests differ in the key id where each key file vouches for one of them', () => {
+  const audio = { cenc: { keyId: 'Dlj110aEQZmpsUOGRu9HdQ==', contentKey: 'SvEMxZMGndWHIqCMoD45YA==' } };
+  const keyFiles = { ...BOTH, 'audio.key': withFormerCmaf(renderKeyFile(keyFileLines(audio))) };
+  const ofKeyIds = (inputs: Inputs) => codes(inputs).filter((code) => code.includes('key_id'));
+  expect(ofKeyIds({ ...keyFiles, ...CBCS, ...AUDIO_PLAYLIST })).toEqual(['E key_id_mismatch']);
+  expect(ofKeyIds({ ...keyFiles, ...CBCS, ...AUDIO, ...TWO_KEYS })).toEqual([]);
+  expect(ofKeyIds({ ...keyFiles, ...CBCS, ...TWO_KEYS, ...AUDIO_PLAYLIST })).toEqual([]);
+});
 
-  it('are told of once', () => {
-    expect(left({ ...CLEAR, ...MPD })).toEqual([[], []]);
-    expect(left({ ...INIT, 'stream.mpd': manifest('clear/s.mpd') })).toEqual([[], []]);
-    expect(left({ ...INIT, 'a.mp4': CLEAR['init.mp4'], ...MPD })).toEqual([[], ['not_protected'], []]);
-    expect(left({ ...CLEAR, 'stream.mpd': manifest('clear/s.mpd') })).toEqual([
-      ['not_protected'],
-      ['not_protected'],
-    ]);
-  });
+it('what agrees is named: the checksum of PlayReady headers, and that nothing is protected', () => {
+  const right = /checksum\W+value\W+([\w+/]+=)/.exec(JSON.stringify(checkAll(INIT)[0]?.result.fields))?.[1];
+  const agreed = { compared: ['key_id', 'checksum'], faults: [] };
+  expect(compare({ ...INIT, ...withChecksum(`${right}`) })).toEqual(agreed);
+  expect(compare({ ...CLEAR, ...CLEAR_MPD })).toEqual({ compared: ['protection'], faults: [] });
+});
+
+it('clear media are told of once', () => {
+  expect(left({ ...CLEAR, ...MPD })).toEqual([[], []]);
+  expect(left({ ...INIT, ...CLEAR_MPD })).toEqual([[], []]);
+  expect(left({ ...INIT, ...CLEAR_AUDIO, ...MPD })).toEqual([[], ['not_protected'], []]);
+  expect(left({ ...CLEAR, ...CLEAR_MPD })).toEqual([['not_protected'], ['not_protected']]);
 });
 
 /** The key file of a track of the document. */
@@ -160,91 +157,80 @@ function keyFile(track: string): string {
 const CPIX = { 'film.xml': madeCpix() };
 const HD_FILE = keyFile('HD');
 const base64 = (bytes: Buffer) => bytes.toString('base64');
+const upperHex = (bytes: Buffer) => bytes.toString('hex').toUpperCase();
+const box = (keyId: Buffer) => ({
+  'box.bin': buildPsshBox(WIDEVINE_SYSTEM_ID, buildWidevinePsshData({ keyIds: [keyId] })),
+});
+/** The key file of HD with other texts in place of its own. */
+const changed = (...changes: [from: string, to: string][]) => ({
+  'hd.key': changes.reduce((text, [from, to]) => text.replace(from, to), HD_FILE),
+});
+const WITH_OTHER_KEY = changed([base64(HD.key), base64(SD.key)]);
+const WITHOUT_VALUES = {
+  'film.xml': madeCpix({ keys: MADE.keys.map((key) => ({ ...key, value: undefined })) }),
+};
+const OF_CBCS = {
+  'film.xml': madeCpix({ keys: MADE.keys.map((key) => ({ ...key, scheme: 'cbcs' as const })) }),
+};
 
-describe('a CPIX document and the key files that were made of it', () => {
-  it('agree', () => {
-    expect(compare({ ...CPIX, 'sd.key': keyFile('SD'), 'hd.key': HD_FILE })).toEqual({
-      compared: ['key', 'key_id', 'iv', 'license_address'],
-      faults: [],
-    });
+it('a CPIX document agrees with its key files, and with boxes of its keys', () => {
+  expect(compare({ ...CPIX, 'sd.key': keyFile('SD'), 'hd.key': HD_FILE })).toEqual({
+    compared: ['key', 'key_id', 'iv', 'license_address'],
+    faults: [],
   });
-
-  it('differ in the key id', () => {
-    const other = 'AAECAwQFBgcICQoLDA0ODw==';
-    const text = HD_FILE.replace(base64(HD.keyId), other);
-    expect(said({ ...CPIX, 'hd.key': text })[0]).toBe(
-      'E key_id_mismatch: hd.key has key id 00010203-0405-0607-0809-0a0b0c0d0e0f, which film.xml has no key for; ' +
-        'check whether they are of one stream, or write the key file again from the document.',
-    );
-  });
-
-  it('differ in the byte order of the key id', () => {
-    const text = HD_FILE.replace(base64(HD.keyId), '1/VYDoRGmUGpsUOGRu9HdQ==');
-    expect(codes({ ...CPIX, 'hd.key': text })).toEqual(['E key_id_byte_order']);
-  });
-
-  it('differ in the content key, and neither is quoted', () => {
-    const sentences = said({ ...CPIX, 'hd.key': HD_FILE.replace(base64(HD.key), base64(SD.key)) });
-    expect(sentences).toEqual([
-      expect.stringMatching(
-        /^E content_keys_differ: (?:hd\.key and film\.xml|film\.xml and hd\.key) share a key id/,
-      ),
-    ]);
-    for (const secret of [HD.key, SD.key]) expect(sentences.join()).not.toContain(base64(secret));
-  });
-
-  it('have key and key id swapped', () => {
-    const text = HD_FILE.replace(base64(HD.keyId), 'x')
-      .replace(base64(HD.key), base64(HD.keyId))
-      .replace(': x', `: ${base64(HD.key)}`);
-    expect(codes({ ...CPIX, 'hd.key': text })).toContain('E key_and_key_id_swapped');
-  });
-
-  it('differ in the FairPlay key, its IV and the addresses', () => {
-    const upperHex = (bytes: Buffer) => bytes.toString('hex').toUpperCase();
-    const text = HD_FILE.replace(upperHex(FAIRPLAY.key), upperHex(SD.key))
-      .replace(upperHex(FAIRPLAY.iv), upperHex(HD.key))
-      .replace('skd://license.example/film-1', 'skd://license.example/film-2')
-      .replace(PLAYREADY_URL, 'https://other.example/rightsmanager.asmx');
-    expect(codes({ ...CPIX, 'hd.key': text })).toEqual([
-      'E fairplay_key_differs',
-      'E iv_mismatch',
-      'W license_address_differs',
-      'E license_address_differs',
-    ]);
-  });
-
-  it('are not compared by keys that are encrypted or only asked for', () => {
-    const keys = MADE.keys.map((key) => ({ ...key, value: undefined }));
-    const text = HD_FILE.replace(base64(HD.key), base64(SD.key));
-    expect(codes({ 'request.xml': madeCpix({ keys }), 'hd.key': text })).toEqual([]);
-  });
+  expect(compare({ ...CPIX, ...box(HD.keyId) })).toEqual({ compared: ['key_id', 'protection'], faults: [] });
 });
 
-describe('a CPIX document and what was packaged with its keys', () => {
-  const box = (keyId: Buffer) => buildPsshBox(WIDEVINE_SYSTEM_ID, buildWidevinePsshData({ keyIds: [keyId] }));
+it.each<[what: string, inputs: Inputs, ...codes: string[]]>([
+  [
+    'a swapped key id',
+    { ...CPIX, ...changed([base64(HD.keyId), '1/VYDoRGmUGpsUOGRu9HdQ==']) },
+    'E key_id_byte_order',
+  ],
+  [
+    'another FairPlay key, IV and addresses',
+    {
+      ...CPIX,
+      ...changed(
+        [upperHex(FAIRPLAY.key), upperHex(SD.key)],
+        [upperHex(FAIRPLAY.iv), upperHex(HD.key)],
+        ['skd://license.example/film-1', 'skd://license.example/film-2'],
+        [PLAYREADY_URL, 'https://other.example/rightsmanager.asmx'],
+      ),
+    },
+    'E fairplay_key_differs',
+    'E iv_mismatch',
+    'W license_address_differs',
+    'E license_address_differs',
+  ],
+  ['no keys of its own, for it only asks for them', { ...WITHOUT_VALUES, ...WITH_OTHER_KEY }],
+  ['a box of another key', { ...CPIX, ...box(FAIRPLAY.iv) }, 'E key_id_mismatch'],
+  ['media of another key, and no scheme', { ...CPIX, ...MPD }, 'E key_id_mismatch'],
+  ['media of another key and scheme', { ...OF_CBCS, ...MPD }, 'E key_id_mismatch', 'E scheme_mismatch'],
+])('a CPIX document is compared with %s', (_what, inputs, ...expected) => {
+  expect(codes(inputs)).toEqual(expected);
+});
 
-  it('agree by the key id', () => {
-    expect(compare({ ...CPIX, 'box.bin': box(HD.keyId) })).toEqual({
-      compared: ['key_id', 'protection'],
-      faults: [],
-    });
-  });
+it('a CPIX document differs in key id and content key, and no key is quoted', () => {
+  const otherId = said({ ...CPIX, ...changed([base64(HD.keyId), 'AAECAwQFBgcICQoLDA0ODw==']) });
+  expect(otherId[0]).toBe(
+    'E key_id_mismatch: hd.key has key id 00010203-0405-0607-0809-0a0b0c0d0e0f, which film.xml has no key for; ' +
+      'check whether they are of one stream, or write the key file again from the document.',
+  );
+  const otherKey = said({ ...CPIX, ...WITH_OTHER_KEY });
+  expect(otherKey).toEqual([
+    expect.stringMatching(
+      /^E content_keys_differ: (?:hd\.key and film\.xml|film\.xml and hd\.key) share a key id/,
+    ),
+  ]);
+  for (const secret of [HD.key, SD.key]) expect(otherKey.join()).not.toContain(base64(secret));
+  const [id, key] = [base64(HD.keyId), base64(HD.key)];
+  expect(codes({ ...CPIX, ...changed([id, 'x'], [key, id], [': x', `: ${key}`]) })).toContain(
+    'E key_and_key_id_swapped',
+  );
+});
 
-  it('differ in the key id of samples and of boxes', () => {
-    expect(codes({ ...CPIX, 'init.mp4': media('cenc/v.mp4') })).toContain('E key_id_mismatch');
-    expect(codes({ ...CPIX, 'box.bin': box(FAIRPLAY.iv) })).toEqual(['E key_id_mismatch']);
-  });
-
-  it('leave the media to the key file when there is one', () => {
-    const sentences = said({ ...CPIX, 'hd.key': HD_FILE, 'box.bin': box(SD.keyId) });
-    expect(sentences).toEqual([expect.stringContaining('hd.key has another one')]);
-  });
-
-  it('differ in the scheme, when the document names one', () => {
-    const keys = MADE.keys.map((key) => ({ ...key, scheme: 'cbcs' as const }));
-    const track = { 'stream.mpd': manifest('cenc/s.mpd') };
-    expect(codes({ 'film.xml': madeCpix({ keys }), ...track })).toContain('E scheme_mismatch');
-    expect(codes({ ...CPIX, ...track })).not.toContain('E scheme_mismatch');
-  });
+it('a CPIX document leaves the media to the key file when there is one', () => {
+  const sentences = said({ ...CPIX, 'hd.key': HD_FILE, ...box(SD.keyId) });
+  expect(sentences).toEqual([expect.stringContaining('hd.key has another one')]);
 });
