@@ -94,28 +94,17 @@ const ofFairPlay = (values: Partial<typeof FAIRPLAY> = {}) => ({ fairplay: { ...
 const cenc = ofKey(KEY_ID);
 const twoInAddress = ofPlayReady(KEY_ID, CONTENT_KEY, 'https://a/?sessionid=1&amp;b=2');
 
-describe('Widevine data', () => {
-  const findings = (data: Partial<WidevinePsshData>, contentId?: string) => {
-    return found({ ...cenc, ...ofData({ policy: '', ...data }) }, contentId);
-  };
-
-  const schemes = Object.entries({ ...PROTECTION_SCHEMES, 'an unknown scheme': 1 });
-  test.each(schemes)('may say cenc and no other scheme: %s', (name, scheme) => {
-    expect(findings({ protectionScheme: scheme })).toEqual(name === 'cenc' ? [] : [schemeMismatch(name)]);
-  });
-
-  test('needs the key id among those it names, when it names some', () => {
-    expect(findings({ keyIds: [] })).toEqual([]);
-    expect(findings({ keyIds: [OTHER, KEY_ID] })).toEqual([]);
-    expect(findings({ keyIds: [OTHER] })).toEqual([otherKeyId]);
-  });
-
-  test('needs the content id when it names one', () => {
-    expect(findings({}, 'show')).toEqual([]);
-    expect(findings({ contentId: Buffer.from('show') }, 'show')).toEqual([]);
-    expect(findings({ contentId: Buffer.from('show') })).toEqual([]);
-    expect(findings({ contentId: Buffer.from('shows') }, 'show')).toEqual([otherContentInWidevine]);
-  });
+test('Widevine data need the scheme cenc, and key id and content id among those they name', () => {
+  const findings = (data: Partial<WidevinePsshData>, contentId?: string) =>
+    found({ ...cenc, ...ofData({ policy: '', ...data }) }, contentId);
+  for (const [name, protectionScheme] of Object.entries({ ...PROTECTION_SCHEMES, 'an unknown scheme': 1 }))
+    expect(findings({ protectionScheme })).toEqual(name === 'cenc' ? [] : [schemeMismatch(name)]);
+  expect(findings({}, 'show')).toEqual([]);
+  expect(findings({ keyIds: [OTHER, KEY_ID] })).toEqual([]);
+  expect(findings({ keyIds: [OTHER] })).toEqual([otherKeyId]);
+  expect(findings({ contentId: Buffer.from('show') }, 'show')).toEqual([]);
+  expect(findings({ contentId: Buffer.from('show') })).toEqual([]);
+  expect(findings({ contentId: Buffer.from('shows') }, 'show')).toEqual([otherContentInWidevine]);
 });
 
 test.each([
@@ -182,10 +171,6 @@ test.each(
       ...ofAddress('skd://other'),
     },
     'data with the content key: error key_and_key_id_swapped cenc.keyid': { ...cenc, ...naming(CONTENT_KEY) },
-    'a checksum of key and key id in turn: error key_and_key_id_swapped cenc.keyid': {
-      ...cenc,
-      ...ofPlayReady(CONTENT_KEY, KEY_ID),
-    },
     'a key id that may be in the other byte order: warning key_id_byte_order_suspected cenc.keyid': {
       ...ofKey(TURNED),
       ...ofFairPlay(),
@@ -209,10 +194,8 @@ test.each(
   expect(told.sort()).toEqual(expected);
 });
 
-test.each<[string, KeyFile]>([
-  ['values that are not well formed', { cenc: { keyId: 'x', contentKey: 'y' }, widevine: { psshData: 'z' } }],
-  ['a checksum without a key', { playready: { licenseUrl: 'https://l.example/', checksum: 'AAAAAAAAAAA=' } }],
-])('finds nothing to compare in %s', (_, keyFile) => {
+test('finds nothing to compare in values that are not well formed', () => {
+  const keyFile = { cenc: { keyId: 'x', contentKey: 'y' }, widevine: { psshData: 'z' } };
   expect(found(keyFile, 'show')).toEqual([]);
 });
 
@@ -257,12 +240,10 @@ describe('a FairPlay address that names the key by its id', () => {
     expect(codes({ ...ofKey(OTHER), ...ofAddress(`skd://${UUID}`) }, 'show')).toEqual([]);
   });
 
-  test.each([
-    `skd://${UUID.slice(1)}`,
-    `skd://license.example/${'c'.repeat(32)}`,
-    `skd://${'c'.repeat(33)}`,
-    `https://${UUID}`,
-  ])('is nothing else: %s', (licenseUrl) => {
-    expect(codes(ofFairPlay({ licenseUrl }), 'show')).toEqual(['content_id_mismatch']);
-  });
+  test.each([`skd://${UUID.slice(1)}`, `skd://${'c'.repeat(33)}`, `https://${UUID}`])(
+    'is nothing else: %s',
+    (licenseUrl) => {
+      expect(codes(ofFairPlay({ licenseUrl }), 'show')).toEqual(['content_id_mismatch']);
+    },
+  );
 });

@@ -47,25 +47,13 @@ test.each(keyFileSamples)(
   },
 );
 
-describe('a part that is not there has no lines', () => {
+test('a part that is not there has no lines', () => {
   const [sample] = keyFileSamples;
-  const whole = sample ? keyFileOf(sample[1].values) : {};
-  const names = (lines: KeyFileLine[]) => lines.map(({ name }) => name);
-
-  test.each([
-    ['cenc', 3, 'mpegdashstreaming-cenc-'],
-    ['widevine', 3, 'mpegdashstreaming-cenc-keyserver-widevine'],
-    ['playready', 4, 'mpegdashstreaming-cenc-keyserver-playready'],
-    ['fairplay', 7, 'cupertinostreaming-aes128-'],
-  ] as const)('%s has %i lines of its own', (part, count, prefix) => {
-    const alone = keyFileLines({ [part]: whole[part] });
-    expect(alone).toHaveLength(count);
-    expect(names(alone).filter((name) => !name.startsWith(prefix))).toEqual([]);
-    const { [part]: _, ...others } = whole;
-    expect(keyFileLines(others)).toEqual(
-      keyFileLines(whole).filter(({ name }) => !names(alone).includes(name)),
-    );
-  });
+  const { cenc, widevine, ...others } = sample ? keyFileOf(sample[1].values) : {};
+  const parts = Object.entries({ cenc, widevine, ...others });
+  const alone = parts.map(([part, values]) => keyFileLines({ [part]: values }));
+  expect(alone.map(({ length }) => length)).toEqual([3, 3, 4, 7]);
+  expect(keyFileLines(Object.fromEntries(parts))).toEqual(alone.flat());
 });
 
 test.each(invalid.key_file_line)('refuses to write a line: $why', ({ line }) => {

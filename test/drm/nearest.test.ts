@@ -22,7 +22,6 @@ test('the first of two names that are as near is meant', () => {
 });
 
 test.each<[what: string, name: string, shown: boolean]>([
-  ['words', 'some-vendors-setting', true],
   ['a short name, whatever it is of', 'A1B2C3D4E5F6G7H', true],
   ['a name with a few digits', 'vendor-setting-123', true],
   ['one that is near', `${'content-key'}1234`, true],
@@ -31,7 +30,6 @@ test.each<[what: string, name: string, shown: boolean]>([
   ['base64 of a key', 'MT8jItzhV+ay+3QEtoyIxQ==', false],
   ['hex of a key', '313f2322dce157e6b2fb7404b68c88c5', false],
   ['letters and capitals like a key', 'abcdefghijklmnOp', false],
-  ['a control character', 'vendor\u0007', false],
   ['a control character in front', '\u0007vendor', false],
   ['more than 100 characters', 'a'.repeat(101), false],
 ])('shows of an unknown name what can be no key: %s', (_what, name, shown) => {

@@ -56,7 +56,6 @@ describe('the checksum', () => {
 
 describe('the object', () => {
   const [, sample] = keyFileSamples.find(([name]) => name === made.for_sample) ?? [];
-  const object = Buffer.from(made.pro_b64, 'base64');
 
   test('is written byte for byte as the vector', () => {
     const { keyid = '', contentkey = '' } = sample?.values.cenc ?? {};
@@ -66,12 +65,8 @@ describe('the object', () => {
       sample?.values.playready.laurl ?? '',
     );
     expect(written.toString('base64')).toBe(made.pro_b64);
-  });
-
-  test('holds one record: the header in UTF-16LE', () => {
     const value = Buffer.from(made.xml, 'utf16le');
-    expect(parsePlayReadyObject(object)).toEqual({ ok: true, value: [{ type: 1, value }] });
-    expect(buildPlayReadyObject([{ type: 1, value }])).toEqual(object);
+    expect(parsePlayReadyObject(written)).toEqual({ ok: true, value: [{ type: 1, value }] });
   });
 
   test('writes a license address as XML text', () => {

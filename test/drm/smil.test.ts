@@ -18,16 +18,10 @@ const READ: Readonly<Record<string, readonly [names: string, text: string]>> = {
        <audio src="mp3:sintel_fr.mp3" system-language="fra"/>
        <textstream src="sintel_en.srt" system-language="eng"/><ref src="sintel_de.ttml"/>`),
   ],
-  'a namespace, metadata, and tracks of the same file': [
+  'a namespace, and tracks of the same file': [
     'a.ismv',
-    `<?xml version="1.0" encoding="utf-8"?>\n<!-- made by an origin -->
-     <smil xmlns="http://www.w3.org/2001/SMIL20/Language">
-       <head><meta name="clientManifestRelativePath" content="a.ismc"/><meta base="rtmp://server/app/"/></head>
-       <body><switch>
-         <audio src="a.ismv" systemBitrate="64000" systemLanguage="eng"><param name="trackID" value="1"/></audio>
-         <video src="a.ismv" systemBitrate="400000"><param name="trackID" value="2"/></video>
-         <video src="a.ismv" systemBitrate="900000"><param name="trackID" value="3"/></video>
-       </switch></body></smil>`,
+    `<smil xmlns="http://www.w3.org/2001/SMIL20/Language"><head><meta base="rtmp://server/app/"/></head>
+       <body><switch><audio src="a.ismv"/><video src="a.ismv"/></switch></body></smil>`,
   ],
   'no switch, and upper-case prefixes': ['a.mp4', '<smil><body><video src="MP4:a.mp4"/></body></smil>'],
   'what stands outside of its body': [

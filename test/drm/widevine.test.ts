@@ -141,7 +141,7 @@ describe('the data by themselves', () => {
   const ID = Buffer.alloc(16, 1);
   const ZERO = Buffer.alloc(16);
   const content = (text: string): WidevinePsshData => ({ keyIds: [ID], contentId: Buffer.from(text) });
-  const { cenc, cbc1, cbcs } = PROTECTION_SCHEMES;
+  const { cenc, cens, cbc1, cbcs } = PROTECTION_SCHEMES;
 
   test.each(
     rowsOf<WidevinePsshData>({
@@ -158,6 +158,7 @@ describe('the data by themselves', () => {
         protectionScheme: cbcs,
         algorithm: 1,
       },
+      'cens: unsupported_scheme protection_scheme': { keyIds: [ID], protectionScheme: cens },
       'cbc1: unsupported_scheme protection_scheme': { keyIds: [ID], protectionScheme: cbc1, algorithm: 1 },
       'no scheme: unknown_scheme protection_scheme': { keyIds: [ID], protectionScheme: 1 },
       'base64 of a text: encoded_twice content_id': content('c2hvdy0xMg=='),

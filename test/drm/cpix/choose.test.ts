@@ -240,6 +240,7 @@ it.each<Row>([
   ['may be none: all are written', multiDrm, { systems: [] }, ALL_OF_1],
   ['may be missing', made('1'), { systems: ['playready', 'widevine'] }, '1 widevine playready | -'],
   ['may be missing next to others', ofWidevine, { systems: ['playready'] }, '1 playready | -'],
+  ['may be missing next to FairPlay', made('1', 'fairplay:1'), { systems: ['widevine'] }, '1 widevine | -'],
   ['may not be FairPlay then', ofWidevine, { systems: ['widevine', 'fairplay'] }, NO_FAIRPLAY],
   ['tell which key has them', apart, { systems: ['playready'] }, '2 playready | -'],
   ['are missed where keys differ', apart, {}, /has several keys for CENC/],

@@ -174,12 +174,6 @@ describe('as CPIX', () => {
       keys.map((each) => [each.keyId, 'ALL']),
     );
   });
-
-  it.each(SCHEMES)('the key of %s comes alone when it is asked for', (scheme) => {
-    const { keys, systems } = read(exported(WHOLE, 'cpix', scheme).text);
-    expect(keys.map((each) => each.scheme)).toEqual([scheme]);
-    expect(systems).toHaveLength(scheme === 'cenc' ? 2 : 1);
-  });
 });
 
 test.each(['shaka', 'shaka-streamer', 'nginx-vod', 'bento4', 'gpac'] as const)(
