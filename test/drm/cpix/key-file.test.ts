@@ -31,16 +31,13 @@ const KEY_ID = keyIdOf(1);
 const KEY = contentKeyOf(1);
 const ADDRESS = 'https://pr.example/rights';
 const IV = `explicitIV="${toBase64(ivOf(1))}"`;
+const BAD_IV = 'explicitIV="AAAA"';
 const DATA = widevinePsshDataOf(KEY_ID, 'news');
 const psshOf = (systemId: string, data: Uint8Array) =>
   `<PSSH>${toBase64(buildPsshBox(systemId, data))}</PSSH>`;
 const widevine = psshOf(WIDEVINE_SYSTEM_ID, Buffer.from(DATA, 'base64'));
 const playready = psshOf(PLAYREADY_SYSTEM_ID, playReadyObjectOf(KEY_ID, KEY, ADDRESS));
 
-const full = {
-  keys: [key(1, IV)],
-  systems: system('widevine', [1], widevine) + system('playready', [1], playready) + system('fairplay', [1]),
-};
 const cenc = { keyId: toBase64(KEY_ID), contentKey: toBase64(KEY) };
 const upperHex = (bytes: Buffer) => bytes.toString('hex').toUpperCase();
 const fairplay = { licenseUrl: FAIRPLAY_ADDRESS, key: upperHex(KEY), iv: upperHex(ivOf(1)) };
@@ -53,11 +50,6 @@ function make(document: CpixDocument, choice: CpixChoice = {}, options: CpixKeyF
 
 const of = (text: Parameters<typeof cpixDocument>[0], choice?: CpixChoice, options?: CpixKeyFileOptions) =>
   make(cpixDocument(text), choice, options);
-
-const faults = (...sentences: string[]) => ({
-  ok: false,
-  faults: sentences.map((sentence) => ({ code: 'cpix_not_usable', description: sentence })),
-});
 
 /** What is made or left out, in whole sentences. */
 const WARNINGS = {
@@ -90,7 +82,9 @@ const playReady = (licenseUrl = ADDRESS) => ({
 const ofPlayReady = (content?: string) => ({ keys: [key(1)], systems: system('playready', [1], content) });
 
 it('has the values and the signalling of a document', () => {
-  expect(of(full)).toEqual(made({ cenc, widevine: { psshData: DATA }, ...playReady(), fairplay }));
+  const systems = system('widevine', [1], widevine) + system('playready', [1], playready) + ofFairPlay;
+  const keyFile = { cenc, widevine: { psshData: DATA }, ...playReady(), fairplay };
+  expect(of({ keys: [key(1, IV)], systems })).toEqual(made(keyFile));
 });
 
 it('has FairPlay of a key of its own', () => {
@@ -175,36 +169,35 @@ it('takes of several boxes the one of the system, and refuses two of it', () => 
 });
 
 it('needs an IV that can be read for FairPlay alone', () => {
-  const keys = [key(1, 'explicitIV="AAAA"')];
-  expect(of({ keys, systems: system('widevine', [1], widevine) })).toEqual(
-    made({ cenc, widevine: { psshData: DATA } }),
-  );
-  const description = `has an explicitIV of the key ${kidOf(1)} that decodes to 3 bytes; it must be base64 of 16 bytes`;
-  expect(of({ keys, systems: system('fairplay', [1]) })).toEqual({
-    ok: false,
-    faults: [{ code: 'invalid_cpix', description }],
-  });
+  const text = { keys: [key(1, BAD_IV)], systems: system('widevine', [1], widevine) };
+  expect(of(text)).toEqual(made({ cenc, widevine: { psshData: DATA } }));
 });
 
+const CIPHER =
+  '<Data><pskc:Secret><pskc:EncryptedValue><e:CipherData xmlns:e="http://www.w3.org/2001/04/xmlenc#">' +
+  '<e:CipherValue>AAAA</e:CipherValue></e:CipherData></pskc:EncryptedValue></pskc:Secret></Data>';
 const NO_IV = `has no explicitIV for FairPlay, for the key ${kidOf(1)}; ask the key server for it`;
 const NO_ADDRESS = `has no address for FairPlay, for the key ${kidOf(1)}; put it in URIExtXKey or HLSSignalingData`;
 const NO_LICENSE = `has no PlayReady license address for the key ${kidOf(1)}; give playready.laurl`;
+const UNREADABLE = `has an explicitIV of the key ${kidOf(1)} that decodes to 3 bytes; it must be base64 of 16 bytes`;
+const NOT_OPENED = `has an encrypted value of the key ${kidOf(1)}: use a document with plain keys, or write a key file from it at a sidecar that can open it (packager-drm put --cpix) and use that`;
 const ofFairPlay = system('fairplay', [1]);
+const noAddress = system('fairplay', [1], '<URIExtXKey/>');
 
 it.each([
-  ['FairPlay without an address', key(1, IV), system('fairplay', [1], '<URIExtXKey/>'), [NO_ADDRESS]],
-  ['both keys', key(1), system('playready', [1]) + ofFairPlay, [NO_LICENSE, NO_IV]],
-])('tells of the faults of %s', (_, one, systems, sentences) => {
-  expect(of({ keys: [one], systems })).toEqual(faults(...sentences));
-});
-
-it('refuses a value that was not opened', () => {
-  const cipher =
-    '<Data><pskc:Secret><pskc:EncryptedValue><e:CipherData xmlns:e="http://www.w3.org/2001/04/xmlenc#">' +
-    '<e:CipherValue>AAAA</e:CipherValue></e:CipherData></pskc:EncryptedValue></pskc:Secret></Data>';
-  const description = `has an encrypted value of the key ${kidOf(1)}: use a document with plain keys, or write a key file from it at a sidecar that can open it (packager-drm put --cpix) and use that`;
-  const refused = { ok: false, faults: [{ code: 'cpix_not_opened', description }] };
-  expect(of({ keys: [key(1, '', cipher)] })).toEqual(refused);
+  ['no FairPlay address', key(1, IV), noAddress, 'cpix_not_usable', [NO_ADDRESS]],
+  [
+    'neither address nor IV',
+    key(1),
+    system('playready', [1]) + ofFairPlay,
+    'cpix_not_usable',
+    [NO_LICENSE, NO_IV],
+  ],
+  ['an IV that cannot be read', key(1, BAD_IV), ofFairPlay, 'invalid_cpix', [UNREADABLE]],
+  ['a value that was not opened', key(1, '', CIPHER), '', 'cpix_not_opened', [NOT_OPENED]],
+])('is not made of a document with %s', (_, one, systems, code, sentences) => {
+  const faults = sentences.map((description) => ({ code, description }));
+  expect(of({ keys: [one], systems })).toEqual({ ok: false, faults });
 });
 
 describe('published documents', () => {
