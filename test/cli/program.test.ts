@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import fs from 'fs-extra';
+import { stringify } from 'yaml';
 import { CMAF_CBCS_REFUSED } from '../../src/drm/key-file';
 import { temporaryFolder } from '../support/after-test';
 import { startFakeUpstream } from '../support/fake-upstream';
@@ -50,15 +51,10 @@ async function etagOf(streamId: string): Promise<string> {
 describe('put', () => {
   test.each<[string, readonly string[], string | undefined]>([
     ['the options', AS_OPTIONS, undefined],
-    ['a JSON file', ['--file', 'body.json'], undefined],
     ['a YAML file', ['--file', 'body.yaml'], undefined],
-    ['standard input', ['--file', '-'], JSON.stringify(BODY)],
+    ['JSON from standard input', ['--file', '-'], JSON.stringify(BODY)],
   ])('writes the key file of %s, and shows it with its key masked', async (_name, args, stdin = '') => {
-    await fs.writeJson(join(cwd, 'body.json'), BODY);
-    await fs.writeFile(
-      join(cwd, 'body.yaml'),
-      `cenc: { keyid: ${BODY.cenc.keyid}, contentkey: ${BODY.cenc.contentkey} }\nplayready: { laurl: "${BODY.playready.laurl}" }\n`,
-    );
+    await fs.writeFile(join(cwd, 'body.yaml'), stringify(BODY));
     const ended = await run(['put', 'live/news', ...args], { stdin });
     expect(await sidecar.files()).toEqual({ live: 'folder', 'live/news.key': FILE });
     expect(ended).toEqual({
@@ -232,12 +228,9 @@ describe('the program', () => {
 
   test('warns of a configuration file that others can read', async () => {
     const path = join(cwd, 'packager-drm.yaml');
-    await fs.writeFile(path, `url: ${sidecar.url}\nkey: ${API_KEY}\n`);
-    await fs.chmod(path, 0o644);
-    const { code, stderr } = await cli(['get', 'none'], { cwd });
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: `warning: ${path} holds an API key and others can read it; run: chmod 600 ${path}\nerror: This stream has no key file.\n`,
-    });
+    await fs.writeFile(path, `url: ${sidecar.url}\nkey: ${API_KEY}\n`, { mode: 0o644 });
+    expect((await cli(['get', 'none'], { cwd })).stderr).toMatch(
+      /^warning: .* others can read it; run: chmod/,
+    );
   });
 });

@@ -5,7 +5,17 @@ import fs from 'fs-extra';
 import { temporaryFolder } from '../support/after-test';
 import { startBuilt, untilReady } from '../support/built-program';
 import { startFakeUpstream } from '../support/fake-upstream';
-import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import {
+  CENC_PATH,
+  CONFIG_PATH,
+  FAIRPLAY_PATH,
+  PLAIN_CENC,
+  PLAIN_FAIRPLAY,
+  PROVIDED,
+  PROVIDED_FILE,
+  SHARED_SECRET,
+  sealed,
+} from '../support/start-provisioning';
 import { until } from '../support/until';
 
 const API_KEY = 'key-of-the-stop-tests';
@@ -16,24 +26,13 @@ beforeEach(async () => {
   cwd = await temporaryFolder();
 });
 
-/** An upstream that holds its answers until there are four requests: a client record without a secret, and keys in plain. */
+/** An upstream that holds its answers until there are four requests. */
 async function startSlowUpstream() {
-  const { cenc, playready, widevine, fairplay } = POST_MANUAL;
   const upstream = await startFakeUpstream();
   upstream.holdUntil(4);
-  upstream.on('/config/someone', { body: {} });
-  upstream.on('/keys/cenc/someone/content', {
-    body: {
-      key_id_big: cenc.keyid,
-      content_key: cenc.contentkey,
-      playready_laurl: playready.laurl,
-      checksum: playready.checksum,
-      widevine_drm_specific_data: widevine.psshdata,
-    },
-  });
-  upstream.on('/keys/fairplay/someone/content', {
-    body: { key_hex: fairplay.key, iv_hex: fairplay.iv, laurl: fairplay.laurl },
-  });
+  upstream.on(CONFIG_PATH, { body: { shared_secret: SHARED_SECRET } });
+  upstream.on(CENC_PATH, sealed(PLAIN_CENC));
+  upstream.on(FAIRPLAY_PATH, sealed(PLAIN_FAIRPLAY));
   return upstream;
 }
 
@@ -54,7 +53,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     const provisioning = fetch(`${sidecar.url}/api/keyfile/live`, {
       method: 'POST',
       headers: { 'x-api-key': API_KEY, 'content-type': 'application/json' },
-      body: JSON.stringify({ client: 'someone', clientApiKey: 'secret', contentId: 'content' }),
+      body: JSON.stringify(PROVIDED),
     });
     await until(() => upstream.received.length === 3);
     sidecar.send(signal);
@@ -65,13 +64,10 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
 
     await fetch(upstream.url);
     const answer = await provisioning;
-    expect({ status: answer.status, text: await answer.text() }).toEqual({
-      status: 200,
-      text: POST_MANUAL_FILE,
-    });
+    expect([answer.status, await answer.text()]).toEqual([200, PROVIDED_FILE]);
     const { code, stdout, stderr } = await sidecar.ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout.trimEnd().split('\n').at(-1)).toContain('"message":"stopped"');
-    expect(await fs.readFile(join(cwd, 'keys', 'live.key'), 'utf8')).toBe(POST_MANUAL_FILE);
+    expect(await fs.readFile(join(cwd, 'keys', 'live.key'), 'utf8')).toBe(PROVIDED_FILE);
   },
 );

@@ -41,8 +41,10 @@ const lines = (count: number, line: (at: number) => string) =>
 const mpd = (set: string) =>
   `<MPD type="static" mediaPresentationDuration="PT10S"><Period><AdaptationSet mimeType="video/mp4">${set}</AdaptationSet></Period></MPD>`;
 
-const head = (status: number, headers = {}, body: string | Buffer = ''): Answer =>
-  ((_request, response) => response.writeHead(status, headers).end(body)) as Answer;
+const packed =
+  (body: string | Buffer): Answer =>
+  (_request, response) =>
+    void response.writeHead(200, { 'content-encoding': 'gzip' }).end(body);
 const drops: Answer = (_request, response) => {
   const timer = setInterval(() => response.write(' '), 20);
   response.on('close', () => clearInterval(timer));
@@ -59,19 +61,11 @@ test.each(
     'a document type: manifest_unreadable': '<!DOCTYPE MPD SYSTEM "file:///etc/passwd"><MPD/>',
     'elements a million deep: manifest_unreadable': `<MPD>${'<a>'.repeat(1_000_000)}`,
     'a manifest without an end: too_large': endless,
-    'a manifest that is small when packed alone: too_large': head(
-      200,
-      { 'content-encoding': 'gzip' },
-      gzipSync(Buffer.alloc(32 * MiB, ' ')),
-    ),
-    'a manifest that says that it is packed, and is not: answer_broken': head(
-      200,
-      { 'content-encoding': 'br' },
-      '<MPD/>',
-    ),
+    'a manifest that is small when packed alone: too_large': packed(gzipSync(Buffer.alloc(32 * MiB, ' '))),
+    'a manifest that says that it is packed, and is not: answer_broken': packed('<MPD/>'),
     'redirects in a circle: too_many_redirects': redirectTo('/bad.mpd'),
     'a redirect to a file: address_refused': redirectTo('file:///etc/passwd'),
-    'a redirect to nowhere: answer_broken': head(302),
+    'a redirect to nowhere: answer_broken': (_request, response) => response.writeHead(302).end(),
     'an answer that comes drop by drop: timeout': [drops, { requestMs: 300 }],
     'an answer that never comes: limit_reached': [() => undefined, { totalMs: 300 }],
     'a cut connection: unreachable': (request) => request.socket.destroy(),
@@ -170,22 +164,12 @@ test('base addresses that multiply, and repeats by the billion, cost nothing', a
 
 test('names in a playlist change no object of the program', async () => {
   const stream = await startStream('hls');
-  await stream.change(
-    'master.m3u8',
-    (text) =>
-      `${text}${['GROUP-ID="__proto__"', 'GROUP-ID="constructor"']
-        .map(
-          (group) =>
-            `#EXT-X-MEDIA:TYPE=AUDIO,${group},NAME="polluted",URI="a.m3u8"\n#EXT-X-MEDIA:TYPE=__proto__,${group},NAME="polluted",URI="a.m3u8"\n`,
-        )
-        .join('')}#EXT-X-DATERANGE:ID="__proto__",START-DATE="2026-11-22T12:00:00Z",X-POLLUTED="1"\n`,
+  const media = ['AUDIO', '__proto__'].map(
+    (type) => `#EXT-X-MEDIA:TYPE=${type},GROUP-ID="__proto__",NAME="polluted",URI="a.m3u8"\n`,
   );
-  await stream.change('v.m3u8', (text) =>
-    text.replace(
-      '#EXTINF',
-      '#EXT-X-DATERANGE:ID="__proto__",START-DATE="2026-11-22T12:00:00Z",X-POLLUTED="1"\n#EXTINF',
-    ),
-  );
+  const range = '#EXT-X-DATERANGE:ID="__proto__",START-DATE="2026-11-22T12:00:00Z",X-POLLUTED="1"\n';
+  await stream.change('master.m3u8', (text) => `${text}${media.join('')}${range}`);
+  await stream.change('v.m3u8', (text) => text.replace('#EXTINF', `${range}#EXTINF`));
   expect((await stream.verify()).faults).toEqual([]);
   expect(Object.keys(Object.prototype)).toEqual([]);
   expect(Reflect.get({}, 'polluted')).toBeUndefined();

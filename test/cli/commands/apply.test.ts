@@ -76,7 +76,7 @@ test('writes at once with --yes, without asking for every key twice, and ends wi
 
 test('shows what would change before it asks, and writes that', async () => {
   sidecar.files.set('live/a', '{}');
-  const { code, stdout } = await apply(['manifest.yaml'], { typed: 'y', env: { NO_COLOR: '1' } });
+  const { code, stdout } = await apply(['manifest.yaml'], { typed: 'yes', env: { NO_COLOR: '1' } });
   expect({ code, stdout }).toEqual({
     code: 0,
     stdout: `\
@@ -110,13 +110,10 @@ test('sends nothing for streams that would stay as they are', async () => {
   expect(written.map(({ body }) => body.streams?.map(({ streamid }) => streamid))).toEqual([['live/b']]);
 });
 
-test.each([
-  ['yes', 0, 4],
-  ['', 0, 0],
-])('asks at a terminal, and does as the answer %j says', async (typed, code, files) => {
-  const ended = await apply(['manifest.yaml'], { typed, env: { NO_COLOR: '1' } });
-  expect(ended.stderr).toContain(`Write 4 key files at ${sidecar.url}? [y/N] `);
-  expect({ code: ended.code, files: sidecar.files.size }).toEqual({ code, files });
+test('asks at a terminal, and writes nothing after another answer than yes', async () => {
+  const { code, stderr } = await apply(['manifest.yaml'], { typed: '', env: { NO_COLOR: '1' } });
+  expect(stderr).toContain(`Write 4 key files at ${sidecar.url}? [y/N] `);
+  expect([code, sidecar.files.size]).toEqual([0, 0]);
 });
 
 test('refuses to write without --yes where nobody can be asked', async () => {

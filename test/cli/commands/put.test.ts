@@ -172,10 +172,9 @@ test('a key for AES-128 comes as options, and in a manifest of YAML or CSV', asy
   const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
   await fs.writeFile(join(cwd, 'a.yaml'), `streams: [{ streamid: b, aes: { key: ${key}, url: "${url}" } }]`);
   await fs.writeFile(join(cwd, 'a.csv'), `streamid,aes.key,aes.url,aes.iv\nc,${key},${url},${iv}\n`);
-  const done = [await put(['a', '--aes-key', key, '--aes-url', url, '--aes-iv', iv])];
-  for (const name of ['a.yaml', 'a.csv']) done.push(await cli(['apply', name, '--yes'], { cwd, env }));
-  expect(done.map(({ code }) => code)).toEqual([0, 0, 0]);
-  expect([await keysOf('a'), await keysOf('b'), await keysOf('c')]).toEqual([
+  await put(['a', '--aes-key', key, '--aes-url', url, '--aes-iv', iv]);
+  for (const name of ['a.yaml', 'a.csv']) await cli(['apply', name, '--yes'], { cwd, env });
+  expect(await Promise.all(['a', 'b', 'c'].map(keysOf))).toEqual([
     [url, key, iv],
     [url, key],
     [url, key, iv],

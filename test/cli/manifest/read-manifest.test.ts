@@ -177,15 +177,6 @@ streams: [{ streamid: a, contentId: a }, { streamid: b, contentId: b, client: ow
   ]);
 });
 
-test('leaves out a default part that a stream turns off', async () => {
-  const text = `defaults: { playready: { laurl: "https://pr.example.com" }, widevine: {} }
-streams: [{ streamid: a, cenc: { keyid: ${CENC.keyid}, contentkey: ${CENC.contentkey} }, playready: null }]
-`;
-  expect((await bodies('manifest.yaml', text)).streams).toEqual([
-    { streamid: 'a', cenc: CENC, widevine: {} },
-  ]);
-});
-
 test('names every fault of a file with its line', async () => {
   const text = `\
 defaults:
