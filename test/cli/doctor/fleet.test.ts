@@ -2,13 +2,11 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import type { FleetAnswer, FleetPackager, LackReason } from '../../../src/api/fleet';
 import { CliError, EXIT } from '../../../src/cli/cli-error';
-import { createHttpCall, createSidecarApi } from '../../../src/cli/client';
-import { readConnection } from '../../../src/cli/context';
 import { readKeyFolder } from '../../../src/cli/doctor/key-folder';
 import { createFakeFleet, PACKAGER as LEVEL } from '../../support/fake-fleet';
-import { API_KEY, startSidecar } from '../../support/start-sidecar';
+import { startSidecar } from '../../support/start-sidecar';
 import { install } from './installation';
-import { type Finding, lineOf, runDoctor, sectionsOf, sidecarOn } from './run-doctor';
+import { clientOf, type Finding, lineOf, runDoctor, sectionsOf, sidecarOn } from './run-doctor';
 
 const PACKAGER: FleetPackager = { ...LEVEL, name: 'a' };
 
@@ -46,6 +44,8 @@ async function fleetFindings(changes: Partial<FleetAnswer>): Promise<Finding[]> 
 const wrong = async (changes: Partial<FleetAnswer>) =>
   (await fleetFindings(changes)).filter(({ severity }) => severity !== 'ok');
 
+const codesOf = async (changes: Partial<FleetAnswer>) => (await wrong(changes)).map(({ code }) => code);
+
 test('finds a fleet well', async () => {
   expect(await fleetFindings({})).toEqual([
     { severity: 'ok', code: 'fleet_state', message: 'a is level with the fleet' },
@@ -57,12 +57,9 @@ test('finds a fleet well', async () => {
 test('shows a real sidecar’s fleet after the sidecar, and what to do about a packager that is gone', async () => {
   const fleet = createFakeFleet();
   fleet.setLive('origin-3', false);
-  const { url } = await startSidecar({ keyFilesPath: join(packager, 'keys') }, undefined, {
-    fleet: fleet.open,
-  });
-  const connection = readConnection({ url, key: API_KEY }, {}, packager);
-  const client = createSidecarApi(connection, new AbortController().signal, createHttpCall(connection));
-  const { stdout } = await runDoctor(packager, [], { sidecar: () => client });
+  const keyFilesPath = join(packager, 'keys');
+  const { url } = await startSidecar({ keyFilesPath }, undefined, { fleet: fleet.open });
+  const { stdout } = await runDoctor(packager, [], { sidecar: clientOf(url) });
   expect(stdout).toContain(`
   ok       It lists 3 key files
 
@@ -183,17 +180,14 @@ test('finds an engine without a majority, once the sidecar is not level', async 
     SERVER,
     ...['2', '3'].map((name) => ({ url: `http://etcd-${name}:2379`, fault: 'ETIMEDOUT' })),
   ];
-  expect((await wrong({ engine, state: 'away' })).map(({ code }) => code)).toEqual([
-    'fleet_away',
-    'fleet_no_majority',
-  ]);
-  expect((await wrong({ engine })).map(({ code }) => code)).toEqual(['fleet_server_unreachable']);
+  expect(await codesOf({ engine, state: 'away' })).toEqual(['fleet_away', 'fleet_no_majority']);
+  expect(await codesOf({ engine })).toEqual(['fleet_server_unreachable']);
 });
 
 test('says nothing of packagers that may be of another fleet, so that nobody retires them, and of none', async () => {
   const packagers = [{ ...PACKAGER, name: 'gone', live: false }];
   for (const state of ['other_fleet', 'wrong_secret', 'lost_fleet'] as const)
-    expect((await wrong({ packagers, state })).map(({ code }) => code)).toEqual([`fleet_${state}`]);
+    expect(await codesOf({ packagers, state })).toEqual([`fleet_${state}`]);
   const codes = (await fleetFindings({ packagers: [], state: 'away' })).map(({ code }) => code);
   expect(codes).toEqual(['fleet_away', 'fleet_engine']);
 });

@@ -19,9 +19,8 @@ export interface ApplicationParts {
   readonly properties?: string;
 }
 
-export function property(name: string, value: string, type = 'String'): string {
-  return `<Property><Name>${name}</Name><Value>${value}</Value><Type>${type}</Type></Property>`;
-}
+export const property = (name: string, value: string, type = 'String') =>
+  `<Property><Name>${name}</Name><Value>${value}</Value><Type>${type}</Type></Property>`;
 
 export const SESSION_ID = property('cupertinoAppendQueryParamsToEncUrl', 'false', 'Boolean');
 export const EXT_X_VERSION = property('cupertinoExtXVersion', '5', 'Integer');
@@ -43,15 +42,10 @@ export function applicationXml(name: string, parts: ApplicationParts = {}): stri
 	<Application>
 		<Name>${name}</Name>
 		<AppType>${appType}</AppType>
-		<Description></Description>
 		<!-- Take out of the comment to set time limits
 		<ApplicationTimeout>60000</ApplicationTimeout>
 		<HTTPStreamers>none</HTTPStreamers>
 		-->
-		<Connections>
-			<AutoAccept>true</AutoAccept>
-			<AllowDomains></AllowDomains>
-		</Connections>
 		<!-- Paths may hold ${HOME} and its like -->
 		<Streams>
 			<StreamType>${streamType}</StreamType>
@@ -77,17 +71,7 @@ export function applicationXml(name: string, parts: ApplicationParts = {}): stri
 			<!-- <Properties>${property('cupertinoExtXVersion', '3', 'Integer')}</Properties> -->
 			${httpStreamer}
 		</HTTPStreamer>
-		<Repeater>
-			<OriginURL></OriginURL>
-			<QueryString><![CDATA[]]></QueryString>
-		</Repeater>
-		<Modules>
-			<Module>
-				<Name>base</Name>
-				<Description>Base</Description>
-				<Class>com.wowza.wms.module.ModuleCore</Class>
-			</Module>
-		</Modules>
+		<Modules><Module><Name>base</Name><Class><![CDATA[com.wowza.wms.module.ModuleCore]]></Class></Module></Modules>
 		<Properties>
 			${properties}
 		</Properties>
@@ -106,6 +90,9 @@ export const KEY_FILE = POST_MANUAL_FILE;
 /** What stands in it and must never be shown. */
 export const SECRETS = [POST_MANUAL.cenc.contentkey, POST_MANUAL.fairplay.key, POST_MANUAL.fairplay.iv];
 
+/** The application of content on demand. */
+export const VOD = { appType: 'VOD', streamType: 'default', packetizers: '' };
+
 /** A sound installation: two applications, a group of two streams, a stream of its own. */
 const SOUND: Readonly<Record<string, string>> = {
   'bin/startup.sh': '#!/bin/sh\n',
@@ -114,11 +101,7 @@ const SOUND: Readonly<Record<string, string>> = {
     '<Root><HTTPStreamers><HTTPStreamer><Name>cupertinostreaming</Name><Properties></Properties></HTTPStreamer></HTTPStreamers></Root>',
   'conf/VHost.xml': '<Root><VHost></VHost></Root>',
   'conf/live/Application.xml': applicationXml('live'),
-  'conf/vod/Application.xml': applicationXml('vod', {
-    appType: 'VOD',
-    streamType: 'default',
-    packetizers: '',
-  }),
+  'conf/vod/Application.xml': applicationXml('vod', VOD),
   'applications/live/.keep': '',
   'applications/vod/.keep': '',
   'applications/.snapshots/.keep': '',

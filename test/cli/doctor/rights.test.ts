@@ -4,7 +4,7 @@ import fs from 'fs-extra';
 import type { ListedKeyFile } from '../../../src/api/list';
 import { CliError, EXIT } from '../../../src/cli/cli-error';
 import { checkAccess, type Identity, identityOf, may, THIS_MACHINE } from '../../../src/cli/doctor/rights';
-import { applicationXml, install, KEY_FILE } from './installation';
+import { applicationXml, install, KEY_FILE, VOD } from './installation';
 import { type DoctorSetting, lineOf, listed, runDoctor, sectionsOf, sidecarOn, troubles } from './run-doctor';
 
 const UID = process.getuid?.() ?? 0;
@@ -162,16 +162,11 @@ describe('the key folder', () => {
   const HOME = `\${com.wowza.wms.context.VHostConfigHome}`;
 
   /** Two applications that read the same key folder of their own. */
-  function reading(keyDir: string): Record<string, string> {
-    const parts = { keyDir: `<KeyDir>${keyDir}</KeyDir>` };
+  function reading(folder: string): Record<string, string> {
+    const keyDir = `<KeyDir>${folder}</KeyDir>`;
     return {
-      'conf/live/Application.xml': applicationXml('live', parts),
-      'conf/vod/Application.xml': applicationXml('vod', {
-        ...parts,
-        appType: 'VOD',
-        streamType: 'default',
-        packetizers: '',
-      }),
+      'conf/live/Application.xml': applicationXml('live', { keyDir }),
+      'conf/vod/Application.xml': applicationXml('vod', { keyDir, ...VOD }),
     };
   }
 
@@ -182,9 +177,8 @@ describe('the key folder', () => {
     return first && lineOf(first).replaceAll(`${packager}/`, '');
   }
 
-  const unready = async () => {
-    throw new CliError(EXIT.failed, { code: 'insufficient_storage', description: 'The disk is full.' });
-  };
+  const full = { code: 'insufficient_storage', description: 'The disk is full.' };
+  const unready = () => Promise.reject(new CliError(EXIT.failed, full));
 
   test('knows that stream ids begin with a folder when the sidecar’s is above', async () => {
     const packager = await install({

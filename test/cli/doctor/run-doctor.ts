@@ -5,14 +5,16 @@ import { Command, CommanderError } from 'commander';
 import fs from 'fs-extra';
 import type { ListedKeyFile } from '../../../src/api/list';
 import { CliError, EXIT, type ExitCode } from '../../../src/cli/cli-error';
+import { createHttpCall, createSidecarApi } from '../../../src/cli/client';
 import { DOCTOR } from '../../../src/cli/command-table';
-import type { CliContext } from '../../../src/cli/context';
+import { type CliContext, readConnection } from '../../../src/cli/context';
 import { type DoctorOptions, doctor } from '../../../src/cli/doctor/doctor';
 import type { Check, Section } from '../../../src/cli/doctor/finding';
 import type { Identity, Machine } from '../../../src/cli/doctor/rights';
 import type { AskedSidecar } from '../../../src/cli/doctor/sidecar';
 import { addCommand } from '../../../src/cli/run';
 import { createOutput } from '../../../src/terminal/output';
+import { API_KEY } from '../../support/start-sidecar';
 
 /** A finding and a section as the JSON document has them. */
 export interface Finding extends Omit<Check, 'severity' | 'description'> {
@@ -53,15 +55,13 @@ export async function runDoctor(
     done();
   };
   const stdout = new Writable({ write });
-  const accounts = setting.accounts ?? [ME];
+  const { accounts = [ME], sidecar = () => sidecarOn(join(packager, 'keys')), proc = {} } = setting;
   const machine: Machine = {
     proc: join(packager, 'machine/proc'),
     findUser: async (user) => accounts.find(({ name, uid }) => name === user || String(uid) === user),
   };
-  for (const [path, text] of Object.entries(setting.proc ?? {}))
-    await fs.outputFile(join(machine.proc, path), text);
+  for (const [path, text] of Object.entries(proc)) await fs.outputFile(join(machine.proc, path), text);
   let code: ExitCode = EXIT.done;
-  const json = args.includes('--json');
   const context: CliContext = {
     argv: args,
     version: '1.2.3',
@@ -74,9 +74,8 @@ export async function runDoctor(
     now: () => new Date(0),
     random: randomBytes,
     wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-    out: createOutput(stdout, stdout, {}, json),
-    sidecar: () =>
-      (setting.sidecar ?? (() => sidecarOn(join(packager, 'keys'))))() as ReturnType<CliContext['sidecar']>,
+    out: createOutput(stdout, stdout, {}, args.includes('--json')),
+    sidecar: () => sidecar() as ReturnType<CliContext['sidecar']>,
     configFile: () => undefined,
     authority: () => undefined,
     apiKeyFile: undefined,
@@ -89,11 +88,9 @@ export async function runDoctor(
     .exitOverride()
     .configureOutput({ writeErr: () => undefined });
   addCommand(program, DOCTOR).action((options: DoctorOptions) => doctor(context, options, machine));
+  const named = args.includes('--packager') ? args : ['--packager', packager, ...args];
   try {
-    await program.parseAsync(
-      ['doctor', ...(args.includes('--packager') ? [] : ['--packager', packager]), ...args],
-      { from: 'user' },
-    );
+    await program.parseAsync(['doctor', ...named], { from: 'user' });
     return { code, stdout: chunks.join(''), problems: [] };
   } catch (thrown) {
     const end = { code: EXIT.usage, stdout: chunks.join('') };
@@ -148,13 +145,10 @@ export function lineOf({ severity, code, message, todo, xml }: Finding): string 
   return `${severity} ${code}: ${message}${what}${xml ? `: ${xml.replaceAll(/\n\s*/g, '')}` : ''}`;
 }
 
-/** What a sidecar says of its fleet that is in none. */
-export const NO_FLEET: AskedSidecar['fleet'] = {
-  status: () =>
-    Promise.reject(
-      new CliError(EXIT.failed, { code: 'fleet_not_configured', description: 'It is in no fleet.' }),
-    ),
-};
+const NO_FLEET = new CliError(EXIT.failed, {
+  code: 'fleet_not_configured',
+  description: 'It is in no fleet.',
+});
 
 /** A sidecar on a folder: ready, saying which it is, and listing the files as they are. */
 export function sidecarOn(folder: string, changes: Partial<AskedSidecar> = {}): AskedSidecar {
@@ -165,9 +159,15 @@ export function sidecarOn(folder: string, changes: Partial<AskedSidecar> = {}): 
       return { status: 'ready', folder: { device: String(dev), inode: String(ino) } };
     },
     list: async () => ({ keyfiles: await listed(folder), cursor: null }),
-    fleet: NO_FLEET,
+    fleet: { status: () => Promise.reject(NO_FLEET) },
     ...changes,
   };
+}
+
+/** A sidecar as the program calls it. */
+export function clientOf(url: string): () => AskedSidecar {
+  const connection = readConnection({ url, key: API_KEY }, {}, '/');
+  return () => createSidecarApi(connection, new AbortController().signal, createHttpCall(connection));
 }
 
 export async function listed(folder: string): Promise<ListedKeyFile[]> {
@@ -179,15 +179,8 @@ export async function listed(folder: string): Promise<ListedKeyFile[]> {
   return Promise.all(
     keyFiles.map(async (path) => {
       const { size, mtime } = await fs.stat(join(folder, path));
-      return {
-        streamid: path.slice(0, -4),
-        modified: mtime.toISOString(),
-        size,
-        parts: ['cenc'],
-        key_id: null,
-        content_id: null,
-        faults: [],
-      };
+      const keys = { parts: ['cenc'], key_id: null, content_id: null, faults: [] };
+      return { streamid: path.slice(0, -4), modified: mtime.toISOString(), size, ...keys };
     }),
   );
 }
