@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { CMAF_CBCS_REFUSED } from '../../src/drm/key-file';
 import { temporaryFolder } from '../support/after-test';
 import { startFakeUpstream } from '../support/fake-upstream';
-import { type CliOptions, type CliRun, cli, refused } from '../support/run-cli';
+import { type CliOptions, type CliRun, cli, jsonOf, refused } from '../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
 
 const BODY = {
@@ -198,15 +198,13 @@ describe('the program', () => {
   });
 
   test('tells wrong usage as JSON, too', async () => {
-    const { code, stdout, stderr } = await run(['lst', '--json']);
-    expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
+    const wrong = (description: string) => ({
       code: 2,
       stderr: '',
-      document: { errors: [{ code: 'usage', description: "unknown command 'lst' (Did you mean list?)" }] },
+      document: { errors: [{ code: 'usage', description }] },
     });
-    expect(JSON.parse((await run(['--json'])).stdout)).toEqual({
-      errors: [{ code: 'usage', description: 'A command is missing.' }],
-    });
+    expect(jsonOf(await run(['lst', '--json']))).toEqual(wrong("unknown command 'lst' (Did you mean list?)"));
+    expect(jsonOf(await run(['--json']))).toEqual(wrong('A command is missing.'));
   });
 
   test.each([

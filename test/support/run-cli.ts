@@ -28,6 +28,12 @@ export function refused(code: number, ...sentences: readonly string[]): CliRun {
   return { code, stdout: '', stderr: sentences.map((sentence) => `error: ${sentence}\n`).join('') };
 }
 
+/** How a call ended: its code and the last line of its standard error. */
+export const endOf = ({ code, stderr }: CliRun) => [code, stderr.split('\n').at(-2)];
+
+/** The end of a call with `--json`, its document read. */
+export const jsonOf = ({ code, stdout, stderr }: CliRun) => ({ code, stderr, document: JSON.parse(stdout) });
+
 /** Runs the command line within this process. Nothing of this process's own environment reaches it. */
 export async function cli(argv: readonly string[], options: CliOptions): Promise<CliRun> {
   const { env = {}, cwd, stdin = '', typed, interrupt, onWait, output } = options;

@@ -4,7 +4,7 @@ import fs from 'fs-extra';
 import { temporaryFolder } from '../../support/after-test';
 import { asUtf16, HD, madeCpix } from '../../support/made-cpix';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
-import { cli, refused } from '../../support/run-cli';
+import { cli, jsonOf, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
 
@@ -63,9 +63,8 @@ test('ends with 1 when a fault is an error, and says what to do', async () => {
 });
 
 test('answers one JSON document with --json', async () => {
-  const { code, stdout, stderr } = await check(['--json', '-'], BAD);
   const document = { kind: 'request', fields: expect.any(Array), faults: expect.any(Array) };
-  expect([code, stderr, JSON.parse(stdout)]).toEqual([1, '', document]);
+  expect(jsonOf(await check(['--json', '-'], BAD))).toEqual({ code: 1, stderr: '', document });
 });
 
 test.each(['', Buffer.from(FILE, 'utf16le'), Buffer.from(`${FILE}# f\xfcr\n`, 'latin1')])(

@@ -4,7 +4,7 @@ import fs from 'fs-extra';
 import { temporaryFolder } from '../../support/after-test';
 import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
 import { startProxy } from '../../support/proxy';
-import { type CliOptions, cli, refused } from '../../support/run-cli';
+import { type CliOptions, cli, endOf, jsonOf, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 describe('delete', () => {
@@ -90,14 +90,12 @@ describe('delete', () => {
   });
 
   test('only shows it with --dry-run', async () => {
-    const { code, stdout, stderr } = await run(['--not-in', 'manifest.csv', '--dry-run', '--json']);
-    const deleted = (streamid: string) => ({ streamid, result: 'deleted', errors: [] });
-    expect([code, stderr]).toEqual([0, '']);
-    expect(JSON.parse(stdout)).toEqual({
-      dry_run: true,
-      stopped: null,
-      results: [deleted('live/old'), deleted('vod/x')],
-      summary: { deleted: 2, gone: 0, failed: 0, not_reached: 0 },
+    const results = ['live/old', 'vod/x'].map((streamid) => ({ streamid, result: 'deleted', errors: [] }));
+    const summary = { deleted: 2, gone: 0, failed: 0, not_reached: 0 };
+    expect(jsonOf(await run(['--not-in', 'manifest.csv', '--dry-run', '--json']))).toEqual({
+      code: 0,
+      stderr: '',
+      document: { dry_run: true, stopped: null, results, summary },
     });
     expect((await run(['film', '--dry-run'])).stderr).toBe('Nothing was deleted.\n');
     expect(await left()).toEqual(STREAMS);
@@ -206,12 +204,8 @@ describe('delete', () => {
     upstream.on('/api/keyfile/a', there, 'reset', changed, absent);
     upstream.on('/api/keyfile/b', there, 'reset', there);
     const onWait = (ms: number) => pauses.push(ms);
-    const { code, stderr } = await run(['a', 'b', '--yes', '--url', upstream.url], { onWait });
-    expect([code, pauses, stderr.split('\n').at(-2)]).toEqual([
-      0,
-      [1000, 1000],
-      'Key files: 1 deleted, 1 gone.',
-    ]);
+    const ended = await run(['a', 'b', '--yes', '--url', upstream.url], { onWait });
+    expect([...endOf(ended), pauses]).toEqual([0, 'Key files: 1 deleted, 1 gone.', [1000, 1000]]);
   });
 });
 
@@ -287,12 +281,8 @@ odd           2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-7
   });
 
   test('answers one JSON document with --json', async () => {
-    const { code, stdout, stderr } = await list(['--json']);
-    expect({ code, stderr, document: JSON.parse(stdout) }).toEqual({
-      code: 0,
-      stderr: '',
-      document: { keyfiles: [FILM, BAD, NEWS, ODD] },
-    });
+    const document = { keyfiles: [FILM, BAD, NEWS, ODD] };
+    expect(jsonOf(await list(['--json']))).toEqual({ code: 0, stderr: '', document });
     upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [], cursor: null } });
     expect(JSON.parse((await list(['--json'])).stdout)).toEqual({ keyfiles: [] });
   });
@@ -300,11 +290,8 @@ odd           2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-7
   test('keeps the JSON document whole when a later page fails', async () => {
     const errors = [{ code: 'cursor_expired', description: 'Start again without cursor.' }];
     upstream.on('/api/keyfiles?limit=1000&cursor=c%2F1', { status: 410, body: { errors } });
-    const { code, stdout } = await list(['--json']);
-    expect({ code, document: JSON.parse(stdout) }).toEqual({
-      code: 1,
-      document: { keyfiles: [FILM, NEWS], errors },
-    });
+    const document = { keyfiles: [FILM, NEWS], errors };
+    expect(jsonOf(await list(['--json']))).toEqual({ code: 1, stderr: '', document });
     expect((await list([])).stderr).toBe('error: Start again without cursor.\n');
   });
 

@@ -5,7 +5,7 @@ import { temporaryFolder } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
 import { refusedUrl } from '../../support/fake-upstream';
 import { startProxy } from '../../support/proxy';
-import { type CliOptions, type CliRun, cli, refused } from '../../support/run-cli';
+import { type CliOptions, type CliRun, cli, endOf, jsonOf, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
@@ -59,16 +59,11 @@ describe('import', () => {
 `,
       stderr: 'Key files: 2 imported, 1 refused.\n',
     });
-    const { code, stdout } = await run(['import', '--json']);
-    expect({ code, document: JSON.parse(stdout) }).toEqual({
+    const differs = { streamid: 'b', code: 'differs', description: DIFFERS };
+    expect(jsonOf(await run(['import', '--json']))).toEqual({
       code: 1,
-      document: {
-        imported: 0,
-        same: 2,
-        refused: [{ streamid: 'b', code: 'differs', description: DIFFERS }],
-        total: 3,
-        stopped: null,
-      },
+      stderr: '',
+      document: { imported: 0, same: 2, refused: [differs], total: 3, stopped: null },
     });
   });
 
@@ -76,25 +71,18 @@ describe('import', () => {
     await writeFiles(...MANY);
     const waits: number[] = [];
     const url = await startCuttingProxy((request) => request === 2 || request === 3);
-    const { code, stdout, stderr } = await run(['import'], {
-      env: { PACKAGERDRM_URL: url },
-      onWait: (ms) => waits.push(ms),
-    });
-    expect({ code, stdout, waits, stderr: stderr.split('\n').at(-2) }).toEqual({
-      code: 0,
-      stdout: '',
-      waits: [1000, 2000],
-      // The 100 of the step whose answer was lost are there when it is taken again.
-      stderr: 'Key files: 500 imported, 100 in the fleet already.',
-    });
+    const ended = await run(['import', '--url', url], { onWait: (ms) => waits.push(ms) });
+    // The 100 of the step whose answer was lost are there when it is taken again.
+    expect(endOf(ended)).toEqual([0, 'Key files: 500 imported, 100 in the fleet already.']);
+    expect([ended.stdout, waits]).toEqual(['', [1000, 2000]]);
   });
 
   test('reports what is done when the sidecar goes away amid it, and how to go on', async () => {
     await writeFiles(...MANY);
     const url = await startCuttingProxy((request) => request > 1);
-    const { code, stdout } = await run(['import', '--json'], { env: { PACKAGERDRM_URL: url } });
-    expect({ code, document: JSON.parse(stdout) }).toEqual({
+    expect(jsonOf(await run(['import', '--json', '--url', url]))).toEqual({
       code: 3,
+      stderr: '',
       document: {
         imported: 500,
         same: 0,
@@ -110,12 +98,9 @@ describe('import', () => {
     await writeFiles('a', 'b');
     await fleet.lose();
     const url = await startCuttingProxy((request) => request === 1);
-    const { code, stderr } = await run(['import', '--found'], { env: { PACKAGERDRM_URL: url } });
-    expect({ code, last: stderr.split('\n').at(-2), calls: fleet.calls }).toEqual({
-      code: 0,
-      last: 'Key files: 2 in the fleet already.',
-      calls: ['start', 'found', 'import', 'import'],
-    });
+    const ended = await run(['import', '--found', '--url', url]);
+    expect(endOf(ended)).toEqual([0, 'Key files: 2 in the fleet already.']);
+    expect(fleet.calls).toEqual(['start', 'found', 'import', 'import']);
     expect(await run(['import', '--found'])).toEqual(
       refused(1, 'The fleet is not lost: leave found out. Nothing was changed.'),
     );
@@ -128,14 +113,8 @@ describe('import', () => {
       stop.abort();
       return false;
     });
-    expect(await run(['import'], { env: { PACKAGERDRM_URL: url }, interrupt: stop.signal })).toEqual({
-      code: 130,
-      stdout: '',
-      stderr: `\
-Run the same command again to continue: finished streams are left as they are.
-Key files: 500 imported.
-`,
-    });
+    const ended = await run(['import', '--url', url], { interrupt: stop.signal });
+    expect(endOf(ended)).toEqual([130, 'Key files: 500 imported.']);
   });
 });
 
@@ -154,11 +133,8 @@ describe('reseal', () => {
         'Entries: 1 resealed, 1 had the first secret already, 1 not opened. Remove no secret from any file: these entries may need it.\n',
     });
     await fleet.arrive('c', Buffer.from(FILE));
-    const { code, stdout } = await run(['reseal', '--json']);
-    expect({ code, document: JSON.parse(stdout) }).toEqual({
-      code: 0,
-      document: { resealed: 0, current: 3, unreadable: [], total: 3, stopped: null },
-    });
+    const document = { resealed: 0, current: 3, unreadable: [], total: 3, stopped: null };
+    expect(jsonOf(await run(['reseal', '--json']))).toEqual({ code: 0, stderr: '', document });
   });
 });
 
@@ -167,10 +143,10 @@ describe('retire', () => {
 
   test('asks first, and removes a packager that does not run', async () => {
     const no = await run(['retire', 'origin-3'], { typed: 'n' });
-    expect({ code: no.code, calls: fleet.calls }).toEqual({ code: 0, calls: ['start'] });
+    expect([no.code, fleet.calls]).toEqual([0, ['start']]);
     expect(no.stderr).toContain(`Retire the packager origin-3 of the fleet of ${sidecar.url}? [y/N]`);
     const yes = await run(['retire', 'origin-3'], { typed: 'y' });
-    expect({ code: yes.code, calls: fleet.calls }).toEqual({ code: 0, calls: ['start', 'retire origin-3'] });
+    expect([yes.code, fleet.calls]).toEqual([0, ['start', 'retire origin-3']]);
   });
 
   test.each(
