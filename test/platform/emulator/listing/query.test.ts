@@ -1,3 +1,4 @@
+import { parse } from 'node:querystring';
 import fc from 'fast-check';
 import { type Fields, readFilter } from '../../../../src/platform/emulator/listing/filter';
 import { listPage } from '../../../../src/platform/emulator/listing/list';
@@ -244,6 +245,45 @@ test('yields the first ten thousand results of a query whatever the paging, and 
   expect(pageOf(films, { q: 'title: clip', page: '1000' }).films.at(-1)).toBe('Clip 50');
   expect(pageOf(films, { q: 'title: clip', page: '2', page_length: '6000' }).films).toHaveLength(4000);
   expect(pageOf(films, { page: '1005' })).toMatchObject({ total: 10_050, films: { length: 10 } });
+});
+
+test.each([
+  ['q=&sort=&page=&page_length=', [1, 10, 4], ['alpha two', 'charlie', 'Alpha', 'bravo']],
+  ['page_length=3&page=2', [2, 3, 4], ['bravo']],
+  ['page_length=3&page=3', [3, 3, 4], []],
+  ['page=9007199254740991&page_length=10000', [Number.MAX_SAFE_INTEGER, 10_000, 4], []],
+  ['q=title: alpha&sort=created:asc&page=2&page_length=1', [2, 1, 2], ['alpha two']],
+  ['unknown=parameter', [1, 10, 4], ['alpha two', 'charlie', 'Alpha', 'bravo']],
+])(
+  'lists for ?%s the page, its length, how many there are, and the films: %j %j',
+  (query, numbers, films) => {
+    const all = ['bravo', 'Alpha', 'charlie', 'alpha two'].map((title) => film(title, [], 0, '2030-01-01'));
+    const [page, page_length, total] = numbers;
+    expect(pageOf(all, parse(query))).toEqual({ page, page_length, total, films });
+  },
+);
+
+/** A query and what is wrong with it, one a line. */
+const WRONG = `
+page=0 → page: must be at least 1.
+page=1.5 → page: must be a whole number from 1.
+page=9007199254740992 → page: must be at most 9007199254740991.
+page=1&page=2 → page: is given twice.
+page_length=10001 → page_length: must be at most 10000.
+sort=title → sort: write field:asc or field:dsc, several joined by commas.
+sort=rating:asc → sort: rating is not a field to sort by. Fields: title, tags, year, created, custom_params.<name>.
+sort=title:asc,tags:asc,metadata.title:dsc → sort: title is given twice. Give one direction for it.
+sort=${Array(1000).fill('title:asc').join(',')} → sort: has more than 10 fields. The first ones decide.
+q=titel:x&sort=titel:asc,x&page=x&page_length=0 → page: must be a whole number from 1. → page_length: must be at least 1. → q: titel is not a field to filter by. Did you mean title? → sort: titel is not a field to sort by. Did you mean title? → sort: write field:asc or field:dsc, several joined by commas.
+`;
+
+test.each(
+  WRONG.trim()
+    .split('\n')
+    .map((row) => row.split(' → ')),
+)('refuses ?%s and says what is wrong', (query = '', ...faults) => {
+  const problems = faults.map((description) => ({ code: 'invalid_parameter', description }));
+  expect(() => pageOf([], parse(query))).toThrow(expect.objectContaining({ status: 400, problems }));
 });
 
 const MEDIA = '/v2/sites/demosite/media/';

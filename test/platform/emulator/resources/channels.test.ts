@@ -1,6 +1,5 @@
-import { onceForAll } from '../../../support/after-test';
 import { answered } from '../../../support/resource-bodies';
-import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { startEmulator } from '../../../support/start-emulator';
 
 const CREATED = {
   ...answered('channel', 'id000001'),
@@ -104,65 +103,4 @@ test('keeps the replays of a deleted channel', async () => {
     { id: event, metadata: { title: 'Show' }, hidden: false },
   ]);
   expect([context.state.channels.all(), context.state.events.all()]).toEqual([[], []]);
-});
-
-/** Channels with these titles, made a second after each other. */
-async function withChannels(...titles: string[]): Promise<TestEmulator> {
-  const emulator = await startEmulator();
-  for (const title of titles) {
-    await emulator.createChannel({ title });
-    await emulator.advance(1);
-  }
-  return emulator;
-}
-
-async function titles({ admin }: TestEmulator, query: object): Promise<string[]> {
-  const { body } = await admin.get(PATH).query(query).expect(200);
-  return body.channels.map(({ metadata }: { metadata: { title: string } }) => metadata.title);
-}
-
-test('takes sort, q, page and page_length, alone, together and empty', async () => {
-  const emulator = await withChannels('bravo', 'Alpha', 'charlie', 'alpha two');
-  const cases: [object, string[]][] = [
-    [{ q: '', sort: '', page: '', page_length: '' }, ['alpha two', 'charlie', 'Alpha', 'bravo']],
-    [{ sort: 'created:asc' }, ['bravo', 'Alpha', 'charlie', 'alpha two']],
-    [{ sort: 'status:dsc,created:asc' }, ['bravo', 'Alpha', 'charlie', 'alpha two']],
-    [{ page_length: 3, page: 2 }, ['bravo']],
-    [{ page_length: 3, page: 3 }, []],
-    [{ page: Number.MAX_SAFE_INTEGER, page_length: 10_000 }, []],
-    [{ q: 'title: alpha', sort: 'created:asc', page: 2, page_length: 1 }, ['alpha two']],
-    [{ unknown: 'parameter' }, ['alpha two', 'charlie', 'Alpha', 'bravo']],
-  ];
-  for (const [query, expected] of cases)
-    expect([query, await titles(emulator, query)]).toEqual([query, expected]);
-  const { body } = await emulator.admin.get(PATH).query({ q: 'title: alpha', page: 2, page_length: 1 });
-  expect([body.page, body.page_length, body.total]).toEqual([2, 1, 2]);
-});
-
-const shared = onceForAll(() => startEmulator());
-
-/** A query and what is wrong with it, one a line. */
-const WRONG = `
-page=0 → page: must be at least 1.
-page=1.5 → page: must be a whole number from 1.
-page=9007199254740992 → page: must be at most 9007199254740991.
-page=1&page=2 → page: is given twice.
-page_length=10001 → page_length: must be at most 10000.
-sort=title → sort: write field:asc or field:dsc, several joined by commas.
-sort=stream_key:asc → sort: stream_key is not a field to sort by. FIELDS
-sort=title:asc,tags:asc,metadata.title:dsc → sort: title is given twice. Give one direction for it.
-sort=${Array(1000).fill('title:asc').join(',')} → sort: has more than 10 fields. The first ones decide.
-q=stream_key:x&sort=titel:asc,x&page=x&page_length=0 → page: must be a whole number from 1. → page_length: must be at least 1. → q: stream_key is not a field to filter by. FIELDS → sort: titel is not a field to sort by. Did you mean title? → sort: write field:asc or field:dsc, several joined by commas.
-`.replaceAll(
-  'FIELDS',
-  'Fields: id, created, last_modified, status, title, tags, dvr, publishing_mode, latency, reconnect_window, custom_params.<name>.',
-);
-test.each(
-  WRONG.trim()
-    .split('\n')
-    .map((row) => row.split(' → ')),
-)('refuses ?%s and says what is wrong', async (query, ...told) => {
-  const { admin } = await shared();
-  const errors = told.map((description) => ({ code: 'invalid_parameter', description }));
-  await admin.get(`${PATH}?${query}`).expect(400, { errors });
 });
