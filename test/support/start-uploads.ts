@@ -2,12 +2,16 @@ import { readdirSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Environment } from '../../src/http/config';
+import { createClock } from '../../src/platform/emulator/clock';
 import {
   type StoredFile,
+  UPLOAD_SETTINGS,
+  Uploads,
   uploadFields,
   type WantedUpload,
 } from '../../src/platform/emulator/uploads/uploads';
 import { temporaryFolder } from './after-test';
+import { recordedLog } from './recorded-log';
 import { startEmulator } from './start-emulator';
 
 export type TestUploads = Awaited<ReturnType<typeof startUploads>>;
@@ -52,4 +56,18 @@ export function sendPart({ port }: TestUploads, path: string, length: number, by
   socket.write(`PUT ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${length}\r\n\r\n`);
   socket.write(bytes);
   return { socket, answer };
+}
+
+/** The uploads without an emulator, of a MiB in all unless the settings say otherwise. */
+export function uploadsAlone(
+  folder: string,
+  settings: Partial<typeof UPLOAD_SETTINGS & { maxBytes: number }>,
+) {
+  const { log } = recordedLog();
+  let made = 0;
+  const next = () => `made${made++}`;
+  return new Uploads(
+    { clock: createClock(() => new Date(0)), log, newResourceId: next, newSecret: next },
+    { ...UPLOAD_SETTINGS, folder, maxBytes: 2 ** 20, allowHttp: false, ...settings },
+  );
 }

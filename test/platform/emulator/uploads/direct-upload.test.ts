@@ -204,20 +204,26 @@ function failNextFile(code: string, bytes: number): void {
   });
 }
 
-const FULL = errors(
-  'insufficient_storage',
-  'The disk of the uploads is full. Make room, or choose another EMULATOR_UPLOADSFOLDER.',
-);
+const FULL = 'The disk of the uploads is full. Make room, or choose another EMULATOR_UPLOADSFOLDER.';
 
-test('when the disk is full, the sender gets an answer, nothing is kept, and the link takes the file later', async () => {
-  const { unauthenticated, beginDirect, sizesOnDisk, context } = await startUploads();
-  const link = beginDirect();
-  const bytes = Buffer.alloc(1_000_000);
-  failNextFile('ENOSPC', 200_000);
-  await unauthenticated.put(link).send(bytes).expect(507, FULL);
-  expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
-  await unauthenticated.put(link).send(bytes).expect(200);
-});
+test.each([
+  ['is full', 'ENOSPC', 507, 'insufficient_storage', FULL, /"status":507/],
+  // Its cause is in the log.
+  ['has another fault', 'EIO', 500, 'server_error', expect.any(String), /"code":"EIO"/],
+])(
+  'when the disk %s, the sender gets an answer, nothing is kept, and the link takes the file later',
+  async (_what, fault, status, code, description, logged) => {
+    const { unauthenticated, beginDirect, sizesOnDisk, context, logOf } = await startUploads();
+    const link = beginDirect();
+    const bytes = Buffer.alloc(1_000_000);
+    failNextFile(fault, 200_000);
+    const answer = await unauthenticated.put(link).send(bytes);
+    expect([answer.status, answer.body]).toEqual([status, errors(code, description)]);
+    expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
+    expect(await logOf(1)).toMatch(logged);
+    await unauthenticated.put(link).send(bytes).expect(200);
+  },
+);
 
 test('when the disk gets full while parts are put together, they stay, and can be completed later', async () => {
   const { unauthenticated, begin, taken, sizesOnDisk, context } = await startUploads();
@@ -227,19 +233,10 @@ test('when the disk gets full while parts are put together, they stay, and can b
   const complete = () =>
     unauthenticated.put(`/v2/uploads/${upload.id}/complete`).set('authorization', upload.token);
   failNextFile('EDQUOT', 6);
-  await complete().expect(507, FULL);
+  await complete().expect(507, errors('insufficient_storage', FULL));
   expect([sizesOnDisk(), context.uploads.files.usedBytes, taken]).toEqual([[5, 5], 10, []]);
   await complete().expect(202);
   expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[10], 10]);
-});
-
-test('another fault of the disk is a failure of the service, whose cause is in the log', async () => {
-  const { unauthenticated, beginDirect, sizesOnDisk, context, logOf } = await startUploads();
-  failNextFile('EIO', 1);
-  const { body } = await unauthenticated.put(beginDirect()).send('hello').expect(500);
-  expect(body.errors[0].code).toBe('server_error');
-  expect(await logOf(1)).toContain('"code":"EIO"');
-  expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
 });
 
 test('a file that can not be deleted is reported in the log, and no call fails', async () => {

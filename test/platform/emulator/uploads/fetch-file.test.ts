@@ -2,12 +2,9 @@ import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createClock } from '../../../../src/platform/emulator/clock';
-import { UPLOAD_SETTINGS, Uploads } from '../../../../src/platform/emulator/uploads/uploads';
 import { listening } from '../../../support/listening';
-import { recordedLog } from '../../../support/recorded-log';
 import { serve } from '../../../support/serve';
-import { startUploads } from '../../../support/start-uploads';
+import { startUploads, uploadsAlone } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
 
 const MB = 1024 * 1024;
@@ -32,15 +29,9 @@ test('a file is fetched and kept byte for byte, by a sender that says who it is'
     response.setHeader('content-type', 'video/mp4').end('hello');
   });
   const fetched = await context.uploads.fetchFile(`${url}/a/film.mp4?x=1`, WANTED);
-  expect(fetched).toEqual({
-    ok: true,
-    file: {
-      path: expect.any(String),
-      size: 5,
-      md5: '5d41402abc4b2a76b9719d911017c592',
-      declaredType: 'video/mp4',
-    },
-  });
+  const md5 = '5d41402abc4b2a76b9719d911017c592';
+  const file = { path: expect.any(String), size: 5, md5, declaredType: 'video/mp4' };
+  expect(fetched).toEqual({ ok: true, file });
   expect(heads).toEqual([['GET', '/a/film.mp4?x=1', 'packager-drm-emulator-fetch', 'identity', undefined]]);
   expect(readFileSync(fetched.ok ? fetched.file.path : '', 'utf8')).toBe('hello');
   expect(sizesOnDisk()).toEqual([5]);
@@ -111,11 +102,7 @@ test.each([
   ['before the answer', ''],
   ['amid the file', HALF],
 ])('an address that falls silent %s fails', async (_when, answer) => {
-  const { log } = recordedLog();
-  const clock = createClock(() => new Date(0));
-  const next = () => 'made';
-  const settings = { ...UPLOAD_SETTINGS, folder: '/tmp', maxBytes: MB, allowHttp: false, idleMs: 100 };
-  const uploads = new Uploads({ clock, log, newResourceId: next, newSecret: next }, settings);
+  const uploads = uploadsAlone('/tmp', { idleMs: 100 });
   const url = await serveRaw(answer);
   expect(await uploads.fetchFile(url, WANTED)).toEqual(failed('Nothing came from the address for 0.1 s.'));
   expect(uploads.files.usedBytes).toBe(0);
