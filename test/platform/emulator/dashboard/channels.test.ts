@@ -49,9 +49,7 @@ test('shows an event of a manual channel before it is published, and publishes i
   expect(published.headers.location).toBe(`${path}?done=event-published`);
   expect(event?.state).toBe('live');
   const again = await unauthenticated.post(`${path}/events/${eventId}/publish`).expect(409);
-  expect(textOf(again.text)).toContain(
-    'Nothing was published. This event is published already: viewers watch it.',
-  );
+  expect(textOf(again.text)).toContain('Nothing was published. This event is published already');
 });
 
 test('offers no publish button for an event of an auto channel', async () => {
@@ -70,19 +68,16 @@ async function namesAt({ unauthenticated }: TestEmulator, path: string): Promise
 async function startFourChannels() {
   const emulator = await startEmulator();
   const news = await emulator.createChannel({ title: 'Evening News', tags: ['studio', 'daily'] });
-  const sports = await emulator.createChannel({
-    title: 'Sports',
-    publishing_mode: 'manual',
-    reconnect_window: 0,
-  });
+  const manual = { publishing_mode: 'manual', reconnect_window: 0 };
+  const sports = await emulator.createChannel({ title: 'Sports', ...manual });
   const radio = await emulator.createChannel({ title: 'Radio news' });
-  const blank = await emulator.createChannel();
+  await emulator.createChannel();
   await emulator.connect(news);
   await emulator.connect(sports);
   await emulator.disconnect(sports);
   await emulator.advance(1);
   await emulator.unauthenticated.post(`/dashboard/channels/${radio.id}/disable`).expect(303);
-  return { emulator, news, sports, radio, blank };
+  return { emulator, news, sports };
 }
 
 test('finds channels by words of title, id and tags, and by state, says how many, and leads back to all', async () => {
@@ -123,9 +118,8 @@ test('keeps what was searched for on the other pages of the list', async () => {
   expect(textOf(first.text)).toContain('Page 1 of 2');
   const [, next = ''] = /href="([^"]*page=2)"/.exec(first.text) ?? [];
   expect(next).toBe('/dashboard/channels?q=show+%26+tell&#38;state=unused&#38;page=2');
-  expect(await namesAt(emulator, next.replaceAll('&#38;', '&'))).toEqual([
-    expect.stringMatching(/^Show & tell 1 /),
-  ]);
+  const [last, ...others] = await namesAt(emulator, next.replaceAll('&#38;', '&'));
+  expect([last, others]).toEqual([expect.stringMatching(/^Show & tell 1 /), []]);
   const beyond = await emulator.unauthenticated.get('/dashboard/channels?page=99');
   expect(rowsOf(beyond.text)).toHaveLength(2);
 });
@@ -217,9 +211,8 @@ test('says why an event is not packaged, and what to do, and counts it as refuse
   expect(refused.text).toContain(`Packager refused with ${channel.id}.key`);
   expect(refused.text).toContain('What is wrong There is no key file news.key. Provision it.');
   expect(refused.tests).toEqual([]);
-  expect((await page('')).text).toMatch(
-    /1 stream is refused by the packager.* 2 channels 1 active now 2 events/,
-  );
+  const overview = /1 stream is refused by the packager.* 2 channels 1 active now 2 events/;
+  expect((await page('')).text).toMatch(overview);
   expect((await page('/channels?state=refused')).text).toMatch(/1 of 2 channels .*refused auto/);
   expect((await page('/events?state=refused')).text).toMatch(/1 of 2 events .*refused 2030-01-01/);
   await packager.leave();
@@ -245,9 +238,8 @@ test('says on the page of a media what it is packaged with, and leads to the tes
   const { media } = await film();
   await until(() => context.packaging.deliverable(media) !== undefined);
   const shown = await page(`/media/${media}`);
-  expect(shown.text).toContain(
-    'Packager packaged in the clear, since 2030-01-01 00:00:00 UTC , 0:12 to play',
-  );
+  const packaged = 'packaged in the clear, since 2030-01-01 00:00:00 UTC , 0:12 to play';
+  expect(shown.text).toContain(`Packager ${packaged}`);
   const target = new URLSearchParams({ url: `${url}/manifests/${media}.mpd` });
   expect(shown.tests).toEqual([`/verify?${target}`]);
   const metadata = { publish_start_date: '2031-01-01T00:00:00Z' };
