@@ -3,33 +3,23 @@ import type { Express } from 'express';
 import request from 'supertest';
 import { type AnsweredRequest, createApp, onlyMethods, requireJson } from '../../src/http/app';
 import { HttpError } from '../../src/http/errors';
-import type { Log, LogFields } from '../../src/http/log';
-import { listen, type RunningServer } from '../../src/http/server';
+import type { LogFields } from '../../src/http/log';
+import { listen } from '../../src/http/server';
+import { afterTest } from '../support/after-test';
 import { rawRequest } from '../support/raw-http';
+import { type LogLine, recordedLog } from '../support/recorded-log';
 import { until } from '../support/until';
 
-type Entry = [level: string, message: string, fields: LogFields | undefined];
-
-let server: RunningServer | undefined;
 let observed: AnsweredRequest[];
 let errors: HttpError[];
 
-afterEach(async () => {
-  await server?.stop(0);
-  server = undefined;
-});
-
 /** Serves what `mount` adds; `entries` stops the server, so that the last line is there. */
 async function serve(mount: (app: Express) => void, quietPaths: string[] = []) {
-  const written: Entry[] = [];
+  const { log, lines } = recordedLog();
   observed = [];
   errors = [];
   const observe = (answered: AnsweredRequest) => observed.push(answered);
   const onError = (error: HttpError) => errors.push(error);
-  const write = (level: string) => (message: string, fields?: LogFields) => {
-    written.push([level, message, fields]);
-  };
-  const log: Log = { error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug') };
   let time = 0;
   const now = () => {
     time += 1.23456;
@@ -40,10 +30,10 @@ async function serve(mount: (app: Express) => void, quietPaths: string[] = []) {
     '127.0.0.1',
     0,
   );
-  server = running;
+  afterTest(() => running.stop(0));
   const entries = async () => {
     await running.stop(0);
-    return written;
+    return lines;
   };
   return { http: request(running.url), port: running.port, entries };
 }
@@ -54,17 +44,13 @@ function requestEntry(
   route: string,
   status: number,
   more: LogFields = {},
-): Entry {
+): LogLine {
   return [level, 'request', { requestId: 'new-id', method, route, status, ms: 1.23, ...more }];
 }
 
 const SERVER_ERROR = {
-  errors: [
-    {
-      code: 'server_error',
-      description: 'The service failed. The cause is in its log under the request id of this answer.',
-    },
-  ],
+  code: 'server_error',
+  description: 'The service failed. The cause is in its log under the request id of this answer.',
 };
 
 describe('createApp', () => {
@@ -133,17 +119,9 @@ describe('createApp', () => {
     expect([headers['x-powered-by'], headers.etag]).toEqual([undefined, undefined]);
   });
 
-  it.each([
-    [
-      'thrown',
-      () => {
-        throw new Error('secret');
-      },
-    ],
-    ['rejected', () => Promise.reject(new Error('secret'))],
-  ])('answers 500 without a word of an error that is %s, and logs its cause', async (_how, handler) => {
-    const { http, entries } = await serve((app) => app.get('/', handler));
-    const answer = await http.get('/').expect(500, SERVER_ERROR);
+  it('answers 500 without a word of an error that is thrown, and logs its cause', async () => {
+    const { http, entries } = await serve((app) => app.get('/', () => Promise.reject(new Error('secret'))));
+    const answer = await http.get('/').expect(500, { errors: [SERVER_ERROR] });
     expect(JSON.stringify(answer.headers)).not.toContain('secret');
     const cause = { name: 'Error', message: 'secret', stack: expect.any(Array) };
     expect(await entries()).toEqual([
@@ -198,49 +176,26 @@ describe('createApp', () => {
   });
 });
 
-it('answers 404 to OPTIONS of a path with other methods, and logs it', async () => {
-  const { http, entries } = await serve((app) => {
-    app.get('/healthz', (_request, response) => void response.end());
+test('of a path with some methods the others are a 405 that names those', async () => {
+  const { http } = await serve((app) => {
+    app.get('/', (_request, response) => void response.end());
+    app.all('/', onlyMethods('GET', 'HEAD'));
   });
-  await http
-    .options('/healthz')
-    .expect(404, { errors: [{ code: 'not_found', description: 'There is nothing at this path.' }] });
-  expect(await entries()).toEqual([requestEntry('info', 'OPTIONS', 'unmatched', 404)]);
+  const description = 'This path accepts GET, HEAD, not PUT.';
+  const { headers } = await http
+    .put('/')
+    .expect(405, { errors: [{ code: 'method_not_allowed', description }] });
+  expect(headers.allow).toBe('GET, HEAD');
 });
 
-describe('onlyMethods', () => {
-  it('answers 405 with the methods that exist', async () => {
-    const { http } = await serve((app) => {
-      app.get('/', (_request, response) => void response.end());
-      app.all('/', onlyMethods('GET', 'HEAD'));
-    });
-    await http
-      .put('/')
-      .expect(405, {
-        errors: [{ code: 'method_not_allowed', description: 'This path accepts GET, HEAD, not PUT.' }],
-      })
-      .expect('allow', 'GET, HEAD');
-  });
-});
-
-describe('requireJson', () => {
-  const UNSUPPORTED = {
-    errors: [
-      {
-        code: 'unsupported_media_type',
-        description: 'Send the body as JSON, with content-type: application/json.',
-      },
-    ],
-  };
-  const mount = (app: Express) =>
+test('only a body of JSON passes where it is required', async () => {
+  const { http } = await serve((app) => {
     app.post('/', requireJson, (_request, response) => void response.json({ passed: true }));
-
-  it('lets a body of JSON pass, and no other', async () => {
-    const { http } = await serve(mount);
-    const send = (type: string) => http.post('/').set('content-type', type).send('{}');
-    for (const type of ['application/json', 'application/json; charset=utf-8', 'APPLICATION/JSON'])
-      await send(type).expect(200, { passed: true });
-    for (const type of ['text/json', 'application/xml', 'json', 'application/json-seq'])
-      await send(type).expect(415, UNSUPPORTED);
   });
+  const send = (type: string) => http.post('/').set('content-type', type).send('{}');
+  for (const type of ['application/json', 'application/json; charset=utf-8', 'APPLICATION/JSON'])
+    await send(type).expect(200, { passed: true });
+  const description = 'Send the body as JSON, with content-type: application/json.';
+  for (const type of ['text/json', 'application/xml', 'json', 'application/json-seq'])
+    await send(type).expect(415, { errors: [{ code: 'unsupported_media_type', description }] });
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { networkOf } from '../../src/http/app';
 import { ConfigError, readConfig, unknownVariables } from '../../src/http/config';
-import { describeThrown, errorBody, HttpError, systemCode, toHttpError } from '../../src/http/errors';
+import { describeThrown, errorBody, systemCode, toHttpError } from '../../src/http/errors';
 import { nearest, printable, readBody } from '../../src/http/faults';
 import { type Content, html } from '../../src/http/html';
 
@@ -29,16 +29,6 @@ const description = 'The service failed. The cause is in its log under the reque
 const SERVER_ERROR = [500, { errors: [{ code: 'server_error', description }] }];
 
 describe('toHttpError', () => {
-  it('leaves an HttpError as it is, with all its problems in their order', () => {
-    const problems = [
-      { code: 'first', description: 'One.' },
-      { code: 'second', description: 'Two.' },
-    ];
-    const error = new HttpError(422, problems, { headers: { allow: 'GET' } });
-    expect(toHttpError(error)).toBe(error);
-    expect(errorBody(error)).toEqual({ errors: problems });
-  });
-
   const LARGE = 'The body is larger than this route accepts';
   const UTF8 = 'The path holds a percent-encoding that is not UTF-8. Encode each part of it once.';
   const PARSE = { type: 'entity.parse.failed', status: 400, body: SECRET };
@@ -64,17 +54,13 @@ describe('toHttpError', () => {
     expect(problems.map(({ code, description }) => `${status} ${code}: ${description}`)).toEqual([problem]);
   });
 
-  it.each([{ status: 503 }, { status: 302 }, { code: 'ENOENT' }])('makes %j a server_error', (fields) => {
-    expect(answerTo(foreign(fields))).toEqual(SERVER_ERROR);
+  it.each([
+    ...[undefined, 'text', {}, new Error(SECRET), jsonError()],
+    ...[{ status: 503 }, { status: 302 }, { code: 'ENOENT' }].map(foreign),
+  ])('makes whatever else is thrown a server_error and keeps it as the cause', (thrown) => {
+    expect(answerTo(thrown)).toEqual(SERVER_ERROR);
+    expect(toHttpError(thrown).cause).toBe(thrown);
   });
-
-  it.each([[undefined], [null], ['text'], [5], [{}], [new Error(SECRET)], [jsonError()]])(
-    'makes whatever else is thrown a server_error and keeps it as the cause',
-    (thrown) => {
-      expect(answerTo(thrown)).toEqual(SERVER_ERROR);
-      expect(toHttpError(thrown).cause).toBe(thrown);
-    },
-  );
 });
 
 describe('describeThrown', () => {
@@ -223,15 +209,9 @@ describe('configuration', () => {
   });
 
   describe('readConfig', () => {
-    it('reads the variables of the schema and no others', () => {
-      expect(readConfig(schema, { APP_NAME: 'a', APP_SIZE: '3', OTHER: 'x' })).toEqual({
-        APP_NAME: 'a',
-        APP_SIZE: '3',
-      });
-    });
-
-    it('takes an empty variable for an absent one', () => {
-      expect(readConfig(schema, { APP_NAME: 'a', APP_SIZE: '' })).toEqual({ APP_NAME: 'a', APP_SIZE: '7' });
+    it('reads the variables of the schema and no others, an empty one as absent', () => {
+      const env = { APP_NAME: 'a', APP_SIZE: '', OTHER: 'x' };
+      expect(readConfig(schema, env)).toEqual({ APP_NAME: 'a', APP_SIZE: '7' });
     });
 
     it('throws one error that holds every fault and quotes no value', () => {
@@ -264,13 +244,9 @@ describe('configuration', () => {
     ['::ffff:192.0.2.1', '192.0.2.1'],
     ['::FFFF:192.0.2.1', '192.0.2.1'],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-    ['2001:db8:1:2::', '2001:db8:1:2::/64'],
     ['2001:0db8:0001:0002::9', '2001:db8:1:2::/64'],
-    ['2001:DB8::1', '2001:db8::/64'],
     ['fe80::1:2:3:4%eth0', 'fe80::/64'],
     ['::1', '::/64'],
-    ['::', '::/64'],
-    ['1::', '1::/64'],
     [undefined, 'unknown'],
     ['', 'unknown'],
     ['/run/socket', 'unknown'],

@@ -8,7 +8,7 @@ import { createApp, type Shell } from '../../src/http/app';
 import { ConfigError } from '../../src/http/config';
 import { listen } from '../../src/http/server';
 import { openTls, requireCertificate, type Tls } from '../../src/http/tls';
-import { temporaryFolder } from '../support/after-test';
+import { afterTest, temporaryFolder } from '../support/after-test';
 import { rawExchange } from '../support/raw-http';
 import { type LogLine, recordedLog } from '../support/recorded-log';
 import { pem, place, secureGet, shows } from '../support/tls';
@@ -17,7 +17,6 @@ import { until } from '../support/until';
 const ENDS = Date.UTC(2126, 0, 1);
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-const closings: (() => unknown)[] = [];
 let certificate: string;
 let key: string;
 let clientAuthorities: string;
@@ -33,16 +32,12 @@ beforeEach(async () => {
   place('authority', clientAuthorities);
 });
 
-afterEach(async () => {
-  for (const close of closings.splice(0)) await close();
-});
-
 function open({ asksClients = false, time = ENDS - 1000 * DAY_MS } = {}): Tls {
   const recorded = recordedLog();
   lines = recorded.lines;
   const files = { certificate, key, clientAuthorities: asksClients ? clientAuthorities : undefined };
   const tls = openTls(files, { log: recorded.log, clock: () => new Date(time), intervalMs: 10 });
-  closings.push(tls.close);
+  afterTest(tls.close);
   return tls;
 }
 
@@ -60,7 +55,7 @@ function certified(shell: Shell): RequestListener {
 
 async function serve(tls: Tls, handler = sayHello) {
   const server = await listen(handler, '127.0.0.1', 0, { tls });
-  closings.push(() => server.stop(0));
+  afterTest(() => server.stop(0));
   return server;
 }
 
@@ -89,7 +84,7 @@ test('answers over TLS 1.2 and 1.3, and to nothing older', async () => {
 test('answers with a replaced certificate, keeps open connections, and takes new ones without a break', async () => {
   const { port } = await serve(open());
   const kept = connectTls({ port, host: '127.0.0.1', ca: pem('authority') });
-  closings.push(() => kept.destroy());
+  afterTest(() => kept.destroy());
   let received = '';
   kept.on('data', (chunk) => {
     received += String(chunk);
@@ -110,24 +105,19 @@ test('answers with a replaced certificate, keeps open connections, and takes new
   ]);
 });
 
-const NOT_ITS_KEY = /is not the key of the certificate/;
-const NO_KEY = /holds no private key in PEM form/;
 const NO_CERTIFICATE = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
 
 test.each<[fault: RegExp, spoil: () => void]>([
-  [NOT_ITS_KEY, () => place('next-server', certificate)],
-  [NOT_ITS_KEY, () => place('next-server-key', key)],
+  [/is not the key of the certificate/, () => place('next-server', certificate)],
   [/holds no certificate in PEM form/, () => truncateSync(certificate, 300)],
   [/holds a certificate that cannot be read/, () => writeFileSync(certificate, NO_CERTIFICATE)],
   [
     /the server's certificate must come first/,
     () => writeFileSync(certificate, Buffer.concat([pem('authority'), pem('server')])),
   ],
-  [NO_KEY, () => truncateSync(key)],
-  [NO_KEY, () => place('server', key)],
+  [/holds no private key in PEM form/, () => place('server', key)],
   [/locked with a passphrase/, () => place('encrypted-server-key', key)],
   [/tls\.crt: there is no such file/, () => rmSync(certificate)],
-  [/tls\.key: there is no such file/, () => rmSync(key)],
   [/clients\.crt: holds no certificate/, () => writeFileSync(clientAuthorities, 'x')],
 ])(
   'keeps the certificate when a file changes for the worse, says why once, and refuses to start with it: %s',
@@ -339,7 +329,7 @@ describe('client certificates', () => {
   it('are missing on every connection without TLS', async () => {
     const shell = { log: recordedLog().log, newId: () => 'id', now: () => 0 };
     const server = await listen(certified(shell), '127.0.0.1', 0);
-    closings.push(() => server.stop(0));
+    afterTest(() => server.stop(0));
     expect((await fetch(server.url)).status).toBe(401);
   });
 });

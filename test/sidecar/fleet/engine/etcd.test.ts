@@ -418,6 +418,8 @@ describe('faults', () => {
     ['TOO_LARGE', true, 'refused, again, may be done', 'more than any answer can be'],
     ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', true, 'denied, again', 'refuses the client certificate'],
     ['CERT_NOT_YET_VALID', false, 'unavailable, again', 'check the clock here'],
+    ['CERT_HAS_EXPIRED', false, 'unavailable, again', 'its certificate has expired'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', false, 'unavailable, again', 'its certificate is for another name'],
     ['INVALID_PURPOSE', false, 'unavailable, again', 'serverAuth'],
     ['SELF_SIGNED_CERT_IN_CHAIN', false, 'unavailable, again', 'PACKAGERDRMAPI_FLEET_TLSCA'],
   ])('no answer for %s, sent: %s, is %s', (code, isSent, fault, why) => {
