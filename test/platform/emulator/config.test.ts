@@ -206,9 +206,10 @@ describe('certificates of its own', () => {
       expect([validFrom, validTo]).toEqual(['May 31 00:00:00 2049 GMT', 'Jul  2 00:00:00 2050 GMT']);
   });
 
-  test('writes the authority, the certificate and the key, the key for its owner alone', async () => {
+  test('writes the authority, the certificate and the key, the key for its owner alone, and keeps them', async () => {
     const folder = join(await temporaryFolder(), 'tls');
-    const { authority, files, sha256, areNew } = await ownCertificates({ folder, names: NAMES }, new Date());
+    const [own, now] = [{ folder, names: NAMES }, new Date()];
+    const { authority, files, sha256, areNew } = await ownCertificates(own, now);
     expect(readdirSync(folder).sort()).toEqual(['ca.pem', 'server-key.pem', 'server.pem']);
     const [certificate, key] = [join(folder, 'server.pem'), join(folder, 'server-key.pem')];
     expect([authority, files]).toEqual([
@@ -218,12 +219,7 @@ describe('certificates of its own', () => {
     expect(statSync(files.key).mode & 0o777).toBe(0o600);
     expect(sha256).toMatch(/^(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/);
     expect(areNew).toBe(true);
-  });
-
-  test('keeps them, so that clients trust them once', async () => {
-    const own = { folder: await temporaryFolder(), names: NAMES };
-    const now = new Date();
-    const { authority, sha256 } = await ownCertificates(own, now);
+    // They are kept, so that clients trust them once.
     const pem = readFileSync(authority, 'utf8');
     const later = await ownCertificates(own, new Date(now.getTime() + 300 * DAY_MS));
     expect([later.sha256, later.areNew]).toEqual([sha256, false]);

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   FAIRPLAY,
   filesOf,
@@ -23,15 +23,13 @@ const KEY_FILES: readonly (readonly [string, string, (folder: string) => void])[
   ['is missing', 'key_file_missing', () => undefined],
   ['is cut off', 'key_file_torn', (folder) => writeFileSync(join(folder, 'news.key'), WHOLE.slice(0, 200))],
   ['is a folder', 'not_a_key_file', (folder) => mkdirSync(join(folder, 'news.key'))],
-  [
-    'is a symbolic link',
-    'not_a_key_file',
-    (folder) => {
-      writeFileSync(join(folder, 'other.key'), WHOLE);
-      symlinkSync('other.key', join(folder, 'news.key'));
-    },
-  ],
+  ['is a symbolic link', 'not_a_key_file', linkToAnother],
 ];
+
+function linkToAnother(folder: string): void {
+  writeFileSync(join(folder, 'other.key'), WHOLE);
+  symlinkSync('other.key', join(folder, 'news.key'));
+}
 
 async function nothingIsPackaged(packager: TestPackager): Promise<void> {
   expect(processesOf(packager)).toEqual([]);
@@ -93,7 +91,7 @@ test('an encoder that sends H.265 is refused, with what to set it to, and stays 
   await nothingIsPackaged(packager);
   const states = new Set<string>();
   for (let round = 0; round < 10; round += 1) {
-    await pause(50);
+    await sleep(50);
     states.add((await packager.put('news', { source: sourceOf('live-hevc') })).state);
   }
   expect([...states]).toEqual(['refused']);

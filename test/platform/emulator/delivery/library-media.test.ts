@@ -23,6 +23,25 @@ const METADATA = {
   custom_params: { sponsor: 'Acme' },
 };
 
+/** The document of a media of which nothing is said, but for these fields of its item. */
+function documentOf(id: string, fields: { readonly [name: string]: unknown }) {
+  const { title = '', description = '' } = fields;
+  const link = `${delivery.url}/v2/media/${id}`;
+  const said = { title, description, duration: 0, pubdate: expect.any(Number), tags: '', tracks: [] };
+  const item = {
+    ...said,
+    mediaid: id,
+    link,
+    ...posterFields(`${link}/poster.svg`),
+    variations: {},
+    ...fields,
+  };
+  return {
+    ...{ title, description, kind: 'Single Item', feed_instance_id: expect.stringMatching(/./) },
+    playlist: [item],
+  };
+}
+
 test('describes an uploaded media with its manifest, renditions, text tracks and custom parameters', async () => {
   const { film, track, url, unauthenticated } = delivery;
   const { media, rendition } = await film(METADATA);
@@ -30,80 +49,36 @@ test('describes an uploaded media with its manifest, renditions, text tracks and
   const english = await track(media, { label: 'English', srclang: 'en', position: 1 }, 'WEBVTT\n');
   const chapters = await track(media, { track_kind: 'chapters', position: 3 }, 'WEBVTT\n');
   const { body, headers } = await unauthenticated.get(`/v2/media/${media}`).expect(200);
-  const poster = `${url}/v2/media/${media}/poster.svg`;
-  expect(body).toEqual({
+  const fields = {
     title: 'Harbour at dawn',
     description: 'Boats leave.',
-    kind: 'Single Item',
-    playlist: [
+    link: 'https://publisher.example/harbour',
+    duration: 2,
+    tags: 'boats,sea',
+    sources: [
+      { file: `${url}/manifests/${media}.m3u8`, type: 'application/vnd.apple.mpegurl' },
       {
-        title: 'Harbour at dawn',
-        mediaid: media,
-        link: 'https://publisher.example/harbour',
-        ...posterFields(poster),
-        duration: 2,
-        pubdate: expect.any(Number),
-        description: 'Boats leave.',
-        tags: 'boats,sea',
-        sources: [
-          { file: `${url}/manifests/${media}.m3u8`, type: 'application/vnd.apple.mpegurl' },
-          {
-            file: `${url}/videos/${media}-${rendition}.mp4`,
-            type: 'video/mp4',
-            height: 36,
-            width: 64,
-            label: '36p',
-            bitrate: FILM.length * 4,
-            filesize: FILM.length,
-          },
-        ],
-        tracks: [
-          { kind: 'captions', file: `${url}/tracks/${english}.vtt`, label: 'English', language: 'en' },
-          { kind: 'captions', file: `${url}/tracks/${german}.vtt`, label: 'Deutsch', language: 'de' },
-          { kind: 'chapters', file: `${url}/tracks/${chapters}.vtt` },
-        ],
-        variations: {},
-        sponsor: 'Acme',
+        ...{ file: `${url}/videos/${media}-${rendition}.mp4`, type: 'video/mp4', height: 36, width: 64 },
+        ...{ label: '36p', bitrate: FILM.length * 4, filesize: FILM.length },
       },
     ],
-    feed_instance_id: expect.stringMatching(/./),
-  });
+    tracks: [
+      { kind: 'captions', file: `${url}/tracks/${english}.vtt`, label: 'English', language: 'en' },
+      { kind: 'captions', file: `${url}/tracks/${german}.vtt`, label: 'Deutsch', language: 'de' },
+      { kind: 'chapters', file: `${url}/tracks/${chapters}.vtt` },
+    ],
+    sponsor: 'Acme',
+  };
+  expect(body).toEqual(documentOf(media, fields));
   expect(headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'no-store' });
 });
 
 test('describes external content by its own address, and a media of which little is said with every field', async () => {
-  const { external, url, get } = delivery;
-  const media = await external({}, 'https://cdn.example/live/master.m3u8?session=1');
-  const poster = `${url}/v2/media/${media}/poster.svg`;
-  expect(await get(`/v2/media/${media}/`)).toEqual({
-    status: 200,
-    body: {
-      title: '',
-      description: '',
-      kind: 'Single Item',
-      playlist: [
-        {
-          title: '',
-          mediaid: media,
-          link: `${url}/v2/media/${media}`,
-          ...posterFields(poster),
-          duration: 0,
-          pubdate: expect.any(Number),
-          description: '',
-          tags: '',
-          sources: [
-            {
-              file: 'https://cdn.example/live/master.m3u8?session=1',
-              type: 'application/vnd.apple.mpegurl',
-            },
-          ],
-          tracks: [],
-          variations: {},
-        },
-      ],
-      feed_instance_id: expect.stringMatching(/./),
-    },
-  });
+  const { external, get } = delivery;
+  const file = 'https://cdn.example/live/master.m3u8?session=1';
+  const media = await external({}, file);
+  const sources = { sources: [{ file, type: 'application/vnd.apple.mpegurl' }] };
+  expect(await get(`/v2/media/${media}/`)).toEqual({ status: 200, body: documentOf(media, sources) });
   expect(await get(`/manifests/${media}.m3u8`)).toEqual(NOTHING);
 });
 

@@ -119,26 +119,18 @@ test('makes a media of a clip, with the file of its piece, encrypted as the even
   expect(types).toEqual(['application/dash+xml', 'application/vnd.apple.mpegurl']);
 });
 
-test('encrypts a clip with the key file of the channel, although no parameter names one', async () => {
+test('waits until the recording has the whole piece, which it encrypts with the key file of the channel', async () => {
   const { packager, onAir, advance, clip } = await start();
   const { id, path, channel } = await onAir();
   packager.recordings.set(id, RECORDED);
-  await advance(20);
-  const made = await clip(path, '01', '05');
-  await packager.called(`PUT /streams/${made}/file`);
-  expect(packager.said()).toContain(`PUT /streams/${made}/file?keyFile=${channel.id}`);
-});
-
-test('waits until the recording has the whole piece', async () => {
-  const { packager, onAir, advance, clip } = await start();
-  const { id, path } = await onAir();
-  packager.recordings.set(id, RECORDED);
   await advance(60);
-  await clip(path, '02', '30');
+  const made = await clip(path, '02', '30');
   await packager.called(`PUT /streams/${id}`, 6);
   expect(packager.said().some((call) => call.includes('recording'))).toBe(false);
   packager.onPut = (document) => ({ ...document, seconds: 31 });
   await packager.called(`GET /streams/${id}/recording`);
+  await packager.called(`PUT /streams/${made}/file`);
+  expect(packager.said()).toContain(`PUT /streams/${made}/file?keyFile=${channel.id}`);
 });
 
 test('tells why a clip has no file yet, and makes it without one when nothing was recorded', async () => {
