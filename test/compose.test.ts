@@ -10,6 +10,13 @@ import { readServices, type Service } from './support/compose-file';
 
 const FLEET = 'docker-compose.fleet.yml';
 const MEMBERS = [1, 2, 3];
+/** What holds for every service that we build. */
+const HARDENED = {
+  user: '1000:1000',
+  read_only: true,
+  cap_drop: ['ALL'],
+  security_opt: ['no-new-privileges:true'],
+};
 
 /** Variables are texts; YAML has numbers and booleans, too. */
 function environmentOf(service: Service | undefined): Record<string, string> {
@@ -128,24 +135,11 @@ test('nothing of the fleet of compose runs as root or writes anywhere but into i
     'secret',
     ...MEMBERS.map((number) => `origin-${number}`),
   ]);
-  for (const [, service] of services) {
-    expect(service).toMatchObject({
-      user: '1000:1000',
-      read_only: true,
-      cap_drop: ['ALL'],
-      security_opt: ['no-new-privileges:true'],
-    });
-  }
+  for (const [, service] of services) expect(service).toMatchObject(HARDENED);
 });
 
 test('the sidecar of compose runs without root, with a read-only root and no capability', async () => {
-  expect((await readServices()).sidecar).toMatchObject({
-    user: '1000:1000',
-    read_only: true,
-    cap_drop: ['ALL'],
-    security_opt: ['no-new-privileges:true'],
-    ulimits: { core: 0 },
-  });
+  expect((await readServices()).sidecar).toMatchObject({ ...HARDENED, ulimits: { core: 0 } });
 });
 
 test('compose makes a secret of its own for the fleet, and leaves the one that is there', async () => {

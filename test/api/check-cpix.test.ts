@@ -2,8 +2,7 @@ import { check } from '../../src/api/check';
 import { parseKeyFileRequest } from '../../src/api/read-key-file-request';
 import { CPIX_DOCUMENT } from '../../src/sidecar/openapi/examples';
 import { cpixVector } from '../support/cpix';
-import { CPIX_OF_TRACKS } from '../support/cpix-of-tracks';
-import { keyOf, kidOf, sampleText } from '../support/cpix-sample';
+import { CPIX_OF_TRACKS, keyOf, kidOf, sampleText } from '../support/cpix-sample';
 
 const SAMPLE = sampleText([
   { number: 1, track: 'SD', systems: ['widevine', 'fairplay'] },

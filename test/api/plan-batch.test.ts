@@ -1,7 +1,6 @@
 import { MAX_STREAMS, readBatchBody } from '../../src/api/batch';
 import { planBatch } from '../../src/api/plan-batch';
-import { CPIX_OF_TRACKS } from '../support/cpix-of-tracks';
-import { keyIdOf, type SampleKey, sampleText } from '../support/cpix-sample';
+import { CPIX_OF_TRACKS, keyIdOf, type SampleKey, sampleText } from '../support/cpix-sample';
 import { CENC_ONLY, POST_MANUAL } from '../support/post-manual';
 
 const KEYS: SampleKey[] = [

@@ -93,16 +93,3 @@ test('sound alone and a portrait video are converted, too', async () => {
   expect((await probed(portrait.renditions['270p'])).sizes).toEqual([['h264', 152, 270]]);
   expect(portrait.renditions['270p']).toMatchObject({ width: 152, height: 270 });
 });
-
-test('a film that is damaged in its middle makes no rendition and no notification that all are complete', async () => {
-  const { encoded, renditionsOf, told } = await start();
-  const file = await encoded('320x180');
-  const middle = Math.floor(file.length / 2);
-  file.fill(0xa5, middle, middle + 20_000);
-  const { media, renditions } = await renditionsOf(file, '90p');
-  expect(renditions['90p']).toMatchObject({
-    ...{ status: 'failed', delivery_url: null },
-    error_message: expect.stringContaining("ffmpeg can't convert the file"),
-  });
-  expect(await told()).not.toContain(`conversions_complete ${media.id}`);
-});

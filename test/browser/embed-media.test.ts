@@ -1,16 +1,12 @@
-import { dirname, join } from 'node:path';
-import fs from 'fs-extra';
+import { dirname } from 'node:path';
 import type { Page } from 'playwright-core';
 import { swapKeyIdOrder } from '../../src/drm/bytes';
-import { listen, type RunningServer } from '../../src/http/server';
-import { onceForAll, temporaryFolder } from '../support/after-test';
-import { cbcsDocument, KEY, KEY_ID } from '../support/cbcs-document';
+import { afterAllTests, onceForAll } from '../support/after-test';
 import { screenshot } from '../support/chromium';
 import { startBrowser } from '../support/dashboard-browser';
-import { packageStream } from '../support/package-stream';
 import { CLIP, type ClipKeys, FAIRPLAY_KEYS, KEYS, servedClip, serveMedia } from '../support/packaged-clip';
 import { decoded } from '../support/real-player';
-import { cli } from '../support/run-cli';
+import { serve } from '../support/serve';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 import { type OwnBrowser, testsTogether } from '../support/tests-together';
 import { until } from '../support/until';
@@ -21,22 +17,20 @@ const browser = startBrowser(true);
 const start = onceForAll(startEmulator);
 let emulator: TestEmulator;
 
-/** Serves pages at another origin than the platform's. */
-let publisher: RunningServer;
+/** Where pages are served at another origin than the platform's. */
+let publisher: string;
 const served: string[] = [];
 
 beforeAll(async () => {
   emulator = await start();
-  publisher = await listen(
+  const { url } = await serve(
     ({ url = '' }, response) =>
       void response.setHeader('content-type', 'text/html').end(served[Number(url.slice(1))]),
-    '127.0.0.1',
-    0,
+    afterAllTests,
   );
+  publisher = url;
   issue(KEYS, FAIRPLAY_KEYS, { keyId: OTHER_ID, key: OTHER });
 });
-
-afterAll(() => publisher.stop(0));
 
 /** What the license server knows. */
 function issue(...all: readonly ClipKeys[]): void {
@@ -62,7 +56,7 @@ async function open(
       document.addEventListener('playback', ({ detail, target }) => seen.push([target.id, detail]));
       ${Object.entries(items).map(setUp).join('\n')}
     </script></html>`);
-  await page.goto(`${publisher.url}/${place - 1}`);
+  await page.goto(`${publisher}/${place - 1}`);
   return page;
 }
 
@@ -145,50 +139,6 @@ const tracksOf = (page: Page): Promise<unknown> =>
     .filter(({ kind, label }) => kind !== 'metadata' && label !== 'Shaka Player TextTrack')
     .map(({ kind, label, language }) => ({ kind, label, language }))`);
 
-/** Packages the clip by `packager-drm export`, with one key under cbcs for all systems; `verify` must find nothing. */
-async function packagedByExport(): Promise<string> {
-  const folder = await temporaryFolder();
-  await fs.writeFile(join(folder, 'show.cpix'), cbcsDocument());
-  const { stdout } = await cli(['export', 'show.cpix', '--as', 'shaka', '--reveal'], { cwd: folder });
-  const flags = stdout.split('\n').filter((line) => line.startsWith('--'));
-  const media = join(folder, 'media');
-  await packageStream({ source: CLIP, folder: media, flags, single: true });
-  const url = await serveMedia(media);
-  const verified = await cli(['verify', `${url}/m.mpd`, 'show.cpix'], { cwd: folder });
-  expect(verified).toMatchObject({ code: 0, stderr: expect.stringContaining('2 renditions: no faults') });
-  return url;
-}
-
-/** Plays one file a track by EME itself, with a ClearKey license for cbcs and the key that is given. */
-const PLAY = `async ({ url, codecs, keyId, key }) => {
-  const video = document.body.appendChild(document.createElement('video'));
-  const types = codecs.map(([kind, codec]) => kind + '/mp4; codecs="' + codec + '"');
-  const capability = (contentType) => [{ contentType, encryptionScheme: 'cbcs' }];
-  const access = await navigator.requestMediaKeySystemAccess('org.w3.clearkey', [{
-    initDataTypes: ['keyids'],
-    videoCapabilities: capability(types[0]),
-    audioCapabilities: capability(types[1]),
-  }]);
-  const keys = await access.createMediaKeys();
-  await video.setMediaKeys(keys);
-  const session = keys.createSession();
-  session.onmessage = () => session.update(new TextEncoder().encode(
-    JSON.stringify({ keys: [{ kty: 'oct', kid: keyId, k: key }], type: 'temporary' })));
-  await session.generateRequest('keyids', new TextEncoder().encode(JSON.stringify({ kids: [keyId] })));
-  const source = new MediaSource();
-  video.src = URL.createObjectURL(source);
-  await new Promise((done) => { source.onsourceopen = done; });
-  await Promise.all(types.map(async (type, at) => {
-    const buffer = source.addSourceBuffer(type);
-    const file = await fetch(url + '/' + 'va'[at] + '.mp4');
-    const bytes = await file.arrayBuffer();
-    await new Promise((done) => { buffer.onupdateend = done; buffer.appendBuffer(bytes); });
-  }));
-  video.muted = true;
-  video.play().catch(() => undefined);
-  return access.getConfiguration().videoCapabilities[0].encryptionScheme;
-}`;
-
 const VTT = 'WEBVTT\n\n00:00.000 --> 00:10.000\nA line of text\n';
 
 describe('what is played', () => {
@@ -233,19 +183,6 @@ describe('what is played', () => {
           await screenshot(page, 'channel-embed/media-hls');
         }
       },
-
-    'plays what shaka-packager makes under cbcs of an export of one key for all DRM systems': async (own) => {
-      const url = await packagedByExport();
-      const page = await open(own, {});
-      const codecs = [
-        ['video', 'avc1.64001f'],
-        ['audio', 'mp4a.40.2'],
-      ];
-      const given = { url, codecs, keyId: KEY_ID.toString('base64url'), key: KEY.toString('base64url') };
-      expect(await page.evaluate(`(${PLAY})(${JSON.stringify(given)})`)).toBe('cbcs');
-      await untilDecodes(page);
-      await screenshot(page, 'channel-embed/media-cbcs-export');
-    },
 
     'says of DASH with a wrong key, no license or no license server why it is not decrypted, and of clear DASH that it is not encrypted':
       (own) => showsFailures(own, KEYS, dashItem, 'dash'),

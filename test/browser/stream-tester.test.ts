@@ -72,16 +72,6 @@ test.each([
   expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
 });
 
-test('tests without script, too', async () => {
-  const address = await servedClip('dash', KEYS);
-  const page = await browser.open({ ...SCREENS.laptop, javaScriptEnabled: false });
-  await page.goto(`${emulator.url}/verify?url=${encodeURIComponent(address)}`);
-  await page.getByLabel('Key file', { exact: true }).fill(keyFileOf(KEYS));
-  await page.getByRole('button', { name: 'Test' }).click();
-  await page.getByText('Nothing wrong was found').first().waitFor();
-  expect(await page.getByLabel('Key file', { exact: true }).inputValue()).toBe('');
-});
-
 test('says so when the address is wrong or answers nothing', async () => {
   const page = await openTester('phone', 'http://127.0.0.1:1/a.mpd');
   await page.getByRole('button', { name: 'Test' }).click();

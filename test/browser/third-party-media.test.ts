@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import fs from 'fs-extra';
 import { createGet } from '../../src/http/get';
 import type { StreamReport } from '../../src/verify/stream-report';
 import { verifyStream } from '../../src/verify/verify-stream';
-import { afterAllTests } from '../support/after-test';
+import { afterAllTests, temporaryFolder } from '../support/after-test';
 import { startMediaServer } from '../support/media-server';
 import { SOURCE } from '../support/package-stream';
 import { CONTENT_KEY, codesOf, KEY_ID, keyFileText, statesOf } from '../support/start-stream';
@@ -15,17 +14,15 @@ jest.setTimeout(60_000);
 
 const run = promisify(execFile);
 const { get, close } = createGet({ userAgent: 'test' });
-const folder = fs.mkdtempSync(join(tmpdir(), 'third-party-media-'));
+let folder: string;
 let url: string;
 
 beforeAll(async () => {
+  folder = await temporaryFolder(afterAllTests);
   ({ url } = await startMediaServer(folder, afterAllTests));
 });
 
-afterAll(async () => {
-  close();
-  await fs.remove(folder);
-});
+afterAll(close);
 
 const ffmpeg = (...args: string[]) =>
   run('ffmpeg', ['-v', 'error', '-y', '-i', SOURCE, ...args], { cwd: folder });

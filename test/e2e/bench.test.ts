@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../support/after-test';
-import { processesNaming } from '../support/processes';
+import { processesNaming } from '../support/chain-processes';
 import { until } from '../support/until';
 
 const ROOT = resolve(__dirname, '../..');

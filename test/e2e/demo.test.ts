@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onceForAll, temporaryFolder } from '../support/after-test';
 import { DIST, runScript } from '../support/built-program';
-import { processesNaming } from '../support/processes';
+import { processesNaming } from '../support/chain-processes';
 
 const DEMO = join(DIST, 'demo/main.js');
 

@@ -42,9 +42,9 @@ export function onceForAll<Started>(start: () => Promise<Started>): () => Promis
   };
 }
 
-/** A new folder that is removed after the test; what is stopped may still finish a write there. */
-export async function temporaryFolder(): Promise<string> {
+/** A new folder that is removed after the test, or after all; what is stopped may still finish a write there. */
+export async function temporaryFolder(after = afterTest): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'packager-drm-api-'));
-  afterTest(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }

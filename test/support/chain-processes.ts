@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 export const PROCESS_KINDS = [
   'sidecar',
@@ -19,9 +19,9 @@ export interface WeighedProcess {
   readonly mib: number;
 }
 
-/** The processes that have a folder in their variables or arguments. */
+/** The processes that have a folder in their variables or arguments; of Linux alone. */
 export function pidsOf(home: string): number[] {
-  return readdirSync('/proc')
+  return (existsSync('/proc/self') ? readdirSync('/proc') : [])
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
     .filter((pid) => ['environ', 'cmdline'].some((file) => (readProc(pid, file) ?? '').includes(home)));
@@ -42,7 +42,12 @@ export function weighed(home: string, known: (pid: number) => ProcessKind | unde
 
 /** Ends them at once. */
 export function killAllOf(home: string): void {
-  for (const pid of pidsOf(home)) kill(pid);
+  for (const pid of pidsOf(home))
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended by itself.
+    }
 }
 
 /** Undefined when the process has ended meanwhile, or is another user's. */
@@ -58,10 +63,8 @@ export function commandOf(pid: number): string | undefined {
   return readProc(pid, 'cmdline')?.replaceAll('\0', ' ').trim();
 }
 
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended by itself.
-  }
+/** The command lines of the other processes that name a folder. */
+export function processesNaming(folder: string): string[] {
+  const pids = pidsOf(folder).filter((pid) => pid !== process.pid);
+  return pids.flatMap((pid) => commandOf(pid) ?? []);
 }

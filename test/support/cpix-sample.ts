@@ -64,6 +64,12 @@ export function sampleText(keys: readonly SampleKey[], more?: Partial<CpixDocume
   return writeCpix(sampleDocument(keys, more));
 }
 
+/** A document with a key for each quality, for Widevine. */
+export const CPIX_OF_TRACKS = sampleText([
+  { number: 1, track: 'SD' },
+  { number: 2, track: 'HD' },
+]);
+
 /** The key file of a sample's key with Widevine alone. */
 export function widevineFile(number: number): string {
   return `\

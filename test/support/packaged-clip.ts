@@ -1,9 +1,7 @@
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import fs from 'fs-extra';
+import { resolve } from 'node:path';
 import { fairPlayKeyId } from '../../src/drm/packaging';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../src/drm/pssh';
-import { afterAllTests } from './after-test';
+import { afterAllTests, temporaryFolder } from './after-test';
 import { startMediaServer } from './media-server';
 import { type Packaging, packageStream } from './package-stream';
 
@@ -55,8 +53,7 @@ export function servedClip(format: 'dash' | 'hls', keys: ClipKeys | undefined): 
  * @returns the folder, with `m.mpd` or `master.m3u8` in it; it is removed after the tests of the file.
  */
 async function packageClip(format: 'dash' | 'hls', keys: ClipKeys | undefined): Promise<string> {
-  const folder = await fs.mkdtemp(join(tmpdir(), 'packaged-clip-'));
-  afterAllTests(() => fs.remove(folder));
+  const folder = await temporaryFolder(afterAllTests);
   const packaging: Packaging | undefined = keys && {
     scheme: format === 'dash' ? 'cenc' : 'cbcs',
     keyId: keys.keyId.toString('hex'),

@@ -1,38 +1,22 @@
-import { request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
-
-export interface RawAnswer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-}
+import { text as readText } from 'node:stream/consumers';
 
 /** Sends a request whose path goes out as it is: clients that build a URL resolve `..` and `%2e` before they send. */
-export function rawRequest(
+export async function rawRequest(
   port: number,
   method: string,
   path: string,
   headers: OutgoingHttpHeaders,
   body?: string,
-): Promise<RawAnswer> {
-  return new Promise((resolve, reject) => {
-    const request = httpRequest(
-      { host: '127.0.0.1', port, method, path, headers, agent: false },
-      (response) => {
-        let text = '';
-        response.setEncoding('utf8');
-        response.on('data', (chunk: string) => {
-          text += chunk;
-        });
-        response.on('end', () =>
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
-        );
-        response.on('error', reject);
-      },
-    );
-    request.on('error', reject);
-    request.end(body);
-  });
+) {
+  const request = httpRequest({ host: '127.0.0.1', port, method, path, headers, agent: false });
+  // After the answer it may find that what it still sends is not read.
+  request.on('error', () => undefined).end(body);
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const text = await readText(response);
+  return { status: response.statusCode ?? 0, headers: response.headers, text };
 }
 
 /** Writes a text to a new connection, keeps it open, and answers with the first `enough` that is matched in what comes back. */

@@ -1,7 +1,6 @@
 import type { Answer } from '../../src/http/openapi';
 import { openApiDocument } from '../../src/platform/emulator/openapi/document';
-import { operationsOf } from './describes-api';
-import { objectionsOf } from './schema-objections';
+import { objectionsOf, operationsOf } from './describes-api';
 import { startEmulator, type TestEmulator } from './start-emulator';
 
 export const DOCUMENT = openApiDocument({ siteId: 'demosite', client: 'demo' });

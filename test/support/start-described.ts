@@ -1,10 +1,9 @@
 import { sealEnvelope } from '../../src/drm/envelope';
 import { openApiDocument } from '../../src/sidecar/openapi/document';
 import { SUPPLIED } from '../../src/sidecar/openapi/examples';
-import { operationsOf } from './describes-api';
+import { objectionsOf, operationsOf } from './describes-api';
 import { createFakeFleet } from './fake-fleet';
 import { startFakeUpstream } from './fake-upstream';
-import { objectionsOf } from './schema-objections';
 import { PLAIN_CENC, PLAIN_FAIRPLAY, SHARED_SECRET } from './start-provisioning';
 import { startSidecar } from './start-sidecar';
 

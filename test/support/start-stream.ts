@@ -1,5 +1,3 @@
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { type KeyFile, keyFileLines, renderKeyFile } from '../../src/drm/key-file';
@@ -7,7 +5,7 @@ import { fairPlayKeyId, readPackagingKeys } from '../../src/drm/packaging';
 import { createGet } from '../../src/http/get';
 import type { StreamReport } from '../../src/verify/stream-report';
 import { type VerifyOptions, verifyStream } from '../../src/verify/verify-stream';
-import { afterAllTests, afterTest } from './after-test';
+import { afterAllTests, afterTest, temporaryFolder } from './after-test';
 import { startMediaServer } from './media-server';
 import { type Packaging, packageStream } from './package-stream';
 
@@ -67,11 +65,7 @@ export type ServedStream = Awaited<ReturnType<typeof startStream>>;
 
 const packaged = new Map<string, Promise<string>>();
 
-async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'packager-drm-stream-'));
-  afterAllTests(() => fs.remove(folder));
-  return folder;
-}
+const newFolder = () => temporaryFolder(afterAllTests);
 
 type PackageOptions = Parameters<typeof packageStream>[0];
 

@@ -12,7 +12,7 @@ import {
   SWAPPED,
 } from '../../../src/sidecar/openapi/examples';
 import { onceForAll } from '../../support/after-test';
-import { CPIX_OF_TRACKS } from '../../support/cpix-of-tracks';
+import { CPIX_OF_TRACKS } from '../../support/cpix-sample';
 import { itDescribesAnApi, validateOpenApi } from '../../support/describes-api';
 import { readCurl } from '../../support/read-curl';
 import {
