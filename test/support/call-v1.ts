@@ -12,19 +12,13 @@ export interface V1Link {
   readonly query: Readonly<Record<string, string>>;
 }
 
-export interface V1Answer {
-  readonly status: number;
-  /** Without the rate limit. */
-  readonly body: Fields;
-}
-
 /** Signs a call of v1, such as `videos/show`, and sends it as a form. */
 export async function callV1(
   { unauthenticated }: Pick<TestEmulator, 'unauthenticated'>,
   call: string,
   parameters: Parameters = {},
   credentials: V1Credentials = {},
-): Promise<V1Answer> {
+) {
   const form = queryOf(signedPairs(parameters, credentials));
   return answerOf(await unauthenticated.post(`/v1/${call}`).send(form));
 }
@@ -34,13 +28,14 @@ export async function getV1(
   { unauthenticated }: Pick<TestEmulator, 'unauthenticated'>,
   call: string,
   parameters: Parameters = {},
-): Promise<V1Answer> {
+) {
   return answerOf(await unauthenticated.get(signedPath(`/v1/${call}`, parameters)));
 }
 
-function answerOf({ status, body }: { status: number; body: Fields }): V1Answer {
+/** Without the rate limit. */
+function answerOf({ status, body }: { status: number; body: Fields }) {
   const { rate_limit: _rateLimit, ...rest } = body;
-  return { status, body: rest };
+  return { status, body: rest as Fields };
 }
 
 /** The fields of an answer that must be a success. */
@@ -83,7 +78,7 @@ export async function uploadForm(
   { link }: Fields,
   file: string,
   type = 'video/mp4',
-): Promise<V1Answer> {
+) {
   const { path, query } = link as V1Link;
   const target = `${path}?${queryOf(Object.entries(query))}`;
   return answerOf(

@@ -11,15 +11,10 @@ export const REFRESH = "document.dispatchEvent(new Event('dashboard-changed'))";
 
 export type Screen = keyof typeof SCREENS;
 
-export interface DashboardBrowser {
-  /** A page in a context of its own; it is closed after the test. Fails the test on any error that it logs. */
-  open(options: BrowserContextOptions): Promise<Page>;
-  /** Says which of the errors that were logged were to be expected. */
-  forgive(expected: RegExp): void;
-}
+export type DashboardBrowser = ReturnType<typeof startBrowser>;
 
 /** Starts one Chromium for the tests of a file. @param keepsPages leaves pages open until all tests are over. */
-export function startBrowser(keepsPages = false): DashboardBrowser {
+export function startBrowser(keepsPages = false) {
   let browser: Browser;
   const pages: Page[] = [];
   const complaints: string[] = [];
@@ -34,11 +29,13 @@ export function startBrowser(keepsPages = false): DashboardBrowser {
   afterAll(() => browser.close());
 
   return {
-    forgive(expected) {
+    /** Says which of the errors that were logged were to be expected. */
+    forgive(expected: RegExp): void {
       const others = complaints.filter((complaint) => !expected.test(complaint));
       complaints.splice(0, complaints.length, ...others);
     },
-    async open(options) {
+    /** A page in a context of its own; it is closed after the test. Fails the test on any error that it logs. */
+    async open(options: BrowserContextOptions): Promise<Page> {
       const context = await browser.newContext(options);
       const page = await context.newPage();
       page.setDefaultTimeout(10_000);

@@ -91,10 +91,10 @@ export function fail(call: FsCall, nth: number, code: string): void {
 /** Holds the next call of a function until it is released; one that is made at once can't be held. */
 export function hold(call: FsCall): { reached: Promise<void>; release: () => void } {
   let release = () => {};
-  let reach = () => {};
   const opened = new Promise<void>((resolve) => {
     release = resolve;
   });
+  let reach = () => {};
   const reached = new Promise<void>((resolve) => {
     reach = resolve;
   });
@@ -126,8 +126,7 @@ export function openDescriptors(): string[] {
 /** A synchronous call: recorded and failed like the others. A close that fails closes yet. */
 function atOnce<T>(call: FsCall, path: string, more: readonly unknown[], run: () => T): T {
   record({ call, moment: 'start', path, more });
-  const fault = nextFault(call);
-  const failure = fault && Object.assign(new Error(`${fault.code}: injected`), { code: fault.code });
+  const failure = nextFailure(call);
   if (failure && call !== 'close') throw failure;
   try {
     const result = run();
@@ -138,9 +137,10 @@ function atOnce<T>(call: FsCall, path: string, more: readonly unknown[], run: ()
   }
 }
 
-function nextFault(call: FsCall): { code: string } | undefined {
+function nextFailure(call: FsCall): Error | undefined {
   const nth = events.filter((event) => event.call === call && event.moment === 'start').length;
-  return faults.find((candidate) => candidate.call === call && candidate.nth === nth);
+  const fault = faults.find((candidate) => candidate.call === call && candidate.nth === nth);
+  return fault && Object.assign(new Error(`${fault.code}: injected`), { code: fault.code });
 }
 
 function wrap(call: FsCall): Plain {
@@ -150,13 +150,12 @@ function wrap(call: FsCall): Plain {
     const [subject, ...more] = given;
     const path = typeof subject === 'number' ? (paths.get(subject) ?? 'no open descriptor') : String(subject);
     record({ call, moment: 'start', path, more });
-    const fault = nextFault(call);
+    const failure = nextFailure(call);
     const end: Callback = (error, result) => {
       record({ call, moment: 'end', path, more });
       callback(error, result);
     };
     const run = () => {
-      const failure = fault && Object.assign(new Error(`${fault.code}: injected`), { code: fault.code });
       if (failure && call !== 'close') end(failure);
       else
         original(...shortened(call, given), (error: unknown, result: unknown) => {
@@ -184,14 +183,10 @@ function wrap(call: FsCall): Plain {
 
 function shortened(call: FsCall, given: unknown[]): unknown[] {
   if (call !== 'write') return given;
-  const [descriptor, bytes, at, length] = given;
-  refuseBeyond(bytes as Buffer, Number(at), Number(length));
-  return [descriptor, bytes, at, Math.min(Number(length), mostBytes)];
-}
-
-/** As Node does, also of a write that is shortened. */
-function refuseBeyond(bytes: Buffer, at: number, length: number): void {
+  const [descriptor, bytes, at, length] = given as [number, Buffer, number, number];
+  // As Node does, also of a write that is shortened.
   if (at + length > bytes.length) throw new RangeError('The write goes beyond its buffer');
+  return [descriptor, bytes, at, Math.min(length, mostBytes)];
 }
 
 function record(event: FsEvent): void {

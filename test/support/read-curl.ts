@@ -1,14 +1,5 @@
-/** The request of a curl command of the API's description. */
-export interface CurlRequest {
-  readonly method: string;
-  /** Path and query. */
-  readonly target: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | undefined;
-}
-
-/** Reads a command as a shell and curl would. Throws when it holds anything that the description has no need of. */
-export function readCurl(command: string, variables: Readonly<Record<string, string>>): CurlRequest {
+/** Reads a curl command as a shell and curl would: `target` is path and query. Throws when it holds anything that the description has no need of. */
+export function readCurl(command: string, variables: Readonly<Record<string, string>>) {
   const [program, ...words] = shellWords(command, variables);
   if (program !== 'curl') throw new Error(`not curl but ${program}`);
   let [method, target, body] = ['', '', undefined as string | undefined];

@@ -44,26 +44,6 @@ export interface TestChannel {
   readonly streamKey: string;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-}
-
-/** What a test of the command line found. */
-interface Verified {
-  readonly exitCode: number;
-  readonly report: StreamReport;
-  /** The codes of its faults. */
-  readonly codes: readonly string[];
-}
-
-/** What is left of a chain that has been stopped, or stands beside its programs while it runs. */
-interface Leftovers {
-  /** Command lines. */
-  readonly processes: readonly string[];
-  readonly fifos: readonly string[];
-}
-
 /**
  * The built programs on free ports, with folders of their own, and real encoders. `stop` must be called, however a test
  * ends.
@@ -143,7 +123,7 @@ export class RealChain {
   }
 
   /** Stops every program and encoder, removes the folders, and answers what of them was left behind. */
-  async stop(): Promise<Leftovers> {
+  async stop() {
     await this.stopEncoders();
     // The emulator first: it takes from the packager what it has told it.
     for (const name of ['emulator', 'packager', 'sidecar'] as const) {
@@ -155,8 +135,8 @@ export class RealChain {
     return left;
   }
 
-  /** What belongs to the chain beside its programs and encoders, once the chain has had some time to end it. */
-  async settledLeftovers(): Promise<Leftovers> {
+  /** Command lines of processes beside its programs and encoders, and FIFOs, once the chain had some time to end them. */
+  async settledLeftovers(): Promise<{ processes: string[]; fifos: string[] }> {
     const deadline = Date.now() + 5000;
     for (;;) {
       const known = new Set([
@@ -225,7 +205,7 @@ export class RealChain {
   }
 
   /** What viewers are answered at a path of the emulator. */
-  get(path: string): Promise<Answer> {
+  get(path: string) {
     return call('GET', `${this.url('emulator')}${path}`);
   }
 
@@ -270,7 +250,7 @@ export class RealChain {
     return keys;
   }
 
-  sidecar(method: string, streamId: string, body?: object): Promise<Answer> {
+  sidecar(method: string, streamId: string, body?: object) {
     const headers = { 'x-api-key': API_KEY, 'content-type': 'application/json' };
     return call(
       method,
@@ -351,8 +331,8 @@ export class RealChain {
     return document as StreamDocument;
   }
 
-  /** Tests a stream with the built command line. */
-  async verify(url: string, ...args: readonly string[]): Promise<Verified> {
+  /** Tests a stream with the built command line; `codes` are those of its faults. */
+  async verify(url: string, ...args: readonly string[]) {
     const { exitCode, stdout, stderr } = await this.#command({}, 'verify', url, ...args);
     if (stdout === '') throw new Error(`verify said nothing, and ended with ${exitCode}: ${stderr}`);
     const report: StreamReport = JSON.parse(stdout);
@@ -457,7 +437,7 @@ async function call(
   url: string,
   headers: Readonly<Record<string, string>> = {},
   body?: string | Buffer,
-): Promise<Answer> {
+) {
   const response = await fetch(url, {
     method,
     headers,
