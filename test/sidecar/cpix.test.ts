@@ -88,6 +88,17 @@ describe('a CPIX document', () => {
     }
   });
 
+  it('names other DRM systems and a key without one', async () => {
+    const text = sampleText([{ number: 1 }, { number: 2, track: 'UHD', systems: [] }]);
+    const marlin = `<cpix:DRMSystem kid="${kidOf(1)}" systemId="5e629af5-38da-4063-8977-97ffbd9902d4"/>`;
+    const document = text.replace('</cpix:DRMSystemList>', `${marlin}</cpix:DRMSystemList>`);
+    const { headers } = await postXml(await startSidecar(), document).expect(200, widevineFile(1));
+    expect(headers.warning).toBe(
+      `299 - "cpix_key_left_out: The CPIX document has keys without a DRMSystem (${kidOf(2)}), which are left out; choose by track or kid if one is meant.", ` +
+        '299 - "cpix_systems_skipped: The CPIX document has DRM systems that are not supported (Marlin); they are left out."',
+    );
+  });
+
   it('gives the key that the query asks for', async () => {
     const sidecar = await startSidecar();
     const text = sampleText([

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { LIST_PATH } from '../../../src/sidecar/listing/list';
 import { readSmallFile } from '../../../src/sidecar/storage/open-file';
+import { errorBody } from '../../support/start-sidecar';
 import { keyFileSamples } from '../../vectors/drm-vectors';
 import { ALL, place, startListing } from './start-listing';
 
@@ -149,7 +150,8 @@ it('answers 503 when no descriptor is left to read a file with', async () => {
   read.mockImplementationOnce(() => {
     throw failure('EMFILE');
   });
-  expect(await refusal({})).toEqual(refusedWith(503, 'too_many_open_files'));
+  const description = 'The service has no file descriptor left. Try again, or raise its limit of open files.';
+  expect(await refusal({})).toEqual([503, errorBody('too_many_open_files', description)]);
 });
 
 it.each([
