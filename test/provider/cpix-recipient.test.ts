@@ -2,12 +2,11 @@ import { copyFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/http/config';
 import { openCpixRecipient } from '../../src/provider/cpix-recipient';
-import { temporaryFolder } from '../support/after-test';
+import { afterTest, temporaryFolder } from '../support/after-test';
 import { cpixVector, cpixVectorPath, recipientNamed } from '../support/cpix';
 import { type LogLine, recordedLog } from '../support/recorded-log';
 import { until } from '../support/until';
 
-const closings: (() => void)[] = [];
 let certificate: string;
 let key: string;
 let lines: LogLine[];
@@ -22,10 +21,6 @@ beforeEach(async () => {
   place('next-key', key);
 });
 
-afterEach(() => {
-  for (const close of closings.splice(0)) close();
-});
-
 function open(time = Date.UTC(2100, 0)) {
   const recorded = recordedLog();
   lines = recorded.lines;
@@ -33,7 +28,7 @@ function open(time = Date.UTC(2100, 0)) {
     { certificate, key },
     { log: recorded.log, clock: () => new Date(time), intervalMs: 10 },
   );
-  closings.push(opened.close);
+  afterTest(opened.close);
   return opened.recipient;
 }
 

@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { openProviderHeaders, parseProviderHeaders } from '../../src/provider/provider-headers';
-import { temporaryFolder } from '../support/after-test';
+import { afterTest, temporaryFolder } from '../support/after-test';
 import { faultsOf } from '../support/faults-of';
 import { type LogLine, recordedLog } from '../support/recorded-log';
 import { PROVIDED, startProvisioning } from '../support/start-provisioning';
@@ -10,7 +10,6 @@ import { CONTENT_ID, reference, SPEKE_PATH, startSpeke } from '../support/start-
 import { until } from '../support/until';
 
 const SECRET = 'secret-value-of-the-tests';
-const closings: (() => void)[] = [];
 let file: string;
 let lines: LogLine[];
 
@@ -18,16 +17,12 @@ beforeEach(async () => {
   file = join(await temporaryFolder(), 'headers.txt');
 });
 
-afterEach(() => {
-  for (const close of closings.splice(0)) close();
-});
-
 function open(content: string) {
   writeFileSync(file, content, { mode: 0o600 });
   const recorded = recordedLog();
   lines = recorded.lines;
   const opened = openProviderHeaders(file, { log: recorded.log, intervalMs: 10 });
-  closings.push(opened.close);
+  afterTest(opened.close);
   return opened.read;
 }
 

@@ -1,27 +1,10 @@
-import request from 'supertest';
-import { createApp } from '../../src/http/app';
-import { listen } from '../../src/http/server';
-import { checkRoutes } from '../../src/sidecar/check-routes';
 import { asUtf16, HD, madeCpix, madeOfHd } from '../support/made-cpix';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange } from '../support/raw-http';
-import { errorBody } from '../support/start-sidecar';
-import { writtenLog } from '../support/written-log';
+import { API_KEY, errorBody, startSidecar } from '../support/start-sidecar';
 
 const { contentkey, keyid } = POST_MANUAL.cenc;
 const CHECK = '/api/check';
-
-function startCheck() {
-  const { log, text } = writtenLog(() => new Date(0));
-  const app = createApp({ log, newId: () => 'request-1', now: () => 0 }, checkRoutes);
-  const logText = async () => {
-    // The log passes its lines on at the end of a turn of the event loop.
-    await new Promise((resolve) => setImmediate(resolve));
-    await new Promise((resolve) => setImmediate(resolve));
-    return text();
-  };
-  return { app, api: request(app), logText };
-}
 
 const KEY_ID_NOTE = "base64 RNpS70UjCY5oVHd+4yJoHQ==; in PlayReady's byte order 71LaRCNFjgloVHd+4yJoHQ==";
 const CENC_FIELDS = [
@@ -30,7 +13,8 @@ const CENC_FIELDS = [
 ];
 
 it('answers what a JSON body decodes to, its content key masked', async () => {
-  const answer = await startCheck().api.post(CHECK).send({ cenc: POST_MANUAL.cenc }).expect(200);
+  const { api } = await startSidecar();
+  const answer = await api.post(CHECK).send({ cenc: POST_MANUAL.cenc }).expect(200);
   const noSystem = expect.objectContaining({ severity: 'warning', code: 'no_drm_system' });
   expect(answer.body).toEqual({ kind: 'request', fields: CENC_FIELDS, faults: [noSystem] });
   expect(answer.headers['cache-control']).toBe('no-store');
@@ -42,7 +26,8 @@ it.each([
   ['a value in JSON', JSON.stringify({ value: keyid }), 'application/json', 'key_id'],
   ['an empty text', '', 'text/plain', 'unknown'],
 ])('takes %s', async (_what, body, type, kind) => {
-  const answer = await startCheck().api.post(CHECK).set('content-type', type).send(body);
+  const { api } = await startSidecar();
+  const answer = await api.post(CHECK).set('content-type', type).send(body);
   expect([answer.status, answer.body.kind]).toEqual([200, kind]);
 });
 
@@ -52,7 +37,7 @@ it.each<[what: string, type: string, body: string | Buffer]>([
   ['in UTF-16', 'application/cpix+xml', asUtf16(madeCpix())],
   ['in JSON', 'application/json', JSON.stringify({ value: madeCpix() })],
 ])('takes a CPIX document %s, and masks its keys', async (_how, type, body) => {
-  const { api } = startCheck();
+  const { api } = await startSidecar();
   const answer = await api.post(CHECK).set('content-type', type).send(body).expect(200);
   expect({ kind: answer.body.kind, faults: answer.body.faults }).toEqual({ kind: 'cpix', faults: [] });
   expect(answer.text).not.toContain(HD.key.toString('base64'));
@@ -63,7 +48,7 @@ it.each<[what: string, type: string, body: string | Buffer]>([
 it('takes a CPIX document of 250 KB by itself and in a body, and none that is larger', async () => {
   const filled = (length: number) =>
     madeOfHd().replace('<cpix:ContentKeyList>', `<!--${'x'.repeat(length)}-->$&`);
-  const { api } = startCheck();
+  const { api } = await startSidecar();
   const kinds = async (type: string, body: string | object) => {
     const answer = await api.post(CHECK).set('content-type', type).send(body);
     return [answer.status, answer.body.kind ?? answer.body.errors[0].code];
@@ -78,16 +63,16 @@ it('takes a CPIX document of 250 KB by itself and in a body, and none that is la
 });
 
 it('answers 400 to a POST without a body', async () => {
-  const { url, port, stop } = await listen(startCheck().app, '127.0.0.1', 0);
-  const answer = await rawExchange(port, `POST ${CHECK} HTTP/1.1\r\nhost: ${url}\r\n\r\n`, /\}\]\}$/);
-  await stop(0);
+  const { port } = await startSidecar();
+  const head = `POST ${CHECK} HTTP/1.1\r\nhost: here\r\nx-api-key: ${API_KEY}\r\n\r\n`;
+  const answer = await rawExchange(port, head, /\}\]\}$/);
   expect(answer).toMatch(/^HTTP\/1\.1 400 /);
   const description = 'Send a key file, a body of the key-file API or one value to check.';
   expect(answer.split('\r\n\r\n')[1]).toBe(JSON.stringify(errorBody('invalid_body', description)));
 });
 
 it('shows content keys when asked, and only then', async () => {
-  const { api } = startCheck();
+  const { api } = await startSidecar();
   const masked = await api.post(CHECK).send(POST_MANUAL).expect(200);
   const unasked = await api.post(`${CHECK}?reveal=false`).send(POST_MANUAL).expect(200);
   const shown = await api.post(`${CHECK}?reveal=true`).send(POST_MANUAL).expect(200);
@@ -102,14 +87,14 @@ it.each([
   ['reveal=yes', 'reveal: must be true or false'],
   ['revael=true', 'revael is not a parameter of this request. Did you mean reveal?'],
 ])('answers 400 to ?%s', async (query, description) => {
-  const { api } = startCheck();
+  const { api } = await startSidecar();
   await api.post(`${CHECK}?${query}`).send(POST_MANUAL).expect(400, errorBody('invalid_query', description));
 });
 
 it('answers 415 to another type', async () => {
   const description =
     'Send the body as text/plain, as JSON with content-type: application/json, or a CPIX document as application/cpix+xml.';
-  const sent = startCheck().api.post(CHECK).set('content-type', 'text/html').send(keyid);
+  const sent = (await startSidecar()).api.post(CHECK).set('content-type', 'text/html').send(keyid);
   await sent.expect(415, errorBody('unsupported_media_type', description));
 });
 
@@ -117,7 +102,7 @@ it.each([
   ['text/plain', '64 KiB, or 256 KiB for a CPIX document'],
   ['application/json', '64 KiB'],
 ])('answers 413 to more than 64 KiB of %s', async (type, limits) => {
-  const { api } = startCheck();
+  const { api } = await startSidecar();
   const body = JSON.stringify({ value: 'A'.repeat(64 * 1024) });
   await api
     .post(CHECK)
@@ -127,11 +112,11 @@ it.each([
 });
 
 it('answers 405 to a GET', async () => {
-  await startCheck().api.get(CHECK).expect(405).expect('allow', 'POST');
+  await (await startSidecar()).api.get(CHECK).expect(405).expect('allow', 'POST');
 });
 
 it('logs nothing of what it checked', async () => {
-  const { api, logText } = startCheck();
+  const { api, logText } = await startSidecar();
   await api.post(`${CHECK}?reveal=true`).send(POST_MANUAL).expect(200);
   await api.post(CHECK).set('content-type', 'text/plain').send(POST_MANUAL_FILE).expect(200);
   const log = await logText();

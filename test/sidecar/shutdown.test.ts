@@ -1,14 +1,9 @@
 import { type EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
-import type { Log } from '../../src/http/log';
 import { listen, type RunningServer, runAsProcess } from '../../src/http/server';
+import { type LogLine, recordedLog } from '../support/recorded-log';
 
-function recordingLog(): { log: Log; lines: string[] } {
-  const lines: string[] = [];
-  const write = (level: string) => (message: string) => void lines.push(`${level}: ${message}`);
-  const log = { error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug') };
-  return { log, lines };
-}
+const said = (lines: readonly LogLine[]) => lines.map(([level, message]) => `${level}: ${message}`);
 
 /** A promise and the function that resolves it. */
 function gate(): { opened: Promise<void>; open: () => void } {
@@ -48,15 +43,15 @@ describe('a process', () => {
   });
 
   test.each(['SIGTERM', 'SIGINT'] as const)('stops on %s and ends with 0', async (signal) => {
-    const { log, lines } = recordingLog();
+    const { log, lines } = recordedLog();
     await runAsProcess({ name: 'sidecar', log, start: async () => ({ stop: async () => {} }) });
     process.emit(signal);
     expect(await ended).toBe(0);
-    expect(lines).toEqual(['info: stopping', 'info: stopped']);
+    expect(said(lines)).toEqual(['info: stopping', 'info: stopped']);
   });
 
   test('that gets a signal before its start is done stops as soon as it is', async () => {
-    const { log } = recordingLog();
+    const { log } = recordedLog();
     const started = gate();
     const steps: string[] = [];
     const stop = async () => void steps.push('stopped');
@@ -75,7 +70,7 @@ describe('a process', () => {
   });
 
   test('ends at once on a second signal', async () => {
-    const { log } = recordingLog();
+    const { log } = recordedLog();
     await runAsProcess({ name: 'sidecar', log, start: async () => ({ stop: () => new Promise(() => {}) }) });
     process.emit('SIGTERM');
     await turn();
@@ -85,12 +80,12 @@ describe('a process', () => {
   });
 
   test('ends with 1 when stopping fails', async () => {
-    const { log, lines } = recordingLog();
+    const { log, lines } = recordedLog();
     const stop = () => Promise.reject(new Error('no'));
     await runAsProcess({ name: 'sidecar', log, start: async () => ({ stop }) });
     process.emit('SIGTERM');
     expect(await ended).toBe(1);
-    expect(lines).toEqual(['info: stopping', 'error: stop failed']);
+    expect(said(lines)).toEqual(['info: stopping', 'error: stop failed']);
   });
 
   test.each([
@@ -98,11 +93,11 @@ describe('a process', () => {
     ['EACCES', 'this user may not listen on the port; choose one above 1023'],
     ['EADDRNOTAVAIL', 'the host address is not one of this machine'],
   ])('ends with 1 when it cannot start, and says what %s means', async (code, meaning) => {
-    const { log, lines } = recordingLog();
+    const { log, lines } = recordedLog();
     const start = () => Promise.reject(Object.assign(new Error(code), { code }));
     await runAsProcess({ name: 'sidecar', log, start });
     expect(exits).toEqual([1]);
-    expect(lines).toEqual([`error: cannot start: ${meaning}`]);
+    expect(said(lines)).toEqual([`error: cannot start: ${meaning}`]);
   });
 });
 

@@ -13,7 +13,7 @@ import {
   requireRead,
   requireWrite,
 } from '../../../src/sidecar/api-key';
-import { temporaryFolder } from '../../support/after-test';
+import { afterTest, temporaryFolder } from '../../support/after-test';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
 import { until } from '../../support/until';
 
@@ -24,7 +24,6 @@ describe('the keys of a file', () => {
 
   type KeyRing = ReturnType<typeof createKeyRing>;
 
-  const closings: (() => unknown)[] = [];
   let folder: string;
   let path: string;
   let lines: LogLine[];
@@ -32,10 +31,6 @@ describe('the keys of a file', () => {
   beforeEach(async () => {
     folder = await temporaryFolder();
     path = join(folder, 'keys.json');
-  });
-
-  afterEach(async () => {
-    for (const close of closings.splice(0)) await close();
   });
 
   function write(...keys: object[]) {
@@ -46,14 +41,14 @@ describe('the keys of a file', () => {
     const recorded = recordedLog();
     lines = recorded.lines;
     const ring = createKeyRing({ single, file, log: recorded.log, intervalMs: 10 });
-    closings.push(ring.close);
+    afterTest(ring.close);
     return ring;
   }
 
   /** Serves a stream's name behind the guard; answers how to call it. */
   async function serve({ find }: KeyRing) {
     const attempts = new MemoryStore();
-    closings.push(async () => attempts.shutdown());
+    afterTest(async () => attempts.shutdown());
     const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
       routes.use(requireApiKey(find, { attempts, clock: () => new Date(0) }));
       routes.all('/api/:stream', (request, response) => {
@@ -63,7 +58,7 @@ describe('the keys of a file', () => {
       });
     });
     const server = await listen(app, '127.0.0.1', 0);
-    closings.push(() => server.stop(0));
+    afterTest(() => server.stop(0));
     return async (key: string, method = 'GET', stream = 'news') => {
       const headers = { 'x-api-key': key };
       const answer = await fetch(`${server.url}/api/${encodeURIComponent(stream)}`, { method, headers });
@@ -201,12 +196,6 @@ describe('an unauthenticated client', () => {
   const KEY = 'the-key-of-the-tests';
   const clock = () => new Date();
 
-  const closings: (() => Promise<void>)[] = [];
-
-  afterEach(async () => {
-    for (const close of closings.splice(0)) await close();
-  });
-
   /** A wait that ends when the test says so. */
   function heldWait() {
     const waits: { ms: number; end: () => void }[] = [];
@@ -216,7 +205,7 @@ describe('an unauthenticated client', () => {
 
   async function serve(wait?: (ms: number) => Promise<void>) {
     const attempts = new MemoryStore();
-    closings.push(async () => attempts.shutdown());
+    afterTest(async () => attempts.shutdown());
     const find: FindApiKey = (given) =>
       given === KEY ? { name: 'ci', scope: 'write', streams: undefined } : undefined;
     const app = createApp({ log: recordedLog().log, newId: () => 'id', now: () => 0 }, (routes) => {
@@ -226,7 +215,7 @@ describe('an unauthenticated client', () => {
       routes.get('/healthz', (_request, response) => void response.json('well'));
     });
     const server = await listen(app, '127.0.0.1', 0);
-    closings.push(() => server.stop(0));
+    afterTest(() => server.stop(0));
     return (key?: string, path = '/api/here') =>
       fetch(server.url + path, { headers: key === undefined ? {} : { 'x-api-key': key } });
   }

@@ -5,8 +5,8 @@ import { createApp, onlyMethods } from '../../../src/http/app';
 import { listen } from '../../../src/http/server';
 import type { ApiKey } from '../../../src/sidecar/api-key';
 import { createKeyIndex } from '../../../src/sidecar/key-files/changes';
-import { createList, LIST_PATH, type ListOptions } from '../../../src/sidecar/listing/list';
-import { temporaryFolder } from '../../support/after-test';
+import { createList, LIST_PATH } from '../../../src/sidecar/listing/list';
+import { afterTest, temporaryFolder } from '../../support/after-test';
 import { recordedLog } from '../../support/recorded-log';
 
 interface ListBody {
@@ -18,23 +18,11 @@ type Query = Readonly<Record<string, string | number>>;
 
 export const ALL: ApiKey = { name: 'ops', scope: 'read', streams: undefined };
 
-const stops: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const stop of stops.splice(0)) await stop();
-});
-
 /** Starts the list alone over a folder of its own; the key of a request is handed over in a header. */
-export async function startListing(overrides: Partial<ListOptions> = {}) {
+export async function startListing() {
   const folder = await temporaryFolder();
   const { log, lines: logged } = recordedLog();
-  const list = createList({
-    folder,
-    checkFolder: () => undefined,
-    index: createKeyIndex(),
-    log,
-    ...overrides,
-  });
+  const list = createList({ folder, checkFolder: () => undefined, index: createKeyIndex(), log });
   const app = createApp({ log, newId: () => 'id', now: () => 0 }, (routes) => {
     routes.use((incoming, response, next) => {
       response.locals.apiKey = JSON.parse(String(incoming.headers['x-test-key']));
@@ -43,7 +31,7 @@ export async function startListing(overrides: Partial<ListOptions> = {}) {
     routes.route(LIST_PATH).get(list).all(onlyMethods('GET', 'HEAD'));
   });
   const { url, stop } = await listen(app, '127.0.0.1', 0);
-  stops.push(() => stop(0));
+  afterTest(() => stop(0));
   const client = request(url);
   const ask = (query: Query, key: ApiKey) =>
     client.get(LIST_PATH).query(query).set('x-test-key', JSON.stringify(key));
