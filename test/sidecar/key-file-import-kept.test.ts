@@ -6,7 +6,7 @@ const PATH = '/api/keyfile/news';
 const DASH = 'mpegdashstreaming-cenc';
 const CMAF = 'cmafstreaming-cenc';
 const HLS = 'cupertinostreaming-aes128';
-const { cenc, playready, widevine } = POST_MANUAL;
+const { cenc, widevine } = POST_MANUAL;
 const OTHER_KEY = 'SvEMxZMGndWHIqCMoD45YA==';
 const OTHER_KEY_ID = 'Dlj11ea0QZepsUOGRu9HZQ==';
 /** The sample's key id as a UUID. */
@@ -32,14 +32,6 @@ const [DASH_LINES = '', HLS_LINES = ''] = POST_MANUAL_FILE.split(/(?<=\n)(?=cupe
   [],
 );
 const CMAF_LINES = DASH_LINES.replaceAll(DASH, CMAF);
-const CBCS_LINES = `\
-${CMAF}-key-id: ${cenc.keyid}
-${CMAF}-content-key: ${cenc.contentkey}
-${CMAF}-algorithm: AESCBC
-${CMAF}-keyserver-widevine: true
-${CMAF}-keyserver-widevine-system-id: edef8ba9-79d6-4ace-a3c8-27dcd51d21ed
-${CMAF}-keyserver-widevine-pssh-data: IiRkN2EyOTk1Ni0yOTgwLTQzMzgtYjYyNy04N2MxZjA3OWUwOTFI88aJmwY=
-`;
 
 /** What this service would not write so by itself, and the warnings that come with it. */
 const KEPT: [what: string, lines: string, warnings: string[]][] = [
@@ -58,25 +50,11 @@ const KEPT: [what: string, lines: string, warnings: string[]][] = [
   ['lines for CMAF alone', CMAF_LINES + HLS_LINES, []],
   ['lines for CMAF with cbcs beside others', withFormerCmaf(POST_MANUAL_FILE), ['unsupported_scheme']],
   [
-    'a checksum beside AESCBC',
-    `${CBCS_LINES}${CMAF}-keyserver-playready: true
-${CMAF}-keyserver-playready-system-id: 9a04f079-9840-4286-ab92-e65be0885f95
-${CMAF}-keyserver-playready-license-url: ${playready.laurl}
-${CMAF}-keyserver-playready-checksum: ${playready.checksum}
-`,
-    ['unsupported_scheme'],
-  ],
-  [
     'another key for CMAF',
     DASH_LINES +
       `${CMAF}-key-id: ${OTHER_KEY_ID}\n${CMAF}-content-key: ${OTHER_KEY}\n${CMAF}-algorithm: AESCTR\n` +
       HLS_LINES,
     ['cmaf_disagrees', 'cmaf_disagrees'],
-  ],
-  [
-    'HLS with AES-128',
-    `${DASH_LINES}${HLS}-method: AES-128\n${HLS}-url: https://keys.example.com/a\n${HLS}-key: ${POST_MANUAL.fairplay.key}\n`,
-    [],
   ],
   [
     "SAMPLE-AES whose other lines are FairPlay's",

@@ -2,9 +2,20 @@ import { formatUuid } from '../../../src/drm/bytes';
 import { spekeKeyId } from '../../../src/drm/cpix/speke';
 import type { SidecarConfig } from '../../../src/sidecar/config';
 import { recipientNamed } from '../../support/cpix';
+import {
+  contentKeyOf,
+  cpixText,
+  ivOf,
+  key,
+  keyIdOf,
+  kidOf,
+  rule,
+  system,
+  toBase64,
+} from '../../support/cpix-text';
 import type { Script } from '../../support/fake-upstream';
 import { startFakeUpstream } from '../../support/fake-upstream';
-import { box, FAIRPLAY_ADDRESS, playReadyHeader, WIDEVINE_DATA } from '../../support/speke-reference';
+import { box, playReadyHeader, WIDEVINE_DATA } from '../../support/speke-reference';
 import { startSidecar } from '../../support/start-sidecar';
 import published from '../../vectors/cpix/published.json';
 
@@ -12,41 +23,34 @@ const PATH = '/api/keyfile/demo';
 const CONTENT_ID = 'somecontentid';
 const WIDEVINE = 'edef8ba9-79d6-4ace-a3c8-27dcd51d21ed';
 const PLAYREADY = '9a04f079-9840-4286-ab92-e65be0885f95';
-const FAIRPLAY = '94ce86fb-07ff-4f43-adb8-93d2fa968ca2';
-
-/** Key ids and keys of bytes that are all alike. */
-const block = (byte: number) => Buffer.alloc(16, byte);
-const kidOf = (byte: number) => formatUuid(block(byte));
-const base64 = (bytes: Buffer | string) => Buffer.from(bytes).toString('base64');
 
 interface Track {
-  readonly byte: number;
+  readonly digit: number;
   readonly track: string;
 }
 
-/** A document as a key server answers it: a key for DASH for each track, and one for FairPlay. */
-function documentOf(tracks: readonly Track[]): string {
-  const key = (byte: number, more = '') =>
-    `<ContentKey kid="${kidOf(byte)}"${more}><Data><p:Secret><p:PlainValue>${base64(block(byte + 1))}</p:PlainValue></p:Secret></Data></ContentKey>`;
-  const system = (byte: number, id: string, inside: string) =>
-    `<DRMSystem kid="${kidOf(byte)}" systemId="${id}">${inside}</DRMSystem>`;
-  const ofDash = tracks.map(
-    ({ byte }) =>
-      system(byte, WIDEVINE, `<PSSH>${base64(box(WIDEVINE, WIDEVINE_DATA))}</PSSH>`) +
-      system(byte, PLAYREADY, `<PSSH>${base64(box(PLAYREADY, playReadyHeader(block(byte))))}</PSSH>`),
-  );
-  const rules = tracks.map(
-    ({ byte, track }) => `<ContentKeyUsageRule kid="${kidOf(byte)}" intendedTrackType="${track}"/>`,
-  );
-  const iv = ` explicitIV="${base64(block(0xf2))}" commonEncryptionScheme="cbcs"`;
-  return `<CPIX xmlns="urn:dashif:org:cpix" xmlns:p="urn:ietf:params:xml:ns:keyprov:pskc" contentId="${CONTENT_ID}">
-    <ContentKeyList>${tracks.map(({ byte }) => key(byte)).join('')}${key(0xf0, iv)}</ContentKeyList>
-    <DRMSystemList>${ofDash.join('')}${system(0xf0, FAIRPLAY, `<URIExtXKey>${base64(FAIRPLAY_ADDRESS)}</URIExtXKey>`)}</DRMSystemList>
-    <ContentKeyUsageRuleList>${rules.join('')}</ContentKeyUsageRuleList></CPIX>`;
-}
+const SD = { digit: 1, track: 'SD' };
+const HD = { digit: 2, track: 'HD' };
+const FAIRPLAY = 9;
 
-const SD = { byte: 0x10, track: 'SD' };
-const HD = { byte: 0x20, track: 'HD' };
+const pssh = (id: string, data: Buffer) => `<PSSH>${toBase64(box(id, data))}</PSSH>`;
+const playReadyOf = ({ digit }: Track, laurl?: string) =>
+  pssh(PLAYREADY, playReadyHeader(keyIdOf(digit), laurl));
+
+/** A document as a key server answers it: a key for DASH for each track, and one for FairPlay. */
+function documentOf(...tracks: readonly Track[]): string {
+  const iv = `explicitIV="${toBase64(ivOf(FAIRPLAY))}" commonEncryptionScheme="cbcs"`;
+  const ofDash = tracks.flatMap((track) => [
+    system('widevine', [track.digit], pssh(WIDEVINE, WIDEVINE_DATA)),
+    system('playready', [track.digit], playReadyOf(track)),
+  ]);
+  return cpixText({
+    attributes: ` contentId="${CONTENT_ID}"`,
+    keys: [...tracks.map(({ digit }) => key(digit)), key(FAIRPLAY, iv)],
+    systems: ofDash.join('') + system('fairplay', [FAIRPLAY]),
+    rules: tracks.map(({ digit, track }) => rule(digit, track)).join(''),
+  });
+}
 
 async function start(
   script: Script,
@@ -68,7 +72,7 @@ async function start(
 const EZDRM = published.find(({ source }) => source === 'Unified Streaming, manual, EZDRM');
 
 const xml = (body: string): Script => ({ headers: { 'content-type': 'application/cpix+xml' }, body });
-const keyIdLine = (byte: number) => `mpegdashstreaming-cenc-key-id: ${base64(block(byte))}\n`;
+const keyIdLine = ({ digit }: Track) => `mpegdashstreaming-cenc-key-id: ${toBase64(keyIdOf(digit))}\n`;
 const told = (what: string) => ({
   errors: [
     { code: 'key_provider_failed', description: `The key provider ${what}. No key file was changed.` },
@@ -76,7 +80,7 @@ const told = (what: string) => ({
 });
 
 it('writes all that the document has for the content, asked by a GET with the headers of the protocol', async () => {
-  const { sidecar, upstream } = await start(xml(documentOf([SD])), {
+  const { sidecar, upstream } = await start(xml(documentOf(SD)), {
     providerHeaders: () => ({ authorization: 'Bearer of-the-tests' }),
   });
   const { text } = await sidecar.api
@@ -84,8 +88,10 @@ it('writes all that the document has for the content, asked by a GET with the he
     .set('x-request-id', 'req-7')
     .send({ contentId: CONTENT_ID })
     .expect(200);
-  expect(text.startsWith(keyIdLine(SD.byte))).toBe(true);
-  expect(text).toContain(`cupertinostreaming-aes128-key: ${block(0xf1).toString('hex').toUpperCase()}\n`);
+  expect(text.startsWith(keyIdLine(SD))).toBe(true);
+  expect(text).toContain(
+    `cupertinostreaming-aes128-key: ${contentKeyOf(FAIRPLAY).toString('hex').toUpperCase()}\n`,
+  );
   expect(text).toContain('keyserver-playready-license-url: https://playready.example/rights\n');
   expect(upstream.received).toMatchObject([
     {
@@ -102,17 +108,17 @@ it('writes all that the document has for the content, asked by a GET with the he
 });
 
 it('chooses among several keys as the request says, and says between which when it does not', async () => {
-  const { sidecar } = await start(xml(documentOf([SD, HD])));
+  const { sidecar } = await start(xml(documentOf(SD, HD)));
   const { body } = await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502);
   expect(body.errors[0].description).toMatch(
     /^The key provider returned a CPIX document that has several keys for .*; choose one by track or kid: .*SD.*HD.*\. No key file was changed\.$/,
   );
-  for (const choice of [{ track: 'HD' }, { kid: kidOf(HD.byte) }]) {
+  for (const choice of [{ track: 'HD' }, { kid: kidOf(HD.digit) }]) {
     const { text } = await sidecar.api
       .post(PATH)
       .send({ contentId: CONTENT_ID, ...choice })
       .expect(200);
-    expect(text.startsWith(keyIdLine(HD.byte))).toBe(true);
+    expect(text.startsWith(keyIdLine(HD))).toBe(true);
   }
   const { text } = await sidecar.api
     .post(PATH)
@@ -122,21 +128,21 @@ it('chooses among several keys as the request says, and says between which when 
 });
 
 it('provisions each track of a batch entry with the key that the document has for it', async () => {
-  const { sidecar } = await start(xml(documentOf([SD, HD])));
+  const { sidecar } = await start(xml(documentOf(SD, HD)));
   const streams = [{ contentId: CONTENT_ID, tracks: { SD: 'news_sd', HD: ['news_hd', 'news_fhd'] } }];
   const { body } = await sidecar.api.post('/api/keyfiles').send({ streams }).expect(200);
   expect(body.summary).toMatchObject({ created: 3, failed: 0 });
   const files = await sidecar.files();
   const first = Object.entries(files).map(([name, text]) => [name, `${text.split('\n')[0]}\n`]);
   expect(Object.fromEntries(first)).toEqual({
-    'news_fhd.key': keyIdLine(HD.byte),
-    'news_hd.key': keyIdLine(HD.byte),
-    'news_sd.key': keyIdLine(SD.byte),
+    'news_fhd.key': keyIdLine(HD),
+    'news_hd.key': keyIdLine(HD),
+    'news_sd.key': keyIdLine(SD),
   });
 });
 
 it('takes plain keys also with a certificate, which it could not ask with', async () => {
-  const { sidecar } = await start(xml(documentOf([SD])), { cpixRecipient: () => recipientNamed('next') });
+  const { sidecar } = await start(xml(documentOf(SD)), { cpixRecipient: () => recipientNamed('next') });
   await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(200);
 });
 
@@ -175,10 +181,7 @@ it('puts the key id of the request, or that of SPEKE, in the address, and takes 
 });
 
 it('asks for the systems of the service, takes its PlayReady address where the document has none, and neither where the request says', async () => {
-  const without = documentOf([SD]).replaceAll(
-    base64(box(PLAYREADY, playReadyHeader(block(SD.byte)))),
-    base64(box(PLAYREADY, playReadyHeader(block(SD.byte), ''))),
-  );
+  const without = documentOf(SD).replace(playReadyOf(SD), playReadyOf(SD, ''));
   const config = {
     keyProviderSystems: ['playready'],
     playReadyUrl: 'https://pr.example/of-the-service',
@@ -199,6 +202,6 @@ it('asks for the systems of the service, takes its PlayReady address where the d
     false,
     false,
   ]);
-  upstream.on(`/cpix/${CONTENT_ID}?format=cpix`, xml(documentOf([SD])));
+  upstream.on(`/cpix/${CONTENT_ID}?format=cpix`, xml(documentOf(SD)));
   expect(await ask()).toEqual(['https://playready.example/rights', false, false]);
 });
