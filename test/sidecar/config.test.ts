@@ -211,11 +211,8 @@ describe('PACKAGERDRMAPI_APIKEY_FILE', () => {
     expect(wrongIn(env, () => text)).toEqual([fault]);
   });
 
-  it('is refused when the file cannot be read', () => {
+  it('is refused when the file cannot be read, and beside PACKAGERDRMAPI_APIKEY', () => {
     expect(wrongIn(env)).toEqual([`${FAULT} the file cannot be read; check the path and who may read it`]);
-  });
-
-  it('is refused beside PACKAGERDRMAPI_APIKEY', () => {
     expect(wrongIn({ ...env, PACKAGERDRMAPI_APIKEY: KEY }, () => KEY)).toEqual([
       'PACKAGERDRMAPI_APIKEY and PACKAGERDRMAPI_APIKEY_FILE: set one of them, not both',
     ]);
@@ -230,22 +227,18 @@ test('needs no single API key beside a file of keys', () => {
   });
 });
 
-test.each([
-  [{ PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt' }],
-  [{ PACKAGERDRMAPI_TLSKEY: '/etc/tls.key', PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt' }],
-])('refuses half of what HTTPS needs: %j', (env) => {
-  expect(wrongIn({ PACKAGERDRMAPI_APIKEY: KEY, ...env })).toEqual([
-    'PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no effect',
-  ]);
-});
+const HTTPS =
+  'PACKAGERDRMAPI_TLSCERT and PACKAGERDRMAPI_TLSKEY: HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no effect';
+const CPIX =
+  'PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY: encrypted content keys need both; set the other one, too, or none';
 
-test.each([
-  [{ PACKAGERDRMAPI_CPIXCERT: '/etc/cpix.crt' }],
-  [{ PACKAGERDRMAPI_CPIXCERT: '', PACKAGERDRMAPI_CPIXKEY: '/etc/cpix.key' }],
-])('refuses half of what encrypted content keys need: %j', (env) => {
-  expect(wrongIn({ PACKAGERDRMAPI_APIKEY: KEY, ...env })).toEqual([
-    'PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY: encrypted content keys need both; set the other one, too, or none',
-  ]);
+test.each<[env: Record<string, string>, fault: string]>([
+  [{ PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt' }, HTTPS],
+  [{ PACKAGERDRMAPI_TLSKEY: '/etc/tls.key', PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt' }, HTTPS],
+  [{ PACKAGERDRMAPI_CPIXCERT: '/etc/cpix.crt' }, CPIX],
+  [{ PACKAGERDRMAPI_CPIXCERT: '', PACKAGERDRMAPI_CPIXKEY: '/etc/cpix.key' }, CPIX],
+])('refuses a half of what belongs together: %j', (env, fault) => {
+  expect(wrongIn({ PACKAGERDRMAPI_APIKEY: KEY, ...env })).toEqual([fault]);
 });
 
 describe('the provider cache is configured', () => {

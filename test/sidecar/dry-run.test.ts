@@ -155,41 +155,25 @@ test('promises nothing when the folder is gone', async () => {
 
 describe('CMAF lines', () => {
   const PATH = '/api/keyfile/live';
-  const DASH_LINES = POST_MANUAL_FILE.split('\n').filter((line) => line.startsWith('mpegdash'));
-  const HLS_LINES = POST_MANUAL_FILE.split('\n').filter((line) => line.startsWith('cupertino'));
+  const { fairplay } = POST_MANUAL;
+  const HLS_LINES = POST_MANUAL_FILE.replace(/^mpegdash.*\n/gm, '');
+  const DASH_LINES = POST_MANUAL_FILE.replace(HLS_LINES, '');
+  const CMAF_FILE = DASH_LINES + DASH_LINES.replaceAll('mpegdash', 'cmaf') + HLS_LINES;
 
-  async function started(config: Parameters<typeof startSidecar>[0] = {}) {
-    const { api } = await startSidecar(config);
-    return (body: object) => api.post(PATH).send(body);
-  }
-
-  function cmafLines(lines: readonly string[]): string[] {
-    return lines.map((line) => line.replace('mpegdashstreaming', 'cmafstreaming'));
-  }
-
-  function file(...lines: readonly string[]): string {
-    return `${lines.join('\n')}\n`;
-  }
-
-  test('puts the lines of CMAF beside those of DASH', async () => {
-    const post = await started();
-    const expected = file(...DASH_LINES, ...cmafLines(DASH_LINES), ...HLS_LINES);
-    for (const cmaf of [true, 'cenc']) await post({ ...POST_MANUAL, cmaf }).expect(200, expected);
-  });
-
-  test.each([
-    [false, undefined, CENC_ONLY_FILE],
-    [true, undefined, CENC_ONLY_FILE + CENC_ONLY_FILE.replaceAll('mpegdash', 'cmaf')],
-    [true, false, CENC_ONLY_FILE],
-  ] as const)('configured as %s, a request that says %s has its way', async (configured, cmaf, expected) => {
-    const post = await started({ cmaf: configured });
-    await post({ ...CENC_ONLY, ...(cmaf === undefined ? {} : { cmaf }) }).expect(200, expected);
-  });
-
-  test('leaves a file of FairPlay alone as it is, though CMAF is configured', async () => {
-    const post = await started({ cmaf: true });
-    await post({ fairplay: POST_MANUAL.fairplay }).expect(200, file(...HLS_LINES));
-  });
+  test.each<[configured: boolean, what: string, body: object, expected: string]>([
+    [false, 'nothing of them', POST_MANUAL, POST_MANUAL_FILE],
+    [false, 'true', { ...POST_MANUAL, cmaf: true }, CMAF_FILE],
+    [false, 'cenc', { ...POST_MANUAL, cmaf: 'cenc' }, CMAF_FILE],
+    [true, 'nothing of them', POST_MANUAL, CMAF_FILE],
+    [true, 'false', { ...POST_MANUAL, cmaf: false }, POST_MANUAL_FILE],
+    [true, 'FairPlay alone', { fairplay }, HLS_LINES],
+  ])(
+    'are next to those of DASH as configured (%s), or as a request says: %s',
+    async (cmaf, _what, body, expected) => {
+      const { api } = await startSidecar({ cmaf });
+      await api.post(PATH).send(body).expect(200, expected);
+    },
+  );
 
   const NO_CBCS =
     "can't be cbcs: the packager's manual has a page on CMAF HLS under cbcs, for live since version 4.8.28, whose key-file " +
@@ -210,11 +194,10 @@ describe('CMAF lines', () => {
   });
 
   test('refuses CMAF without cenc, which its lines are made of', async () => {
-    const post = await started();
-    const { fairplay } = POST_MANUAL;
+    const { api } = await startSidecar();
     const description = 'cmaf: needs cenc; give cenc.keyid and cenc.contentkey with it';
     const errors = [{ code: 'invalid_body', description }];
-    await post({ fairplay, cmaf: true }).expect(400, { errors });
-    await post({ fairplay, cmaf: false }).expect(200);
+    await api.post(PATH).send({ fairplay, cmaf: true }).expect(400, { errors });
+    await api.post(PATH).send({ fairplay, cmaf: false }).expect(200);
   });
 });
