@@ -130,28 +130,19 @@ describe('unknown lines', () => {
     expect(await sidecar.logText()).not.toContain(POST_MANUAL.cenc.contentkey);
   });
 
-  it('are not asked for by ?keepunknown=yes', async () => {
-    const sidecar = await startSidecar();
-    const description = 'keepunknown: must be true or false. Nothing was changed.';
-    await send(sidecar, POST_MANUAL_FILE, '?keepunknown=yes').expect(
-      400,
-      error(description, 'invalid_query'),
-    );
-    expect(await sidecar.files()).toEqual({});
-  });
-
-  it('are asked for in a JSON body by its field, not in the query', async () => {
-    const { api } = await startSidecar();
-    await api
-      .post(`${PATH}?keepunknown=true`)
-      .send({ keyfile: POST_MANUAL_FILE + UNKNOWN })
-      .expect(
-        400,
-        error(
-          'keepunknown is not a parameter of this request. Parameters: dryrun, wait. Nothing was changed.',
-          'invalid_query',
-        ),
-      );
+  it.each<[query: string, body: string | object, type: string, description: string]>([
+    ['yes', POST_MANUAL_FILE, 'text', 'keepunknown: must be true or false'],
+    [
+      'true',
+      { keyfile: POST_MANUAL_FILE },
+      'json',
+      'keepunknown is not a parameter of this request. Parameters: dryrun, wait',
+    ],
+  ])('are not asked for by ?keepunknown=%s with %j', async (query, body, type, description) => {
+    const { api, files } = await startSidecar();
+    const sent = api.post(`${PATH}?keepunknown=${query}`).type(type).send(body);
+    await sent.expect(400, error(`${description}. Nothing was changed.`, 'invalid_query'));
+    expect(await files()).toEqual({});
   });
 });
 
