@@ -1,15 +1,7 @@
 import { readdir } from 'node:fs/promises';
-import fs from 'fs-extra';
 import { startEtcdCluster } from '../support/etcd-cluster';
 import { CENC_ONLY, CENC_ONLY_FILE, PLAIN, PLAIN_FILE } from '../support/post-manual';
-import {
-  type FleetPackager,
-  pathOf,
-  post,
-  remove,
-  startBuiltFleet,
-  startFleet,
-} from '../support/start-fleet';
+import { type FleetPackager, pathOf, startBuiltFleet } from '../support/start-fleet';
 import { until } from '../support/until';
 
 const STREAMS = 500;
@@ -89,40 +81,4 @@ test('what a sidecar acknowledged before it was killed is at all packagers, its 
     const [first, second] = await Promise.all([one, two].map(async (each) => (await each.status()).streams));
     return first === second;
   });
-});
-
-test('a folder that is put back as it was some time ago is level again, and foreign files in it stay', async () => {
-  const { urls } = await startEtcdCluster({ servers: 1 });
-  const fleet = await startFleet({ urls, packagers: 2 });
-  await fleet.level();
-  const [one, two] = [fleet.packager(0), fleet.packager(1)];
-  for (const stream of ['kept', 'changed', 'gone']) await post(one, stream, CENC_ONLY);
-  await fleet.untilFile('gone', CENC_ONLY_FILE);
-  await two.stop();
-  const image = `${two.folder}-image`;
-  await fs.copy(two.folder, image);
-  await two.start();
-  await post(one, 'changed', PLAIN);
-  await post(one, 'new', PLAIN);
-  await remove(one, 'gone');
-  await fleet.untilFile('gone', undefined);
-  await two.stop();
-  await fs.move(image, two.folder, { overwrite: true });
-  await fs.writeFile(`${two.folder}/mine.key`, 'made by hand');
-  await fs.writeFile(`${two.folder}/notes.txt`, 'made by hand');
-  await fs.outputFile(`${two.folder}/folder.key/inside`, 'made by hand');
-  await post(one, 'folder', PLAIN);
-  await two.start();
-  await fleet.untilFile('changed', PLAIN_FILE);
-  await fleet.untilFile('new', PLAIN_FILE);
-  await fleet.untilFile('gone', undefined);
-  expect([await two.file('kept'), await two.file('mine')]).toEqual([CENC_ONLY_FILE, 'made by hand']);
-  expect(await fs.readFile(`${two.folder}/folder.key/inside`, 'utf8')).toBe('made by hand');
-  await until(async () => {
-    const { packagers } = await one.status();
-    return JSON.stringify(packagers[1]?.lacks) === '[{"streamid":"folder","why":"failed"}]';
-  });
-  await fs.remove(`${two.folder}/folder.key`);
-  await fleet.untilFile('folder', PLAIN_FILE);
-  await fleet.level();
 });

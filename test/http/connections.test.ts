@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { connect as connectTls } from 'node:tls';
 import type { RefusalCause } from '../../src/http/connections';
 import { type ConnectionOptions, type Connections, createConnections } from '../../src/http/connections';
 import { listen, type RunningServer } from '../../src/http/server';
@@ -10,7 +9,7 @@ import { openTls, type Tls } from '../../src/http/tls';
 import { afterTest, temporaryFolder } from '../support/after-test';
 import { type HostileClient, hostile } from '../support/hostile-client';
 import { recordedLog } from '../support/recorded-log';
-import { pem, place, secureGet } from '../support/tls';
+import { place, secureGet } from '../support/tls';
 import { until } from '../support/until';
 
 let connections: Connections;
@@ -160,23 +159,6 @@ describe('over TLS', () => {
     expect(answered).toMatchObject({ status: 200, body: 'hello' });
     await until(() => endedOf(clients) > 0);
     expect(connections.refused().limit).toBe(1);
-  });
-
-  it('idle ones make way, and a stop does not wait for them', async () => {
-    const server = await serveTls();
-    const clients = await times(9, async () => {
-      const socket = connectTls({ port: server.port, host: '127.0.0.1', ca: pem('authority') });
-      socket.on('error', () => undefined);
-      socket.write(`${HEAD}\r\n`);
-      await new Promise((resolve) => socket.once('data', resolve));
-      return socket;
-    });
-    await until(
-      () => clients.filter(({ destroyed, readableEnded }) => destroyed || readableEnded).length === 1,
-    );
-    await until(() => connections.counts().idle === 8);
-    await server.stop(60_000);
-    await until(() => clients.every(({ destroyed, readableEnded }) => destroyed || readableEnded));
   });
 });
 

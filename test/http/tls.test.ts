@@ -43,11 +43,11 @@ function open({ asksClients = false, time = ENDS - 1000 * DAY_MS } = {}): Tls {
 
 const sayHello: RequestListener = (_request, response) => void response.end('"hello"');
 
-/** Says hello to who shows a certificate, and at `/healthz` to everybody. */
+/** Says hello to who shows a certificate. */
 function certified(shell: Shell): RequestListener {
   return createApp(shell, (app) => {
     app.use((request, response) => {
-      if (request.path !== '/healthz') requireCertificate(request);
+      requireCertificate(request);
       sayHello(request, response);
     });
   });
@@ -135,12 +135,6 @@ test.each<[fault: RegExp, spoil: () => void]>([
     expect(() => open({ asksClients: true })).toThrow(fault);
   },
 );
-
-test('takes a chain', async () => {
-  writeFileSync(certificate, Buffer.concat([pem('server'), pem('authority')]));
-  const { port } = await serve(open());
-  expect((await secureGet(port, '/')).status).toBe(200);
-});
 
 test.each<[days: number, warning: string | undefined, daysLeft: number | undefined]>([
   [14, undefined, undefined],
@@ -295,11 +289,7 @@ describe('client certificates', () => {
       // What a session was refused, it must not get by being resumed.
       const resumed = await secureGet(port, '/api/x', { ...options, session: first.session });
       expect(resumed).toMatchObject(expected);
-      expect(await secureGet(port, '/healthz', options)).toMatchObject({ status: 200, body: 'hello' });
-      expect(await secureGet(port, '/healthz?x', options)).toMatchObject({ status: 200 });
     }
-    for (const path of ['/healthz/x', '/Healthz', '//healthz', '/%68ealthz', '/api?/healthz'])
-      expect(await secureGet(port, path, client)).toMatchObject(expected);
   });
 
   it('are not outlived by a session when another authority takes over', async () => {

@@ -30,19 +30,9 @@ interface Held {
   readonly lease: Lease | undefined;
 }
 
-/** A backup of a fake cluster. */
-export interface Backup {
-  readonly revision: number;
-  readonly compacted: number;
-  readonly keys: ReadonlyMap<string, Held>;
-  readonly history: readonly WatchedEvent[];
-  readonly leases: ReadonlyMap<Lease, number>;
-}
-
 /** The servers of an engine, in memory: every revision is kept until it is compacted, and leases end by hand. */
 export class FakeCluster {
   id = 'cluster-1';
-  term = 2;
   revision = 1;
   servers: readonly EngineServer[] = [{ url: 'http://engine', version: '3.4.23', leader: true }];
   #compacted = 0;
@@ -59,7 +49,7 @@ export class FakeCluster {
   }
 
   get moment(): Moment {
-    return { revision: this.revision, cluster: this.id, term: this.term };
+    return { revision: this.revision, cluster: this.id, term: 2 };
   }
 
   get compacted(): number {
@@ -129,13 +119,14 @@ export class FakeCluster {
     }
   }
 
-  /** Forgets what was before a revision; by default all but the present. */
-  compact(revision = this.revision): void {
-    this.#compacted = revision;
+  /** Forgets all but the present. */
+  compact(): void {
+    this.#compacted = this.revision;
     this.#wake();
   }
 
-  backup(): Backup {
+  /** What it holds now, for `restore`. */
+  backup() {
     return {
       revision: this.revision,
       compacted: this.#compacted,
@@ -146,10 +137,8 @@ export class FakeCluster {
   }
 
   /** Becomes other servers with the data of a backup; without one, with none. */
-  restore(backup?: Backup, { id = `${this.id}'`, term = 2 } = {}): void {
-    const from = backup ?? { revision: 1, compacted: 0, keys: [], history: [], leases: [] };
-    this.id = id;
-    this.term = term;
+  restore(from = new FakeCluster().backup()): void {
+    this.id = `${this.id}'`;
     this.revision = from.revision;
     this.#compacted = from.compacted;
     this.#keys = new Map(from.keys);
@@ -381,9 +370,8 @@ class FakeWatch implements Watch {
   #end(): WatchEnd | undefined {
     const at = this.cluster.moment;
     const seen = this.#seen;
-    const isOther =
-      at.revision < this.#next - 1 || (seen && (at.cluster !== seen.cluster || at.term < seen.term));
-    if (isOther) return { kind: 'restored', at };
+    if (at.revision < this.#next - 1 || (seen && at.cluster !== seen.cluster))
+      return { kind: 'restored', at };
     return this.#next < this.cluster.compacted ? { kind: 'compacted' } : undefined;
   }
 

@@ -238,7 +238,7 @@ test('a change does not go to another fleet that the engine has all at once', as
   const other = new FakeCluster();
   const founder = await startLevel(other.connect(), { name: 'two' });
   await founder.stop();
-  cluster.restore(other.backup(), { id: 'cluster-2' });
+  cluster.restore(other.backup());
   await expect(one.put('news', A)).rejects.toMatchObject({ problems: [{ code: 'fleet_other' }] });
   expect([cluster.get(`${KEYS}news`), one.file('news')]).toEqual([undefined, undefined]);
 });

