@@ -9,6 +9,7 @@ import { openPlatformTls, ownCertificates } from '../../../src/platform/emulator
 import { temporaryFolder } from '../../support/after-test';
 import { recordedLog } from '../../support/recorded-log';
 import { startEmulator } from '../../support/start-emulator';
+import { tableRows } from '../../support/table-rows';
 import { secureGet } from '../../support/tls';
 
 const DEFAULTS = {
@@ -131,11 +132,7 @@ EMULATOR_CHANNEL_ID=Stadium1&EMULATOR_CHANNEL_STREAM_KEY=a key with blanks → E
 EMULATOR_CHANNEL_ID=stadium&EMULATOR_CHANNEL_STREAM_KEY=stream-key_012345 → EMULATOR_CHANNEL_ID: must be 8 letters and digits
 `;
 
-test.each(
-  FAULTS.trim()
-    .split('\n')
-    .map((row) => row.split(' → ')),
-)('refuses %s', (env, fault) => {
+test.each(tableRows(FAULTS))('refuses %s', (env, fault) => {
   expect(() => readEmulatorConfig(Object.fromEntries(new URLSearchParams(env)))).toThrow(
     expect.objectContaining({ name: 'ConfigError', faults: [fault] }),
   );

@@ -3,6 +3,7 @@ import { fairPlayKeyId } from '../../../../src/drm/packaging';
 import { partLink } from '../../../../src/platform/emulator/uploads/uploads';
 import { onceForAll } from '../../../support/after-test';
 import { startEmulator } from '../../../support/start-emulator';
+import { tableRows } from '../../../support/table-rows';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
 const platform = onceForAll(() => startEmulator());
@@ -128,18 +129,17 @@ const WRONG_KEYS = `
   .replaceAll(/(?<=[:[])KID/g, `"${KEY_ID.replaceAll('-', '')}"`)
   .replaceAll(/(?<=[:[])KEY/g, `"${KEY}"`);
 
-test.each(
-  WRONG_KEYS.trim()
-    .split('\n')
-    .map((row) => row.split(' → ')),
-)('refuses the keys %s, and takes none of them', async (text, ...descriptions) => {
-  const { control, context } = await platform();
-  const { status, body: answer } = await control.post('/clearkey/keys').type('json').send(text);
-  const errors = descriptions.map((description) => ({ code: 'invalid_body', description }));
-  expect([status, answer]).toEqual([400, { errors }]);
-  expect(context.issuedKeys.find(bytes(KEY_ID))).toBeUndefined();
-  expect(JSON.stringify(answer)).not.toContain(KEY);
-});
+test.each(tableRows(WRONG_KEYS))(
+  'refuses the keys %s, and takes none of them',
+  async (text, ...descriptions) => {
+    const { control, context } = await platform();
+    const { status, body: answer } = await control.post('/clearkey/keys').type('json').send(text);
+    const errors = descriptions.map((description) => ({ code: 'invalid_body', description }));
+    expect([status, answer]).toEqual([400, { errors }]);
+    expect(context.issuedKeys.find(bytes(KEY_ID))).toBeUndefined();
+    expect(JSON.stringify(answer)).not.toContain(KEY);
+  },
+);
 
 describe('the state of the platform', () => {
   const NOW = '2030-01-01T00:00:00.000000+00:00';

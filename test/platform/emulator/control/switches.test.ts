@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Response, Test } from 'supertest';
 import { FaultSwitches } from '../../../../src/platform/emulator/control/faults';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { tableRows } from '../../../support/table-rows';
 
 const CHANNELS = '/v2/sites/demosite/channels/';
 const injected = (code: string) => ({
@@ -156,11 +157,7 @@ GET /healthz → target: the platform has no such route…
 webhook:abcd1234 → target: there is no webhook with this id; GET /state lists them, webhook:* means all
 `.replaceAll('NEAREST', 'target: the platform has no such route; did you mean');
 
-test.each(
-  WRONG.trim()
-    .split('\n')
-    .map((row) => row.split(' → ')),
-)('refuses the fault %s', async (given = '', ...told) => {
+test.each(tableRows(WRONG))('refuses the fault %s', async (given = '', ...told) => {
   const { control } = await startEmulator();
   const fault = given.startsWith('{') ? JSON.parse(given) : { target: given, kind: 'fail' };
   const { status, body } = await control.post('/faults').send(fault);

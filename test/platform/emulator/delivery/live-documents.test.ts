@@ -1,6 +1,8 @@
+import { onceForAll } from '../../../support/after-test';
 import { startFakePackager } from '../../../support/fake-packager';
 import { NOTHING, posterFields, startDelivery } from '../../../support/start-delivery';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { tableRows } from '../../../support/table-rows';
 import { until } from '../../../support/until';
 
 let emulator: TestEmulator;
@@ -216,12 +218,14 @@ publish, end, expire → false false
 publish, delete channel, expire, renew → true false
 `;
 
-test('asks the packager for what may be watched now and for nothing else, whatever happened before', async () => {
-  const packager = await startFakePackager();
-  const delivery = await startDelivery({ EMULATOR_PACKAGERURL: packager.url });
-  const { admin, site, context, unauthenticated } = delivery;
-  for (const row of RIGHTS.trim().split('\n')) {
-    const [steps = '', expected] = row.split(' → ');
+describe('asks the packager for what may be watched now and for nothing else, whatever happened before', () => {
+  const shared = onceForAll(async () => {
+    const packager = await startFakePackager();
+    return { packager, ...(await startDelivery({ EMULATOR_PACKAGERURL: packager.url })) };
+  });
+
+  test.each(tableRows(RIGHTS))('%s: %s', async (steps = '', expected) => {
+    const { packager, admin, site, context, unauthenticated, ...delivery } = await shared();
     const created = await delivery.createChannel({ publishing_mode: 'manual', reconnect_window: 0 });
     const event = await delivery.connect(created);
     await until(() => context.packaging.deliverable(event) !== undefined);
@@ -249,5 +253,5 @@ test('asks the packager for what may be watched now and for nothing else, whatev
       const forwarded = packager.calls.filter(({ path }) => path === `/media/${event}/${file}`);
       expect(forwarded).toHaveLength(statuses.filter((status) => status === 200).length);
     }
-  }
+  });
 });

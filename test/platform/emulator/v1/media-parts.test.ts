@@ -21,10 +21,15 @@ async function conversionsOf(emulator: TestEmulator, parameters: Readonly<Record
   return conversions as readonly Fields[];
 }
 
-test('conversions are the originals and the renditions of a video, in one list', async () => {
+async function startConversion() {
   const emulator = await startEmulator();
   const video_key = await readyVideo(emulator);
   const key = await createV1(emulator, 'conversion', { video_key, template_key: '240p' });
+  return { emulator, video_key, key };
+}
+
+test('conversions are the originals and the renditions of a video, in one list', async () => {
+  const { emulator, video_key, key } = await startConversion();
   const [original, own, rendition] = await conversionsOf(emulator, { video_key });
   expect(own).toMatchObject({ status: 'Ready', filesize: '6', template: { key: 'video' } });
   expect(original).toEqual({
@@ -55,9 +60,7 @@ test('conversions are the originals and the renditions of a video, in one list',
 });
 
 test('conversions are listed in a window, and shown and deleted by their key alone', async () => {
-  const emulator = await startEmulator();
-  const video_key = await readyVideo(emulator);
-  const key = await createV1(emulator, 'conversion', { video_key, template_key: '240p' });
+  const { emulator, video_key, key } = await startConversion();
   const window = { video_key, result_limit: '1', result_offset: '2' };
   expect(await conversionsOf(emulator, window)).toMatchObject([{ key }]);
   const [original] = await conversionsOf(emulator, { video_key });
@@ -68,9 +71,7 @@ test('conversions are listed in a window, and shown and deleted by their key alo
 });
 
 test('the content of a video cannot be deleted as a conversion, and then nothing else is', async () => {
-  const emulator = await startEmulator();
-  const video_key = await readyVideo(emulator);
-  const key = await createV1(emulator, 'conversion', { video_key, template_key: '240p' });
+  const { emulator, video_key, key } = await startConversion();
   const [original] = await conversionsOf(emulator, { video_key });
   const conversion_key = `${key},${original?.key}`;
   const [status, code] = await refusedV1(emulator, 'videos/conversions/delete', { conversion_key });

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import fs from 'fs-extra';
 import { runMigrate } from '../../../../src/platform/migration/command/program';
 import { temporaryFolder } from '../../../support/after-test';
+import { tableRows } from '../../../support/table-rows';
 
 const A = 'https://api.jwplatform.com/v1';
 const SECRET = 'uA96CFtJa138E2T5GhKfngml';
@@ -236,24 +237,23 @@ const WRONG = `
   .replaceAll('API', A)
   .replaceAll('SECRET', SECRET);
 
-test.each(
-  WRONG.trim()
-    .split('\n')
-    .map((row) => row.split(' → ')),
-)('bad input is told, and the program ends with 2: %s', async (given = '', description) => {
-  const argv: string[] = JSON.parse(given);
-  await put('a.log', '"GET /v1/status HTTP/1.1"\n');
-  await put('broken.har', '{"log":{"entries":[');
-  await put('broken.gz', Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.alloc(100)]));
-  await put('folder/a', '');
-  await fs.symlink('nowhere', join(cwd, 'dangling'));
-  expect(await migrate(argv)).toEqual({ code: 2, stdout: '', stderr: `error: ${description}\n` });
-  const { code, stdout } = await migrate(['--json', ...argv]);
-  expect({ code, errors: JSON.parse(stdout).errors }).toEqual({
-    code: 2,
-    errors: [{ code: expect.any(String), description }],
-  });
-});
+test.each(tableRows(WRONG))(
+  'bad input is told, and the program ends with 2: %s',
+  async (given = '', description) => {
+    const argv: string[] = JSON.parse(given);
+    await put('a.log', '"GET /v1/status HTTP/1.1"\n');
+    await put('broken.har', '{"log":{"entries":[');
+    await put('broken.gz', Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.alloc(100)]));
+    await put('folder/a', '');
+    await fs.symlink('nowhere', join(cwd, 'dangling'));
+    expect(await migrate(argv)).toEqual({ code: 2, stdout: '', stderr: `error: ${description}\n` });
+    const { code, stdout } = await migrate(['--json', ...argv]);
+    expect({ code, errors: JSON.parse(stdout).errors }).toEqual({
+      code: 2,
+      errors: [{ code: expect.any(String), description }],
+    });
+  },
+);
 
 test('without an input at a terminal, it says what to name', async () => {
   expect(await migrate([], { isTTY: true })).toEqual({

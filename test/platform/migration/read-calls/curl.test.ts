@@ -8,6 +8,7 @@ import {
   languageOfText,
 } from '../../../../src/platform/migration/read-calls/kind';
 import { readLog } from '../../../../src/platform/migration/read-calls/log';
+import { tableRows } from '../../../support/table-rows';
 
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
 const calls = (text: string) => plain(readCurl(text).calls);
@@ -31,11 +32,7 @@ curl $'API/videos/list?search=a\'b' → /v1/videos/list → {"search":"a'b"}
 curl API/videos/list?tags=a&search=b&result_limit=1 → /v1/videos/list → {"tags":"a","search":"b","result_limit":"1"}
 `;
 
-test.each(
-  COMMANDS.trim()
-    .split('\n')
-    .map((row) => row.replaceAll('API', A).split(' → ')),
-)('%s is read', (text = '', route, parameters = '') => {
+test.each(tableRows(COMMANDS.replaceAll('API', A)))('%s is read', (text = '', route, parameters = '') => {
   expect(calls(text)).toEqual([{ route, parameters: JSON.parse(parameters) }]);
 });
 

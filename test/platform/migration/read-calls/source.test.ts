@@ -2,16 +2,14 @@ import fc from 'fast-check';
 import { UnreadableInput } from '../../../../src/platform/migration/read-calls/found-call';
 import { JAVASCRIPT, PHP, PYTHON } from '../../../../src/platform/migration/read-calls/languages';
 import { findCalls, type Language, mayCallV1 } from '../../../../src/platform/migration/read-calls/source';
+import { tableRows } from '../../../support/table-rows';
 
 const find = (text: string, language: Language) => JSON.parse(JSON.stringify(findCalls(text, language)));
 const A = 'https://api.jwplatform.com/v1';
 
 /** A program, the route that it calls and the parameters, one a line; ⏎ is a line end. */
 const rowsOf = (table: string) =>
-  table
-    .trim()
-    .split('\n')
-    .map((row) => row.split(' → ').map((each) => each.replaceAll('⏎', '\n')));
+  tableRows(table).map((row) => row.map((each) => each.replaceAll('⏎', '\n')));
 
 /** First what the clients' own documentation has, then what programs make of it. */
 const IN_JAVASCRIPT = `
