@@ -320,6 +320,15 @@ it('tracks are refused next to other streams, and next to keys', () => {
   ]);
 });
 
+it('tracks of a group name several streams each, in its folder', () => {
+  const tracks = { SD: ['news_360p', 'news_480p'], HD: 'news_1080p' };
+  expect(planned({ groups: [{ cpix: CPIX, folder: 'live', tracks }] })).toEqual([
+    'live/news_360p',
+    'live/news_480p',
+    'live/news_1080p',
+  ]);
+});
+
 it('tracks fail alone', () => {
   const tracks = {
     ...{ SD: 'news_sd', '4K': 'news_4k', UHD1: ['news_sd', '.hidden'] },

@@ -1,3 +1,4 @@
+import { temporaryFolder } from '../support/after-test';
 import { refusedUrl } from '../support/fake-upstream';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import {
@@ -92,6 +93,19 @@ describe("the key provider's AES-128", () => {
     const { body } = await post(sidecar.api, { ...PROVIDED, systems: ['aes'] }).expect(502);
     expect(body.errors[0].description).toContain('returned aes keys with missing or wrong values: key_url');
     expect(await sidecar.files()).toEqual({});
+  });
+
+  it('is kept apart from the keys of the DRM systems in the provider cache', async () => {
+    const folder = await temporaryFolder();
+    const { sidecar, upstream } = await startProvisioning({ providerCache: { folder, maxAgeMs: 60_000 } });
+    upstream.on(AES_PATH, sealed(ANSWER));
+    const asked = { ...PROVIDED, systems: ['aes'] };
+    await sidecar.api.post(PATH).send(asked).expect(200);
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
+    for (const path of [AES_PATH, CENC_PATH]) upstream.on(path, { status: 503 });
+    const kept = await sidecar.api.post(PATH).send(asked).expect(200, file(KEY.toLowerCase()));
+    expect(kept.headers.warning).toContain('provider_cache');
+    await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
   });
 });
 

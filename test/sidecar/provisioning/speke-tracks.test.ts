@@ -127,6 +127,13 @@ it('more than twenty tracks, and one track twice, are refused', async () => {
   ]);
 });
 
+it('a refusal fails all tracks, after one request a scheme', async () => {
+  const { sidecar, upstream } = await startSpeke();
+  upstream.on(SPEKE_PATH, { status: 422, body: 'Requested CPIX encryption contract not supported' });
+  const { body } = await sidecar.api.post('/api/keyfiles').send({ streams: [entry] });
+  expect([body.summary.failed, upstream.received.length]).toEqual([5, 2]);
+});
+
 describe('SPEKE 2.1', () => {
   const BODY = { contentId: CONTENT_ID };
 

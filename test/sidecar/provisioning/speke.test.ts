@@ -94,6 +94,22 @@ describe('provisioning by SPEKE', () => {
     expect(text).toContain('mpegdashstreaming-cenc-key-id: wP/uABERQiKDM0REVVVmZg==\n');
   });
 
+  it('takes of several keys the one that was asked for', async () => {
+    const { sidecar, upstream } = await startSpeke();
+    const kid = '99999999-0000-4000-8000-000000000001';
+    const other = `<cpix:ContentKey kid="${kid}"><cpix:Data><pskc:Secret><pskc:PlainValue>AQIDBAUGBwgJCgsMDQ4PEA==</pskc:PlainValue></pskc:Secret></cpix:Data></cpix:ContentKey>`;
+    const systems = (body: string) =>
+      [WIDEVINE_SYSTEM_ID, PLAYREADY_SYSTEM_ID, FAIRPLAY_SYSTEM_ID]
+        .filter((id) => body.includes(id))
+        .map((id) => `<cpix:DRMSystem kid="${kid}" systemId="${id}"/>`);
+    const withAnotherKey = (body: string) =>
+      body
+        .replace('<cpix:ContentKeyList>', `$&${other}`)
+        .replace('<cpix:DRMSystemList>', `$&${systems(body).join('')}`);
+    upstream.on(SPEKE_PATH, answering(withAnotherKey));
+    await sidecar.api.post(PATH).send(BODY).expect(200, `${dashLines()}${hlsLines()}`);
+  });
+
   it.each([
     [['widevine'], 1, dashLines({ systems: ['widevine'] })],
     [['fairplay', 'widevine'], 2, `${dashLines({ systems: ['widevine'] })}${hlsLines()}`],
