@@ -1,18 +1,9 @@
+import { EVENT_REFUSALS } from '../../../../src/platform/emulator/live/live-event';
 import { answered } from '../../../support/resource-bodies';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
 const PATH = '/v2/sites/demosite/channels/';
 const refusal = (code: string, description: string) => ({ errors: [{ code, description }] });
-const ENDED = refusal(
-  'event_ended',
-  'This event has ended. The next one begins when an encoder connects; publish that one.',
-);
-
-const OF_CHANNEL = refusal(
-  'event_published_by_channel',
-  'This event belongs to an auto channel, which published it when the encoder connected: viewers watch it.',
-);
-const PUBLISHED = refusal('event_already_published', 'This event is published already: viewers watch it.');
 
 const at = (seconds: number) =>
   `${new Date(Date.UTC(2030, 0, 1, 0, 0, seconds)).toISOString().slice(0, -1)}000+00:00`;
@@ -62,17 +53,17 @@ test('refuses to publish an event of an auto channel, one that is published and 
   const emulator = await startEmulator();
   const auto = await onAir(emulator);
   const manual = await onAir(emulator, { publishing_mode: 'manual' });
-  const refuses = async ({ path, read }: typeof auto, expected: object) => {
+  const refuses = async ({ path, read }: typeof auto, code: keyof typeof EVENT_REFUSALS) => {
     const before = await read();
-    await emulator.admin.put(`${path}publish/`).expect(409, expected);
+    await emulator.admin.put(`${path}publish/`).expect(409, refusal(code, EVENT_REFUSALS[code]));
     expect(await read()).toEqual(before);
   };
-  await refuses(auto, OF_CHANNEL);
+  await refuses(auto, 'event_published_by_channel');
   await emulator.admin.put(`${manual.path}publish/`).expect(204);
-  await refuses(manual, PUBLISHED);
+  await refuses(manual, 'event_already_published');
   await emulator.disconnect(manual.channel);
   await emulator.advance(61);
-  await refuses(manual, ENDED);
+  await refuses(manual, 'event_ended');
 });
 
 test('a reconnect within the window continues the same event', async () => {

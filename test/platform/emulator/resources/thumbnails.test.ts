@@ -4,6 +4,14 @@ import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
 const PICTURE = Buffer.from('a picture');
 
+/** A library with a media that is ready. */
+async function startReady() {
+  const library = await startLibrary();
+  const { id } = await library.createReady();
+  await library.told();
+  return { library, id, ...library };
+}
+
 /** Uploads a picture for a media. */
 async function upload(library: TestLibrary, media: object) {
   const made = await library.post('/thumbnails/', { relationships: { media: [media] } });
@@ -42,9 +50,7 @@ test('a thumbnail waits for its picture, which makes it ready and is told', asyn
 });
 
 test('a media has one poster: the one that the platform took, until another one is chosen', async () => {
-  const library = await startLibrary();
-  const { createReady, admin, site } = library;
-  const { id } = await createReady();
+  const { library, id, admin, site } = await startReady();
   const [automatic = ''] = await postersOf(library, id);
   const first = await upload(library, { id, is_poster: false });
   expect(await postersOf(library, id)).toEqual([automatic]);
@@ -57,11 +63,8 @@ test('a media has one poster: the one that the platform took, until another one 
 });
 
 test('earlier thumbnails are listed and filtered by their media', async () => {
-  const library = await startLibrary();
-  const { create, createReady, read } = library;
-  const other = await create();
-  const { id } = await createReady();
-  await upload(library, { id: other.id });
+  const { library, id, create, read } = await startReady();
+  await upload(library, { id: (await create()).id });
   const made = await upload(library, { id });
   const found = await read(`/thumbnails/?q=media_id: ${id}&sort=created:asc`);
   expect(found).toMatchObject({ total: 2, thumbnails: [{ source_type: 'video_position' }, { id: made.id }] });
@@ -74,9 +77,7 @@ test.each([
   [{}, 'video_position'],
   [{ thumbstrip_index: 3 }, 'thumbstrip_index'],
 ])('a picture of a media, with %j, is there at once', async (from, source_type) => {
-  const { createReady, post, told } = await startLibrary();
-  const { id } = await createReady();
-  await told();
+  const { id, post, told } = await startReady();
   const made = await post('/thumbnails/', { upload: { source_media_id: id, ...from } });
   expect(made).toMatchObject({ status: 'ready', source_type, relationships: { media: [{ id }] } });
   expect(made.upload_link).toBeUndefined();
@@ -109,9 +110,7 @@ test('media that the site does not have are refused, all of them at once, and no
 });
 
 test('a deleted thumbnail is told, and another picture of the media takes its place', async () => {
-  const library = await startLibrary();
-  const { createReady, admin, site, told, sizesOnDisk, context } = library;
-  const { id } = await createReady();
+  const { library, id, admin, site, told, sizesOnDisk, context } = await startReady();
   const made = await upload(library, { id, is_poster: true });
   await told();
   const before = sizesOnDisk().length;
@@ -195,9 +194,11 @@ describe('text tracks', () => {
     const metadata = { label: 'Deutsch', srclang: 'de' };
     const { body } = await admin.patch(`${site}${path}${id}`).send({ metadata }).expect(200);
     expect(body.metadata).toEqual({ ...metadata, position: 1 });
-    const kind = { metadata: { track_kind: 'chapters' } };
-    const description = 'metadata.track_kind cannot be set by this call. Leave it out.';
-    const errors = [{ code: 'invalid_body', description }];
+    const kind = { metadata: { track_kind: 'chapters' }, upload: { method: 'direct' } };
+    const errors = ['metadata.track_kind', 'upload.method'].map((field) => ({
+      code: 'invalid_body',
+      description: `${field} cannot be set by this call. Leave it out.`,
+    }));
     await admin.patch(`${site}${path}${id}`).send(kind).expect(400, { errors });
   });
 

@@ -116,16 +116,16 @@ test('POSTs the signed body as JSON with the token as a bearer', async () => {
 });
 
 test('tries again after 1, 5, 30 and 120 seconds, with the same body and token, and then gives up', async () => {
-  const { receiver, notify, tries, logText, channels } = await startOne([500, 502, 503, 429, 408]);
+  const { receiver, notify, tries, logText, channels } = await startOne([408, 429, 500, 503, 502]);
   notify('channel1', 'channel2');
   const made = await tries(6);
   expect(secondsOf(made)).toEqual([0, 1, 6, 36, 156, 156]);
   expect(made.map(({ attempt, answer, nextTryAt }) => [attempt, answer, nextTryAt?.toISOString()])).toEqual([
-    [1, { status: 500 }, '2030-01-01T00:00:01.000Z'],
-    [2, { status: 502 }, '2030-01-01T00:00:06.000Z'],
-    [3, { status: 503 }, '2030-01-01T00:00:36.000Z'],
-    [4, { status: 429 }, '2030-01-01T00:02:36.000Z'],
-    [5, { status: 408 }, undefined],
+    [1, { status: 408 }, '2030-01-01T00:00:01.000Z'],
+    [2, { status: 429 }, '2030-01-01T00:00:06.000Z'],
+    [3, { status: 500 }, '2030-01-01T00:00:36.000Z'],
+    [4, { status: 503 }, '2030-01-01T00:02:36.000Z'],
+    [5, { status: 502 }, undefined],
     [1, { status: 200 }, undefined],
   ]);
   const calls = receiver.received.map(({ text, headers }) => `${text} ${headers.authorization}`);
