@@ -96,15 +96,8 @@ it('describes every notification, and webhooks get them so', async () => {
   expect(new Set(calls.map(({ text }) => JSON.parse(text).event)).size).toBe(5);
 });
 
-interface Oddity {
-  readonly authorization?: string;
-  readonly query?: string;
-  readonly body?: string;
-  /** In place of the site of the examples. */
-  readonly site?: string;
-  /** In place of every other id. */
-  readonly id?: string;
-}
+/** `site` is in place of the site of the examples, `id` in place of every other id. */
+type Oddity = Partial<Record<'authorization' | 'query' | 'body' | 'site' | 'id', string>>;
 
 const ADMIN = 'Bearer demo-api-secret-0123456789';
 
@@ -163,13 +156,11 @@ it.each(OPERATIONS.map((described, at) => ({ ...described, at })))(
   },
 );
 
-/** The value of a parameter of v1 by its name: `video_key` is the id of a media. */
-const V1_KEYS: Readonly<Record<string, string>> = {
-  video_key: 'media_id',
-  channel_key: 'playlist_id',
-  player_key: 'player_id',
-  conversion_key: 'rendition_id',
-  track_key: 'track_id',
+/** What v1 calls otherwise in the names of its parameters: `video_key` is the id of a media. */
+const IN_V1: Readonly<Record<string, string>> = {
+  media: 'video',
+  playlist: 'channel',
+  rendition: 'conversion',
 };
 
 /** Calls of v1 change things by GET, too. */
@@ -187,10 +178,11 @@ it('answers right requests in the form that it describes, one after the other', 
     const ids = idsOf(path);
     const filled = path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => ids[name] ?? 'absent00');
     const isUpload = operation.security.some((one) => 'uploadToken' in one);
-    const parameters = operation.parameters.flatMap(({ name }) => {
-      const value = ids[V1_KEYS[name] ?? ''];
-      return value === undefined ? [] : [[name, value] as const];
+    const keys = Object.entries(ids).map(([name, value]) => {
+      const noun = name.replace(/_id$/, '');
+      return [`${IN_V1[noun] ?? noun}_key`, value] as const;
     });
+    const parameters = keys.filter(([key]) => operation.parameters.some(({ name }) => name === key));
     const target = path.startsWith('/v1/') ? signedPath(filled, parameters) : filled;
     const sent = request(url)[method](target).redirects(0);
     void sent.set({ 'api-key': client.apiKey, authorization: isUpload ? `Bearer ${ids.token}` : ADMIN });

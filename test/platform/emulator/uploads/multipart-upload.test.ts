@@ -46,22 +46,12 @@ test('a client lists the links, sends each part that has no entity tag, complete
   const { emulator, upload, put, complete, list } = await start();
   const { body } = await list('?page=1&page_length=2').expect(200);
   const link = (part: number) => `${emulator.url}${partLink(upload, part, '')}`;
-  expect(body).toEqual({
-    page: 1,
-    page_length: 2,
-    total: 10_000,
-    parts: [
-      { id: 1, upload_link: link(1) },
-      { id: 2, upload_link: link(2) },
-    ],
-  });
+  const [one, two] = [1, 2].map((id) => ({ id, upload_link: link(id) }));
+  expect(body).toEqual({ page: 1, page_length: 2, total: 10_000, parts: [one, two] });
   await put(2, 'moon').expect(200);
   await put(2, 'world').expect(200);
   const again = await list('?page_length=2').expect(200);
-  expect(again.body.parts).toEqual([
-    { id: 1, upload_link: link(1) },
-    { id: 2, upload_link: link(2), etag: md5Of('world') },
-  ]);
+  expect(again.body.parts).toEqual([one, { ...two, etag: md5Of('world') }]);
   await put(1, 'hello ').expect(200);
   await complete().type('application/json').expect(202, '');
   await complete().send({}).expect(202, '');
@@ -163,10 +153,8 @@ test('without the token, with a wrong one, or for an upload that is not there, n
   const { emulator, upload } = await start();
   const { unauthenticated, admin, begin } = emulator;
   const direct = begin();
-  for (const [method, path] of [
-    ['get', 'parts'],
-    ['put', 'complete'],
-  ] as const) {
+  const calls = { parts: 'get', complete: 'put' } as const;
+  for (const [path, method] of Object.entries(calls)) {
     const own = `/v2/uploads/${upload.id}/${path}`;
     await unauthenticated[method](own).expect(401, MISSING).expect('www-authenticate', 'Bearer');
     await admin[method](own).expect(401, REFUSED);
