@@ -140,17 +140,6 @@ test('a revision is remembered until it is compacted; then lists and watches fro
   expect(watched).toMatchObject({ ends: [{ kind: 'compacted' }], events: [], losses: [] });
 });
 
-test('the servers and their clock are described', async () => {
-  const engine = one();
-  expect(await engine.servers()).toEqual([
-    {
-      ...{ url: single.urls[0], version: expect.stringMatching(/^3\.\d+\.\d+/), leader: true },
-      ...{ size: expect.any(Number), size_in_use: expect.any(Number), quota: 2147483648, alarms: [] },
-    },
-  ]);
-  expect(engine.clockAhead()).toEqual(expect.any(Number));
-});
-
 test('a watch reports each change of the range from a revision on, in order and all of a revision at once', async () => {
   const engine = one();
   const prefix = newPrefix();

@@ -177,12 +177,16 @@ test('counts connections by what happens on them', async () => {
 
 describe('a client that was refused', () => {
   it.each([
-    ['what is no HTTP', 'NONSENSE\r\n\r\n', 400],
-    ['headers of 20 KiB', `${HEAD}x: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
-  ])('is cut when it does not close: %s', async (_what, says, status) => {
+    ['what is no HTTP', 'NONSENSE\r\n\r\n', '400 Bad Request', 'bad_request'],
+    [
+      ...(['headers of 20 KiB', `${HEAD}x: ${'a'.repeat(20_000)}\r\n\r\n`] as const),
+      ...(['431 Request Header Fields Too Large', 'request_header_fields_too_large'] as const),
+    ],
+  ])('is told why, and cut when it does not close: %s', async (_what, says, status, code) => {
     const { port } = await serve(answer);
     const { socket, ended } = await hostile(port, { says });
-    expect(await ended).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    const errors = `{"errors":\\[{"code":"${code}","description":"[^"]+"}\\]}`;
+    expect(await ended).toMatch(new RegExp(`^HTTP/1.1 ${status}\r\n.*\r\n\r\n${errors}$`, 's'));
     expect(connections.counts().closing).toBe(1);
     await until(() => connections.counts().closing === 0);
     socket.destroy();

@@ -202,76 +202,56 @@ test('takes a name in other writing, or a part of one, for the known one', () =>
   expect(meant.map((name) => nearest(name, known))).toEqual(near);
 });
 
-describe('configuration', () => {
-  const schema = z.object({
-    APP_NAME: z.string('is missing'),
-    APP_SIZE: z.string().regex(/^\d+$/, 'must be a number').default('7'),
-  });
+const variables = z.object({
+  APP_NAME: z.string('is missing'),
+  APP_SIZE: z.string().regex(/^\d+$/, 'must be a number').default('7'),
+});
 
-  describe('readConfig', () => {
-    it('reads the variables of the schema and no others, an empty one as absent', () => {
-      const env = { APP_NAME: 'a', APP_SIZE: '', OTHER: 'x' };
-      expect(readConfig(schema, env)).toEqual({ APP_NAME: 'a', APP_SIZE: '7' });
-    });
+test('a configuration has the variables of its schema and no others, an empty one as absent', () => {
+  const env = { APP_NAME: 'a', APP_SIZE: '', OTHER: 'x' };
+  expect(readConfig(variables, env)).toEqual({ APP_NAME: 'a', APP_SIZE: '7' });
+});
 
-    it('throws one error that holds every fault and quotes no value', () => {
-      const error = new ConfigError(['APP_NAME: is missing', 'APP_SIZE: must be a number']);
-      expect(() => readConfig(schema, { APP_SIZE: 'secret' })).toThrow(error);
-      expect(error.message).toBe(
-        'The configuration has 2 faults:\n  - APP_NAME: is missing\n  - APP_SIZE: must be a number',
-      );
-    });
+test('a configuration is refused with one error that holds every fault and quotes no value', () => {
+  const error = new ConfigError(['APP_NAME: is missing', 'APP_SIZE: must be a number']);
+  expect(() => readConfig(variables, { APP_SIZE: 'secret' })).toThrow(error);
+  const [one, two] = ['  - APP_NAME: is missing', '  - APP_SIZE: must be a number'];
+  expect(error.message).toBe(`The configuration has 2 faults:\n${one}\n${two}`);
+  expect(() => readConfig(variables, {})).toThrow(`The configuration has a fault:\n${one}`);
+});
 
-    it('says so when there is one fault', () => {
-      expect(() => readConfig(schema, {})).toThrow(
-        'The configuration has a fault:\n  - APP_NAME: is missing',
-      );
-    });
-  });
+test('a variable that has the prefix and is not known is named with the nearest one', () => {
+  const env = { APP_NAME: 'a', APP_NAEM: 'secret', APP_SOMETHING_ELSE: 'secret', OTHER: 'x' };
+  const unknown = ['APP_NAEM (did you mean APP_NAME?)', 'APP_SOMETHING_ELSE'];
+  expect(unknownVariables('APP_', ['APP_NAME', 'APP_SIZE'], env)).toEqual(unknown);
+});
 
-  describe('unknownVariables', () => {
-    it('names what has the prefix and is not known, with the nearest name', () => {
-      const env = { APP_NAME: 'a', APP_NAEM: 'secret', APP_SOMETHING_ELSE: 'secret', OTHER: 'x' };
-      expect(unknownVariables('APP_', ['APP_NAME', 'APP_SIZE'], env)).toEqual([
-        'APP_NAEM (did you mean APP_NAME?)',
-        'APP_SOMETHING_ELSE',
-      ]);
-    });
-  });
+test.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['::FFFF:192.0.2.1', '192.0.2.1'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:0db8:0001:0002::9', '2001:db8:1:2::/64'],
+  ['fe80::1:2:3:4%eth0', 'fe80::/64'],
+  ['::1', '::/64'],
+  [undefined, 'unknown'],
+  ['/run/socket', 'unknown'],
+])('takes %s for an address of the network %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
+});
 
-  test.each([
-    ['192.0.2.1', '192.0.2.1'],
-    ['::ffff:192.0.2.1', '192.0.2.1'],
-    ['::FFFF:192.0.2.1', '192.0.2.1'],
-    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-    ['2001:0db8:0001:0002::9', '2001:db8:1:2::/64'],
-    ['fe80::1:2:3:4%eth0', 'fe80::/64'],
-    ['::1', '::/64'],
-    [undefined, 'unknown'],
-    ['', 'unknown'],
-    ['/run/socket', 'unknown'],
-  ])('takes %s for an address of the network %s', (address, network) => {
-    expect(networkOf(address)).toBe(network);
-  });
+test.each<[does: string, value: Content, markup: string]>([
+  ['escapes markup in text', '<b>alert(1)</b>', '<p>&#60;b&#62;alert(1)&#60;/b&#62;</p>'],
+  ['escapes what ends an attribute', `" ' \``, '<p>&#34; &#39; &#96;</p>'],
+  ['escapes an entity, so that it shows as it is', '&lt;', '<p>&#38;lt;</p>'],
+  ['keeps what another template made', html`<b>${'<'}</b>`, '<p><b>&#60;</b></p>'],
+  ['joins a list without commas', ['a', html`<br>`, '<'], '<p>a<br>&#60;</p>'],
+  ['shows a number, zero too', 0, '<p>0</p>'],
+  ['shows nothing for undefined', undefined, '<p></p>'],
+  ['shows nothing for false', false, '<p></p>'],
+])('%s', (_does, value, markup) => {
+  expect(html`<p>${value}</p>`.toString()).toBe(markup);
+});
 
-  test.each<[does: string, value: Content, markup: string]>([
-    [
-      'escapes markup in text',
-      '<script>alert(1)</script>',
-      '<p>&#60;script&#62;alert(1)&#60;/script&#62;</p>',
-    ],
-    ['escapes what ends an attribute', `" ' \``, '<p>&#34; &#39; &#96;</p>'],
-    ['escapes an entity, so that it shows as it is', '&lt;', '<p>&#38;lt;</p>'],
-    ['keeps what another template made', html`<b>${'<'}</b>`, '<p><b>&#60;</b></p>'],
-    ['joins a list without commas', ['a', html`<br>`, '<'], '<p>a<br>&#60;</p>'],
-    ['shows a number, zero too', 0, '<p>0</p>'],
-    ['shows nothing for undefined', undefined, '<p></p>'],
-    ['shows nothing for false', false, '<p></p>'],
-  ])('%s', (_does, value, markup) => {
-    expect(html`<p>${value}</p>`.toString()).toBe(markup);
-  });
-
-  test('fills in several values in their order', () => {
-    expect(html`${'a'}-${'b'}-${'c'}`.toString()).toBe('a-b-c');
-  });
+test('fills in several values in their order', () => {
+  expect(html`${'a'}-${'b'}-${'c'}`.toString()).toBe('a-b-c');
 });

@@ -30,15 +30,8 @@ async function startWatch(answer?: Gateway['answer'], take?: () => Promise<void>
 test('asks for a range from a revision on, with fragments and progress, and reports what comes', async () => {
   const { gateway, engine, watched } = await startWatch();
   await until(() => watched.heartbeats.length > 0);
-  expect(gateway.watches).toEqual([
-    {
-      key: base64('a'),
-      range_end: base64('b'),
-      start_revision: '101',
-      progress_notify: true,
-      fragment: true,
-    },
-  ]);
+  const range = { key: base64('a'), range_end: base64('b'), start_revision: '101' };
+  expect(gateway.watches).toEqual([{ ...range, progress_notify: true, fragment: true }]);
   gateway.send({ events: [eventOf('a', 101, 'x'), eventOf('ab', 101, undefined)] });
   await until(() => watched.events.length === 2);
   expect(watched).toMatchObject({
@@ -140,18 +133,15 @@ test.each<[what: string, begin: (response: ServerResponse) => unknown, kind?: st
   expect([watched.losses, odd.watches.length]).toEqual([[kind], 1]);
 });
 
-test.each<[what: string, now: Partial<typeof header>]>([
-  ['another cluster', { cluster_id: '50' }],
-  ['an earlier term', { raft_term: '1' }],
-  ['an earlier revision', { revision: '99' }],
-])('ends where the servers have %s than before', async (_what, now) => {
+test.each<[what: string, now: Partial<typeof header>, at: object]>([
+  ['another cluster', { cluster_id: '50' }, { ...AT, cluster: '50' }],
+  ['an earlier term', { raft_term: '1' }, { ...AT, term: 1 }],
+  ['an earlier revision', { revision: '99' }, { ...AT, revision: 99 }],
+])('ends where the servers have %s than before', async (_what, now, at) => {
   const { gateway, engine, watched } = await startWatch();
   await until(() => watched.heartbeats.length > 0);
   gateway.header = { ...header, ...now };
   await until(() => watched.ends.length === 1);
-  const at = { cluster: '5', term: 2, revision: 100, ...(now.cluster_id && { cluster: now.cluster_id }) };
-  if (now.raft_term) at.term = 1;
-  if (now.revision) at.revision = 99;
   expect(watched.ends).toEqual([{ kind: 'restored', at }]);
   const again = await watchAll(engine, 'a', { from: 100 });
   await until(() => again.heartbeats.length > 0);
@@ -246,12 +236,8 @@ test('stays while its server waits for an election, and is lost when that takes 
 
 test('is denied without the right, and begins when that is given', async () => {
   const gateway = await startGateway();
-  gateway.onWatch = (response, count) =>
-    response.write(
-      line(
-        count < 3 ? { canceled: true, cancel_reason: 'etcdserver: permission denied' } : { created: true },
-      ),
-    );
+  const denied = { canceled: true, cancel_reason: 'etcdserver: permission denied' };
+  gateway.onWatch = (response, count) => response.write(line(count < 3 ? denied : { created: true }));
   const engine = openEngine([gateway.url], { pace: PACE });
   const watched = await watchAll(engine, 'a', { from: 101, since: AT });
   await until(() => watched.heartbeats.length > 0);
@@ -265,12 +251,8 @@ test('signs in again when its token is refused, and is not lost by that', async 
     signIns += 1;
     return { token: `token-${signIns}` };
   });
-  gateway.onWatch = (response, count) =>
-    response.write(
-      line(
-        count < 2 ? { canceled: true, cancel_reason: 'etcdserver: invalid auth token' } : { created: true },
-      ),
-    );
+  const refused = { canceled: true, cancel_reason: 'etcdserver: invalid auth token' };
+  gateway.onWatch = (response, count) => response.write(line(count < 2 ? refused : { created: true }));
   const user = () => ({ name: 'site', password: 'a password' });
   const engine = openEngine([gateway.url], { pace: PACE, user });
   const watched = await watchAll(engine, 'a', { from: 101, since: AT });

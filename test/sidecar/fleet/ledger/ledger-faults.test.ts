@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamId } from '../../../../src/api/stream-id';
-import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger';
-import { type Ledger, openLedger } from '../../../../src/sidecar/fleet/ledger/ledger';
+import { type Ledger, type LedgerRecord, openLedger } from '../../../../src/sidecar/fleet/ledger/ledger';
 import { temporaryFolder } from '../../../support/after-test';
 import * as faulty from '../../../support/faulty-fs';
 import { type LogLine, recordedLog } from '../../../support/recorded-log';
@@ -39,6 +38,13 @@ async function reopen(): Promise<void> {
   await open();
 }
 
+/** After a restart it has these records, and no line of it is damaged. */
+async function expectAgain(records: Record<string, LedgerRecord>): Promise<void> {
+  await reopen();
+  expect(recordsOf()).toEqual(records);
+  expect(lines).toEqual([]);
+}
+
 beforeEach(async () => {
   folder = await temporaryFolder();
   await open();
@@ -72,9 +78,7 @@ test.each<[what: string, call: faulty.FsCall, nth: number, code: string]>([
   expect(ledger.head).toEqual(head);
   expect(readFileSync(path())).toEqual(before);
   await ledger.note(OTHER, record(5));
-  await reopen();
-  expect(recordsOf()).toEqual({ [LIVE]: record(1), [OTHER]: record(5) });
-  expect(lines).toEqual([]);
+  await expectAgain({ [LIVE]: record(1), [OTHER]: record(5) });
 });
 
 test('cuts off later what it could not cut off at once, before it appends', async () => {
@@ -87,9 +91,7 @@ test('cuts off later what it could not cut off at once, before it appends', asyn
   faulty.fail('ftruncate', 2, 'EIO');
   await expect(ledger.note(LIVE, record(3))).rejects.toMatchObject({ code: 'EIO' });
   await ledger.note(OTHER, record(4));
-  await reopen();
-  expect(recordsOf()).toEqual({ [LIVE]: record(1), [OTHER]: record(4) });
-  expect(lines).toEqual([]);
+  await expectAgain({ [LIVE]: record(1), [OTHER]: record(4) });
 });
 
 test('has what was noted during a sync that failed, and the record on disk when that fails, too', async () => {
@@ -140,9 +142,7 @@ test.each<[call: faulty.FsCall, nth: number, code: string]>([
   expect(readFileSync(path())).toEqual(before);
   expect(recordsOf()).toEqual({ [LIVE]: record(1), [OTHER]: record(3) });
   await ledger.note(OTHER, record(4));
-  await reopen();
-  expect(recordsOf()).toEqual({ [LIVE]: record(1), [OTHER]: record(4) });
-  expect(lines).toEqual([]);
+  await expectAgain({ [LIVE]: record(1), [OTHER]: record(4) });
 });
 
 test('acknowledges nothing while its new name may be lost by a power cut', async () => {
@@ -155,8 +155,7 @@ test('acknowledges nothing while its new name may be lost by a power cut', async
   await expect(ledger.note(LIVE, record(3))).rejects.toMatchObject({ code: 'EIO' });
   expect(ledger.get(LIVE)).toEqual(record(2));
   await ledger.note(LIVE, record(4));
-  await reopen();
-  expect(recordsOf()).toEqual({ [LIVE]: record(4) });
+  await expectAgain({ [LIVE]: record(4) });
 });
 
 test('goes on with the file it has when it cannot be rewritten while it is used', async () => {
@@ -171,9 +170,7 @@ test('goes on with the file it has when it cannot be rewritten while it is used'
   await many(40_000);
   await until(() => readFileSync(path()).length < 13_000 * 40);
   await ledger.note(OTHER, record(5));
-  await reopen();
-  expect(recordsOf()).toEqual({ [LIVE]: record(45_999), [OTHER]: record(5) });
-  expect(lines).toEqual([]);
+  await expectAgain({ [LIVE]: record(45_999), [OTHER]: record(5) });
 });
 
 test('removes what a killed process left of a new file', async () => {
