@@ -9,9 +9,9 @@ import { fairPlayKeyId } from '../../src/drm/packaging';
 import { widevinePsshDataOf } from '../../src/drm/widevine';
 import { type RtmpIngest, startRtmpIngest } from '../../src/platform/emulator/live/rtmp-ingest';
 import { type Channel, createChannel } from '../../src/platform/emulator/resources/channels';
-import { shakaPackagerOfNpm } from '../../src/platform/packager/shaka-packager';
 import { afterTest, onceForAll } from '../support/after-test';
 import { channelMetadata } from '../support/channel-metadata';
+import { decryptedFile } from '../support/packaged-samples';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 import {
   CONTENT_KEY,
@@ -169,17 +169,6 @@ async function decrypted(id: string, system: System, kind: Kind): Promise<string
     system,
     kind,
   );
-}
-
-async function decryptedFile(file: string, kind: Kind, id: Buffer, key: Buffer): Promise<string> {
-  const output = `${file}.clear.mp4`;
-  await run(shakaPackagerOfNpm(process.platform, process.arch, __filename), [
-    `in=${file},stream=${kind},output=${output}`,
-    '--enable_raw_key_decryption',
-    `--keys=label=:key_id=${id.toString('hex')}:key=${key.toString('hex')}`,
-    '--quiet',
-  ]);
-  return output;
 }
 
 const isRunning = ({ state }: { state: string }) => state === 'running';

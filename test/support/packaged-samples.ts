@@ -61,6 +61,18 @@ export async function joinSegments(folder: string, name: string): Promise<string
   return path;
 }
 
+/** Decrypts a file by shaka-packager; answers the path of the clear one. */
+export async function decryptedFile(file: string, kind: 'video' | 'audio', keyId: Buffer, key: Buffer) {
+  const clear = `${file}.clear.mp4`;
+  await promisify(execFile)(SHAKA_PACKAGER, [
+    '--quiet',
+    `in=${file},stream=${kind},output=${clear}`,
+    '--enable_raw_key_decryption',
+    `--keys=label=:key_id=${keyId.toString('hex')}:key=${key.toString('hex')}`,
+  ]);
+  return clear;
+}
+
 /** Decrypts a joined stream by shaka-packager; answers its samples in hex. */
 export async function decryptedSamples(
   folder: string,
@@ -68,16 +80,7 @@ export async function decryptedSamples(
   kind: 'video' | 'audio',
   output: 'dash' | 'hls',
 ) {
-  const joined = await joinSegments(folder, name);
-  const clear = join(folder, `${name}-clear.mp4`);
-  const { dash, hls } = PACKAGING_KEYS;
-  const [keyId, key] = output === 'dash' ? [dash.keyId, dash.key] : [hls.keyId, hls.key];
-  await promisify(execFile)(SHAKA_PACKAGER, [
-    '--quiet',
-    `in=${joined},stream=${kind},output=${clear}`,
-    '--enable_raw_key_decryption',
-    `--keys=label=:key_id=${keyId.toString('hex')}:key=${key.toString('hex')}`,
-  ]);
-  const [track] = await samplesOf(clear);
+  const { keyId, key } = PACKAGING_KEYS[output];
+  const [track] = await samplesOf(await decryptedFile(await joinSegments(folder, name), kind, keyId, key));
   return track?.samples;
 }
