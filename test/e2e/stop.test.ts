@@ -6,9 +6,7 @@ import { temporaryFolder } from '../support/after-test';
 import { startBuilt, untilReady } from '../support/built-program';
 import { startFakeUpstream } from '../support/fake-upstream';
 import {
-  CENC_PATH,
-  CONFIG_PATH,
-  FAIRPLAY_PATH,
+  PATHS,
   PLAIN_CENC,
   PLAIN_FAIRPLAY,
   PROVIDED,
@@ -30,9 +28,9 @@ beforeEach(async () => {
 async function startSlowUpstream() {
   const upstream = await startFakeUpstream();
   upstream.holdUntil(4);
-  upstream.on(CONFIG_PATH, { body: { shared_secret: SHARED_SECRET } });
-  upstream.on(CENC_PATH, sealed(PLAIN_CENC));
-  upstream.on(FAIRPLAY_PATH, sealed(PLAIN_FAIRPLAY));
+  upstream.on(PATHS.config, { body: { shared_secret: SHARED_SECRET } });
+  upstream.on(PATHS.cenc, sealed(PLAIN_CENC));
+  upstream.on(PATHS.fairplay, sealed(PLAIN_FAIRPLAY));
   return upstream;
 }
 

@@ -1,14 +1,7 @@
 import { temporaryFolder } from '../support/after-test';
 import { refusedUrl } from '../support/fake-upstream';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import {
-  CENC_PATH,
-  CONFIG_PATH,
-  PROVIDED,
-  PROVIDED_FILE,
-  sealed,
-  startProvisioning,
-} from '../support/start-provisioning';
+import { PATHS, PROVIDED, PROVIDED_FILE, sealed, startProvisioning } from '../support/start-provisioning';
 import { startSidecar, type TestSidecar } from '../support/start-sidecar';
 
 const PATH = '/api/keyfile/news';
@@ -78,8 +71,8 @@ describe("the key provider's AES-128", () => {
   const WIDEVINE_LINES = PROVIDED_FILE.replace(/^(?:cupertino|.*keyserver-playready).*\n/gm, '');
 
   it.each([
-    [['aes'], '', [AES_PATH, CONFIG_PATH]],
-    [['aes', 'widevine'], WIDEVINE_LINES, [AES_PATH, CENC_PATH, CONFIG_PATH]],
+    [['aes'], '', [AES_PATH, PATHS.config]],
+    [['aes', 'widevine'], WIDEVINE_LINES, [AES_PATH, PATHS.cenc, PATHS.config]],
   ])('is asked for by systems: %j', async (systems, dash, paths) => {
     const { sidecar, upstream } = await startProvisioning();
     upstream.on(AES_PATH, sealed(ANSWER));
@@ -102,7 +95,7 @@ describe("the key provider's AES-128", () => {
     const asked = { ...PROVIDED, systems: ['aes'] };
     await sidecar.api.post(PATH).send(asked).expect(200);
     await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
-    for (const path of [AES_PATH, CENC_PATH]) upstream.on(path, { status: 503 });
+    for (const path of [AES_PATH, PATHS.cenc]) upstream.on(path, { status: 503 });
     const kept = await sidecar.api.post(PATH).send(asked).expect(200, file(KEY.toLowerCase()));
     expect(kept.headers.warning).toContain('provider_cache');
     await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);

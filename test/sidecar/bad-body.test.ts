@@ -2,13 +2,7 @@ import { swapKeyIdOrder } from '../../src/drm/bytes';
 import { buildWidevinePsshData } from '../../src/drm/widevine';
 import { CENC_ONLY_FILE, PLAIN, PLAIN_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange, rawRequest } from '../support/raw-http';
-import {
-  FAIRPLAY_PATH,
-  PLAIN_FAIRPLAY,
-  PROVIDED,
-  sealed,
-  startProvisioning,
-} from '../support/start-provisioning';
+import { PATHS, PLAIN_FAIRPLAY, PROVIDED, sealed, startProvisioning } from '../support/start-provisioning';
 import { API_KEY, errorBody, startSidecar, type TestSidecar } from '../support/start-sidecar';
 
 const PATH = '/api/keyfile/demo';
@@ -245,7 +239,7 @@ describe('zeros', () => {
 
   it('of a provider are refused, also where checks only warn', async () => {
     const { sidecar, upstream } = await startProvisioning({ checks: 'warn' });
-    upstream.on(FAIRPLAY_PATH, sealed({ ...PLAIN_FAIRPLAY, key_hex: HEX_ZEROS }));
+    upstream.on(PATHS.fairplay, sealed({ ...PLAIN_FAIRPLAY, key_hex: HEX_ZEROS }));
     const answer = await sidecar.api.post(PATH).send(PROVIDED).expect(502);
     expect(answer.body.errors).toEqual([
       {

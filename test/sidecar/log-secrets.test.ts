@@ -1,8 +1,7 @@
 import { CENC_ONLY, POST_MANUAL, SWAPPED_KEY_ID } from '../support/post-manual';
 import { rawRequest } from '../support/raw-http';
 import {
-  CENC_PATH,
-  CONFIG_PATH,
+  PATHS,
   PLAIN_CENC,
   PLAIN_FAIRPLAY,
   PROVIDED,
@@ -154,30 +153,30 @@ describe('the log and the answers give no secret away', () => {
   const SCRIPTS = [
     ...negatives.map(([name, body]): [string, string, Parameters<typeof sealed>[0]] => [
       name,
-      CENC_PATH,
+      PATHS.cenc,
       { body },
     ]),
-    ['plain CENC keys', CENC_PATH, { body: PLAIN_CENC }],
-    ['a 500 that quotes keys', CENC_PATH, { status: 500, body: PLAIN_CENC }],
-    ['broken JSON with keys in it', CENC_PATH, { body: `${JSON.stringify(PLAIN_CENC)},` }],
-    ['broken JSON in an envelope', CENC_PATH, sealed(`${PLAIN_CENC.content_key} is the key`)],
+    ['plain CENC keys', PATHS.cenc, { body: PLAIN_CENC }],
+    ['a 500 that quotes keys', PATHS.cenc, { status: 500, body: PLAIN_CENC }],
+    ['broken JSON with keys in it', PATHS.cenc, { body: `${JSON.stringify(PLAIN_CENC)},` }],
+    ['broken JSON in an envelope', PATHS.cenc, sealed(`${PLAIN_CENC.content_key} is the key`)],
     [
       'a key with a stray byte',
-      CENC_PATH,
+      PATHS.cenc,
       sealed({ ...PLAIN_CENC, content_key: `${PLAIN_CENC.content_key}A` }),
     ],
-    ['a checksum of another key', CENC_PATH, sealed({ ...PLAIN_CENC, playready_checksum: 'pcTs6CEp98A=' })],
+    ['a checksum of another key', PATHS.cenc, sealed({ ...PLAIN_CENC, playready_checksum: 'pcTs6CEp98A=' })],
     [
       'a redirect with a key in it',
-      CENC_PATH,
+      PATHS.cenc,
       { status: 302, headers: { location: `/${PLAIN_CENC.content_key}` } },
     ],
-    ['a request id that is a sentence', CENC_PATH, { headers: { 'x-request-id': `key: ${SHARED_SECRET}` } }],
-    ['a cut connection', CENC_PATH, 'reset'],
-    ['a client record that is broken JSON', CONFIG_PATH, { body: `{"shared_secret":"${SHARED_SECRET}",}` }],
-    ['a client record that is a list', CONFIG_PATH, { body: [SHARED_SECRET] }],
-    ['a shared secret too short', CONFIG_PATH, { body: { shared_secret: SHARED_SECRET.slice(0, 15) } }],
-    ['a refusal that quotes the client key', CONFIG_PATH, { status: 401, body: CLIENT_API_KEY }],
+    ['a request id that is a sentence', PATHS.cenc, { headers: { 'x-request-id': `key: ${SHARED_SECRET}` } }],
+    ['a cut connection', PATHS.cenc, 'reset'],
+    ['a client record that is broken JSON', PATHS.config, { body: `{"shared_secret":"${SHARED_SECRET}",}` }],
+    ['a client record that is a list', PATHS.config, { body: [SHARED_SECRET] }],
+    ['a shared secret too short', PATHS.config, { body: { shared_secret: SHARED_SECRET.slice(0, 15) } }],
+    ['a refusal that quotes the client key', PATHS.config, { status: 401, body: CLIENT_API_KEY }],
   ] as [what: string, path: string, script: ReturnType<typeof sealed>][];
 
   it.each(SCRIPTS)('when an upstream answers with %s', async (_what, path, script) => {

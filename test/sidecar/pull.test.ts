@@ -15,7 +15,7 @@ import type { SidecarConfig } from '../../src/sidecar/config';
 import { temporaryFolder } from '../support/after-test';
 import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { pullAsNginxVod, pullAsShaka } from '../support/pulling-packagers';
-import { CONFIG_PATH, PROVIDED, PROVIDED_FILE, startProvisioning } from '../support/start-provisioning';
+import { PATHS, PROVIDED, PROVIDED_FILE, startProvisioning } from '../support/start-provisioning';
 import { API_KEY, apiKeysFile, startSidecar } from '../support/start-sidecar';
 import { answering, startSpeke } from '../support/start-speke';
 
@@ -359,11 +359,11 @@ describe('provisioning on read', () => {
     const path = join(sidecar.folder, stored);
     while ((await fs.readdir(providerCache.folder)).length === 0) await new Promise(setImmediate);
     await fs.remove(path);
-    upstream.on(CONFIG_PATH, { status: 500 });
+    upstream.on(PATHS.config, { status: 500 });
     await pull().expect(200);
     expect(await fs.readFile(path, 'utf8')).toBe(PROVIDED_FILE);
     await fs.remove(path);
-    upstream.on(CONFIG_PATH, () => {
+    upstream.on(PATHS.config, () => {
       fs.writeFileSync(path, POST_MANUAL_FILE);
       return { status: 500 };
     });

@@ -43,9 +43,12 @@ cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
 cupertinostreaming-aes128-key-format-version: 1
 `;
 
-export const CONFIG_PATH = `/config/${CLIENT}`;
-export const CENC_PATH = `/keys/cenc/${CLIENT}/${PROVIDED.contentId}`;
-export const FAIRPLAY_PATH = `/keys/fairplay/${CLIENT}/${PROVIDED.contentId}`;
+/** Where the upstreams are asked: for the client's configuration, and for the keys of the content. */
+export const PATHS = {
+  config: `/config/${CLIENT}`,
+  cenc: `/keys/cenc/${CLIENT}/${PROVIDED.contentId}`,
+  fairplay: `/keys/fairplay/${CLIENT}/${PROVIDED.contentId}`,
+};
 
 /**
  * Starts a sidecar and both upstreams in one, the configuration service under `/config` and the key provider under
@@ -57,9 +60,9 @@ export async function startProvisioning(
   ambient?: Partial<Ambient>,
 ) {
   const upstream = await startFakeUpstream();
-  upstream.on(CONFIG_PATH, { body: { id: 7, shared_secret: SHARED_SECRET, drm: ['widevine'] } });
-  upstream.on(CENC_PATH, { body: cenc_response });
-  upstream.on(FAIRPLAY_PATH, { body: fairplay_response });
+  upstream.on(PATHS.config, { body: { id: 7, shared_secret: SHARED_SECRET, drm: ['widevine'] } });
+  upstream.on(PATHS.cenc, { body: cenc_response });
+  upstream.on(PATHS.fairplay, { body: fairplay_response });
   const urls = { configServiceUrl: `${upstream.url}/config`, keyProviderUrl: `${upstream.url}/keys` };
   const sidecar = await startSidecar({ ...urls, ...overrides }, clock, ambient);
   return { sidecar, upstream };

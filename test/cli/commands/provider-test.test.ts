@@ -7,9 +7,7 @@ import { temporaryFolder } from '../../support/after-test';
 import { refusedUrl, type Script, startFakeUpstream } from '../../support/fake-upstream';
 import { cli, refused } from '../../support/run-cli';
 import {
-  CENC_PATH,
-  CONFIG_PATH,
-  FAIRPLAY_PATH,
+  PATHS,
   PLAIN_CENC,
   PLAIN_FAIRPLAY,
   PROVIDED,
@@ -174,9 +172,9 @@ it('asks by each protocol that is not ruled out, and names the one that the prov
 });
 
 it('asks by JSON with the client of the options, and answers JSON', async () => {
-  const upstream = await startProvider({ body: { shared_secret: SHARED_SECRET } }, CONFIG_PATH);
-  upstream.on(CENC_PATH, sealed(PLAIN_CENC));
-  upstream.on(FAIRPLAY_PATH, sealed(PLAIN_FAIRPLAY));
+  const upstream = await startProvider({ body: { shared_secret: SHARED_SECRET } }, PATHS.config);
+  upstream.on(PATHS.cenc, sealed(PLAIN_CENC));
+  upstream.on(PATHS.fairplay, sealed(PLAIN_FAIRPLAY));
   const { client, clientApiKey, contentId } = PROVIDED;
   const env = { PACKAGERDRMAPI_GRANDCENTRALURL: `${upstream.url}/config`, [`${NAME}PROTOCOL`]: 'json' };
   const options = ['--client', client, '--client-api-key', clientApiKey, '--json'];
@@ -190,16 +188,16 @@ it('asks by JSON with the client of the options, and answers JSON', async () => 
         {
           upstream: 'config_service',
           method: 'GET',
-          url: `${upstream.url}${CONFIG_PATH}`,
+          url: `${upstream.url}${PATHS.config}`,
           status: 200,
           ms: 0,
         },
         {
           upstream: 'key_provider',
-          url: `${upstream.url}${CENC_PATH}`,
+          url: `${upstream.url}${PATHS.cenc}`,
           headers: { 'API-KEY': '…', Authorization: '…' },
         },
-        { upstream: 'key_provider', url: `${upstream.url}${FAIRPLAY_PATH}`, text: null },
+        { upstream: 'key_provider', url: `${upstream.url}${PATHS.fairplay}`, text: null },
       ],
       keyfile: { keys: [{ scheme: 'cenc', systems: ['widevine', 'playready'] }, { scheme: 'cbcs' }] },
       faults: [],

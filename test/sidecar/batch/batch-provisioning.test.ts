@@ -4,9 +4,7 @@ import { widevinePsshDataOf } from '../../../src/drm/widevine';
 import type { FakeUpstream } from '../../support/fake-upstream';
 import { listening } from '../../support/listening';
 import {
-  CENC_PATH,
-  CONFIG_PATH,
-  FAIRPLAY_PATH,
+  PATHS,
   PLAIN_CENC,
   PLAIN_FAIRPLAY,
   PROVIDED,
@@ -50,7 +48,7 @@ it('a group with the same keys is provisioned once, and every member gets the fi
     .expect(200);
   expect(body.summary).toEqual({ created: 50, changed: 0, unchanged: 0, failed: 0 });
   expect(upstream.received.map(({ path }) => path).sort()).toEqual(
-    [CONFIG_PATH, CENC_PATH, FAIRPLAY_PATH].sort(),
+    [PATHS.config, PATHS.cenc, PATHS.fairplay].sort(),
   );
   const { live, ...files } = await sidecar.files();
   expect(live).toBe('folder');
@@ -110,9 +108,9 @@ it('upstreams are asked for eight streams at a time, all batches together', asyn
   let underWay = 0;
   let most = 0;
   const answers = new Map<string, unknown>([
-    [CONFIG_PATH, { shared_secret: SHARED_SECRET }],
-    [CENC_PATH, drmVectors.envelope.cenc_response],
-    [FAIRPLAY_PATH, drmVectors.envelope.fairplay_response],
+    [PATHS.config, { shared_secret: SHARED_SECRET }],
+    [PATHS.cenc, drmVectors.envelope.cenc_response],
+    [PATHS.fairplay, drmVectors.envelope.fairplay_response],
   ]);
   const server = createServer(({ url = '' }, response) => {
     underWay += 1;

@@ -6,7 +6,7 @@ import { createCircuitBreaker } from '../../../src/sidecar/batch';
 import { type SampleKey, sampleText, widevineFile } from '../../support/cpix-sample';
 import { PLAIN } from '../../support/post-manual';
 import { startBatch } from '../../support/start-batch';
-import { CONFIG_PATH, PROVIDED, startProvisioning } from '../../support/start-provisioning';
+import { PATHS, PROVIDED, startProvisioning } from '../../support/start-provisioning';
 import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const writer: ApiKey = { name: 'sports', scope: 'write', streams: ['sports/'] };
@@ -185,7 +185,7 @@ it('the tracks of a CPIX document become a stream each by one entry, in its orde
 
 it('a CPIX document in a batch is written although an upstream refuses the client that it names, too', async () => {
   const { sidecar, upstream } = await startProvisioning();
-  upstream.on(CONFIG_PATH, { status: 404 });
+  upstream.on(PATHS.config, { status: 404 });
   const streams = Array.from({ length: 30 }, (_, index) => ({ streamid: `p${index}`, ...PROVIDED }));
   const body = { streams: [...streams, { streamid: 'news', cpix: CPIX, track: 'SD', ...PROVIDED }] };
   expect((await post(sidecar, body)).summary).toMatchObject({ created: 1, failed: 30 });

@@ -6,9 +6,7 @@ import { temporaryFolder } from '../../support/after-test';
 import { CENC_ONLY, POST_MANUAL } from '../../support/post-manual';
 import { seriesOf } from '../../support/start-observed';
 import {
-  CENC_PATH,
-  CONFIG_PATH,
-  FAIRPLAY_PATH,
+  PATHS,
   PLAIN_CENC,
   PLAIN_FAIRPLAY,
   PROVIDED,
@@ -85,7 +83,7 @@ test('audits each change and each refused one, with key ids and without key mate
   const { api } = sidecar;
   await api.post('/api/keyfile/live').set('x-request-id', 'one').send(POST_MANUAL).expect(200);
   await api.post('/api/keyfile/live').set('x-request-id', 'two').send(PROVIDED).expect(200);
-  upstream.on(CONFIG_PATH, { status: 404, body: {} });
+  upstream.on(PATHS.config, { status: 404, body: {} });
   await api.post('/api/keyfile/live').set('x-request-id', 'three').send(PROVIDED).expect(422);
   await api.delete('/api/keyfile/live').set('x-request-id', 'four').expect(200);
   const text = () => readFileSync(path, 'utf8');
@@ -115,9 +113,9 @@ test('audits each change and each refused one, with key ids and without key mate
 
 test('tells calls that it cancelled from calls that were not answered', async () => {
   const { sidecar, upstream } = await startProvisioning();
-  upstream.on(CONFIG_PATH, { status: 404, body: {} });
-  upstream.on(CENC_PATH, 'hang');
-  upstream.on(FAIRPLAY_PATH, 'hang');
+  upstream.on(PATHS.config, { status: 404, body: {} });
+  upstream.on(PATHS.cenc, 'hang');
+  upstream.on(PATHS.fairplay, 'hang');
   await sidecar.api.post('/api/keyfile/live').send(PROVIDED).expect(422);
   expect(await countsOf(sidecar.unauthenticated)).toMatchObject({
     'packagerdrmapi_upstream_requests_total{upstream="config_service",status="404"}': 1,

@@ -10,9 +10,7 @@ import { type FakeUpstream, type Script, startFakeUpstream } from '../../support
 import { recordedLog } from '../../support/recorded-log';
 import { seriesOf } from '../../support/start-observed';
 import {
-  CENC_PATH,
-  CONFIG_PATH,
-  FAIRPLAY_PATH,
+  PATHS,
   PLAIN_CENC,
   PLAIN_FAIRPLAY,
   PROVIDED,
@@ -29,7 +27,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const START = Date.parse('2026-01-02T03:04:05.678Z');
-const ALL = [CONFIG_PATH, CENC_PATH, FAIRPLAY_PATH];
+const ALL = [PATHS.config, PATHS.cenc, PATHS.fairplay];
 
 /** Starts a sidecar that keeps answers for seven days, with a clock that stands still until it is moved. */
 async function startCached(overrides: Partial<SidecarConfig> = {}) {
@@ -70,9 +68,9 @@ function warningOf(age: string, answered = '2026-01-02T03:04:05Z'): string {
 }
 
 function answerAgain(upstream: FakeUpstream): void {
-  upstream.on(CONFIG_PATH, { body: { shared_secret: SHARED_SECRET } });
-  upstream.on(CENC_PATH, sealed(PLAIN_CENC));
-  upstream.on(FAIRPLAY_PATH, sealed(PLAIN_FAIRPLAY));
+  upstream.on(PATHS.config, { body: { shared_secret: SHARED_SECRET } });
+  upstream.on(PATHS.cenc, sealed(PLAIN_CENC));
+  upstream.on(PATHS.fairplay, sealed(PLAIN_FAIRPLAY));
 }
 
 async function namesIn(folder: string): Promise<string[]> {
@@ -88,10 +86,10 @@ async function entriesOf(folder: string, count: number): Promise<string[]> {
 describe('the provider cache, in an outage', () => {
   it.each<[what: string, script: Script, paths: readonly string[]]>([
     ['every connection is cut', 'reset', ALL],
-    ['the key provider limits requests', { status: 429 }, [CENC_PATH]],
+    ['the key provider limits requests', { status: 429 }, [PATHS.cenc]],
     ['every upstream is silent', 'hang', ALL],
-    ['an answer stops amid its body', 'stall', [CENC_PATH]],
-    ['the configuration service alone is down', { status: 500 }, [CONFIG_PATH]],
+    ['an answer stops amid its body', 'stall', [PATHS.cenc]],
+    ['the configuration service alone is down', { status: 500 }, [PATHS.config]],
   ])('gives the same file, and says how old it is, when %s', async (_what, script, paths) => {
     const { sidecar, time, cut } = await startCached({ upstreamTimeoutMs: 1000 });
     const first = await post(sidecar).expect(200, PROVIDED_FILE);
@@ -123,9 +121,9 @@ describe('the provider cache, in an outage', () => {
     cut();
     await post(sidecar).expect(200, PROVIDED_FILE);
     const laurl = 'https://another-license.example/rightsmanager.asmx';
-    upstream.on(CONFIG_PATH, { body: { shared_secret: SHARED_SECRET } });
-    upstream.on(CENC_PATH, sealed({ ...PLAIN_CENC, playready_laurl: laurl }));
-    upstream.on(FAIRPLAY_PATH, sealed(PLAIN_FAIRPLAY));
+    upstream.on(PATHS.config, { body: { shared_secret: SHARED_SECRET } });
+    upstream.on(PATHS.cenc, sealed({ ...PLAIN_CENC, playready_laurl: laurl }));
+    upstream.on(PATHS.fairplay, sealed(PLAIN_FAIRPLAY));
     const fresh = await post(sidecar).expect(200);
     expect([fresh.headers.warning, fresh.text.includes(laurl)]).toEqual([undefined, true]);
     cut();
@@ -189,12 +187,12 @@ describe('the provider cache gives nothing', () => {
   const REFUSED = 'client_api_key_refused';
   const FAILED = 'key_provider_failed';
   it.each<[status: number, code: string, answers: Readonly<Record<string, Script>>]>([
-    [422, REFUSED, { [CONFIG_PATH]: { status: 401 }, [CENC_PATH]: 'reset', [FAIRPLAY_PATH]: 'reset' }],
-    [422, REFUSED, { [CONFIG_PATH]: 'reset', [CENC_PATH]: { status: 403 } }],
-    [422, 'client_unknown', { [CONFIG_PATH]: { status: 404 } }],
-    [502, FAILED, { [CENC_PATH]: { body: '<html>' } }],
-    [502, FAILED, { [CENC_PATH]: sealed(PLAIN_CENC, 'another-shared-secret') }],
-    [502, FAILED, { [CENC_PATH]: { status: 404 }, [FAIRPLAY_PATH]: { status: 404 } }],
+    [422, REFUSED, { [PATHS.config]: { status: 401 }, [PATHS.cenc]: 'reset', [PATHS.fairplay]: 'reset' }],
+    [422, REFUSED, { [PATHS.config]: 'reset', [PATHS.cenc]: { status: 403 } }],
+    [422, 'client_unknown', { [PATHS.config]: { status: 404 } }],
+    [502, FAILED, { [PATHS.cenc]: { body: '<html>' } }],
+    [502, FAILED, { [PATHS.cenc]: sealed(PLAIN_CENC, 'another-shared-secret') }],
+    [502, FAILED, { [PATHS.cenc]: { status: 404 }, [PATHS.fairplay]: { status: 404 } }],
   ])('when an upstream answers, %d %s: %j', async (status, code, answers) => {
     const { sidecar, upstream } = await startKept();
     for (const [path, script] of Object.entries(answers)) upstream.on(path, script);
@@ -223,8 +221,8 @@ describe('the provider cache gives nothing', () => {
     const { cut, restart } = await startKept();
     cut();
     const elsewhere = await startFakeUpstream();
-    elsewhere.on(CENC_PATH, 'reset');
-    elsewhere.on(FAIRPLAY_PATH, 'reset');
+    elsewhere.on(PATHS.cenc, 'reset');
+    elsewhere.on(PATHS.fairplay, 'reset');
     const other = await restart({ keyProviderUrl: `${elsewhere.url}/keys` });
     await other.api.post(PATH).send(PROVIDED).expect(502);
   });
@@ -239,7 +237,7 @@ describe('the provider cache gives nothing', () => {
 
   it('that was not good enough to be written', async () => {
     const { sidecar, upstream, folder, cut } = await startCached();
-    upstream.on(CENC_PATH, sealed({ ...PLAIN_CENC, playready_checksum: 'pcTs6CEp98A=' }));
+    upstream.on(PATHS.cenc, sealed({ ...PLAIN_CENC, playready_checksum: 'pcTs6CEp98A=' }));
     await post(sidecar).expect(502);
     cut();
     await post(sidecar).expect(502);

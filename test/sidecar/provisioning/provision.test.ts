@@ -2,9 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { refusedUrl, type Script, startFakeUpstream } from '../../support/fake-upstream';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import {
-  CENC_PATH,
-  CONFIG_PATH,
-  FAIRPLAY_PATH,
+  PATHS,
   PLAIN_CENC,
   PLAIN_FAIRPLAY,
   PROVIDED,
@@ -38,7 +36,7 @@ describe('provisioning', () => {
     const { sidecar, upstream } = await startProvisioning();
     await sidecar.api.post(PATH).set('x-request-id', 'req-42').send(PROVIDED).expect(200);
     expect(upstream.received.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
-      [`GET ${CONFIG_PATH}`, `GET ${CENC_PATH}`, `GET ${FAIRPLAY_PATH}`].sort(),
+      [`GET ${PATHS.config}`, `GET ${PATHS.cenc}`, `GET ${PATHS.fairplay}`].sort(),
     );
     for (const { headers } of upstream.received) {
       expect(headers).toMatchObject({
@@ -76,18 +74,18 @@ describe('provisioning', () => {
   });
 
   it.each<[what: string, path: string, script: Script]>([
-    ['a client record that spells it sharedSecret', CONFIG_PATH, { body: { sharedSecret: SHARED_SECRET } }],
+    ['a client record that spells it sharedSecret', PATHS.config, { body: { sharedSecret: SHARED_SECRET } }],
     [
       'a client record with both spellings, one null',
-      CONFIG_PATH,
+      PATHS.config,
       { body: { shared_secret: null, sharedSecret: SHARED_SECRET } },
     ],
     [
       'CENC keys that call it checksum',
-      CENC_PATH,
+      PATHS.cenc,
       sealed({ ...withoutChecksum(), checksum: 'j+7cluk2J58=' }),
     ],
-    ['CENC keys without a checksum, as older ones are', CENC_PATH, sealed(withoutChecksum())],
+    ['CENC keys without a checksum, as older ones are', PATHS.cenc, sealed(withoutChecksum())],
   ])('makes the same file of %s', async (_what, path, script) => {
     const { sidecar, upstream } = await startProvisioning();
     upstream.on(path, script);
@@ -96,9 +94,9 @@ describe('provisioning', () => {
 
   it('takes plain answers when the client record holds no shared secret', async () => {
     const { sidecar, upstream } = await startProvisioning();
-    upstream.on(CONFIG_PATH, { body: { shared_secret: null } });
-    upstream.on(CENC_PATH, { body: PLAIN_CENC });
-    upstream.on(FAIRPLAY_PATH, { body: PLAIN_FAIRPLAY });
+    upstream.on(PATHS.config, { body: { shared_secret: null } });
+    upstream.on(PATHS.cenc, { body: PLAIN_CENC });
+    upstream.on(PATHS.fairplay, { body: PLAIN_FAIRPLAY });
     await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
   });
 
@@ -106,12 +104,12 @@ describe('provisioning', () => {
     ['answers 500', { status: 500 }],
     ['cuts the connection', 'reset'],
   ])('tries each upstream once more when it %s', async (_failure, first) => {
-    for (const path of [CONFIG_PATH, CENC_PATH, FAIRPLAY_PATH]) {
+    for (const path of [PATHS.config, PATHS.cenc, PATHS.fairplay]) {
       const { sidecar, upstream } = await startProvisioning();
       const good: Record<string, Script> = {
-        [CONFIG_PATH]: { body: { shared_secret: SHARED_SECRET } },
-        [CENC_PATH]: sealed(PLAIN_CENC),
-        [FAIRPLAY_PATH]: sealed(PLAIN_FAIRPLAY),
+        [PATHS.config]: { body: { shared_secret: SHARED_SECRET } },
+        [PATHS.cenc]: sealed(PLAIN_CENC),
+        [PATHS.fairplay]: sealed(PLAIN_FAIRPLAY),
       };
       upstream.on(path, first, good[path] ?? 'reset');
       await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
@@ -121,7 +119,10 @@ describe('provisioning', () => {
 
   it('warns when the address names another content than the Widevine data, whatever the request calls it', async () => {
     const { sidecar, upstream } = await startProvisioning();
-    upstream.on(CENC_PATH, sealed({ ...PLAIN_CENC, widevine_drm_specific_data: 'Igp3b3d6YS1kZW1vSOPclZsG' }));
+    upstream.on(
+      PATHS.cenc,
+      sealed({ ...PLAIN_CENC, widevine_drm_specific_data: 'Igp3b3d6YS1kZW1vSOPclZsG' }),
+    );
     const answer = await sidecar.api.post(PATH).send(PROVIDED).expect(200);
     expect(answer.headers.warning).toBe(
       '299 - "content_id_mismatch: fairplay.laurl does not name the content id of widevine.psshdata; check whether the two are of one content."',
@@ -170,45 +171,45 @@ describe('a failure of an upstream changes no key file', () => {
   const TOO_MUCH = 'x'.repeat(300_000);
 
   it.each<[what: string, path: string, script: Script, body: object, status?: number]>([
-    ['401', CONFIG_PATH, { status: 401 }, refusedBy('configuration service'), 422],
-    ['404', CONFIG_PATH, { status: 404 }, unknown, 422],
-    ['401', CENC_PATH, { status: 401 }, refusedBy('key provider'), 422],
-    ['403', FAIRPLAY_PATH, { status: 403 }, refusedBy('key provider'), 422],
-    ['204', CONFIG_PATH, { status: 204 }, configService('answered 204')],
-    ['500 twice', CONFIG_PATH, { status: 500 }, configService('answered 500')],
-    ['HTML', CONFIG_PATH, html, configService(`${NO_JSON} ${C}`)],
-    ['an empty secret', CONFIG_PATH, record(''), configService(NO_RECORD)],
-    ['too much', CONFIG_PATH, record(TOO_MUCH), configService(tooLarge(C))],
-    ['a secret of 15 characters', CONFIG_PATH, record(SHARED_SECRET.slice(0, 15)), provider(SHORT)],
-    ['no secret, and yet envelopes', CONFIG_PATH, { body: {} }, provider(NO_SECRET)],
-    ['404', CENC_PATH, { status: 404 }, provider('answered 404')],
-    ['too much', FAIRPLAY_PATH, { body: TOO_MUCH }, provider(tooLarge(K))],
-    ['a wrong hash', CENC_PATH, { body: wrong_hash }, provider(WRONG_HASH)],
-    ['no hash', CENC_PATH, { body: no_pipe }, provider(NO_FORM)],
-    ['no JSON inside', CENC_PATH, sealed('not JSON'), provider(NO_JSON_INSIDE)],
-    ['no object inside', CENC_PATH, { body: not_json_inside }, provider(`${CENC_WRONG} the whole answer`)],
-    ['plain keys', CENC_PATH, { body: PLAIN_CENC }, provider(PLAIN)],
+    ['401', PATHS.config, { status: 401 }, refusedBy('configuration service'), 422],
+    ['404', PATHS.config, { status: 404 }, unknown, 422],
+    ['401', PATHS.cenc, { status: 401 }, refusedBy('key provider'), 422],
+    ['403', PATHS.fairplay, { status: 403 }, refusedBy('key provider'), 422],
+    ['204', PATHS.config, { status: 204 }, configService('answered 204')],
+    ['500 twice', PATHS.config, { status: 500 }, configService('answered 500')],
+    ['HTML', PATHS.config, html, configService(`${NO_JSON} ${C}`)],
+    ['an empty secret', PATHS.config, record(''), configService(NO_RECORD)],
+    ['too much', PATHS.config, record(TOO_MUCH), configService(tooLarge(C))],
+    ['a secret of 15 characters', PATHS.config, record(SHARED_SECRET.slice(0, 15)), provider(SHORT)],
+    ['no secret, and yet envelopes', PATHS.config, { body: {} }, provider(NO_SECRET)],
+    ['404', PATHS.cenc, { status: 404 }, provider('answered 404')],
+    ['too much', PATHS.fairplay, { body: TOO_MUCH }, provider(tooLarge(K))],
+    ['a wrong hash', PATHS.cenc, { body: wrong_hash }, provider(WRONG_HASH)],
+    ['no hash', PATHS.cenc, { body: no_pipe }, provider(NO_FORM)],
+    ['no JSON inside', PATHS.cenc, sealed('not JSON'), provider(NO_JSON_INSIDE)],
+    ['no object inside', PATHS.cenc, { body: not_json_inside }, provider(`${CENC_WRONG} the whole answer`)],
+    ['plain keys', PATHS.cenc, { body: PLAIN_CENC }, provider(PLAIN)],
     [
       'an empty object inside',
-      FAIRPLAY_PATH,
+      PATHS.fairplay,
       sealed({}),
       provider(`${FAIRPLAY_WRONG} key_hex, iv_hex, laurl`),
     ],
-    ['hex', CENC_PATH, cenc({ key_id_big: PLAIN_CENC.key_id_hex }), provider(`${CENC_WRONG} key_id_big`)],
+    ['hex', PATHS.cenc, cenc({ key_id_big: PLAIN_CENC.key_id_hex }), provider(`${CENC_WRONG} key_id_big`)],
     [
       'a line break in a license address',
-      CENC_PATH,
+      PATHS.cenc,
       cenc({ playready_laurl: 'https://a.example/\nforged: line' }),
       provider(`${CENC_WRONG} playready_laurl`),
     ],
     [
       'another checksum',
-      CENC_PATH,
+      PATHS.cenc,
       cenc({ playready_checksum: 'pcTs6CEp98A=' }),
       errorBody(KEYS, CONTRADICTION),
     ],
-    ['silence', CONFIG_PATH, 'hang', configService(LATE), 504],
-    ['silence amid an answer', FAIRPLAY_PATH, 'stall', provider(LATE), 504],
+    ['silence', PATHS.config, 'hang', configService(LATE), 504],
+    ['silence amid an answer', PATHS.fairplay, 'stall', provider(LATE), 504],
   ])('that is %s of %s', async (_what, path, script, body, status = 502) => {
     const upstreamTimeoutMs = status === 504 ? 100 : 5000;
     const { sidecar, upstream } = await startProvisioning({ upstreamTimeoutMs });
@@ -225,8 +226,8 @@ describe('a failure of an upstream changes no key file', () => {
   });
 
   it.each<[what: string, path: string, encoding: string, body: (why: string) => object, variable: string]>([
-    ['configuration service: what is packed twice', CONFIG_PATH, 'gzip, gzip', configService, C],
-    ['key provider: what is packed', CENC_PATH, 'GZIP', provider, K],
+    ['configuration service: what is packed twice', PATHS.config, 'gzip, gzip', configService, C],
+    ['key provider: what is packed', PATHS.cenc, 'GZIP', provider, K],
   ])('%s is not unpacked', async (_what, path, encoding, body, variable) => {
     const { sidecar, upstream } = await startProvisioning();
     const bomb = gzipSync(gzipSync(Buffer.alloc(64 * 1024 * 1024)));
@@ -247,13 +248,13 @@ describe('a failure of an upstream changes no key file', () => {
     ],
   ])('takes an answer with %s', async (_what, script) => {
     const { sidecar, upstream } = await startProvisioning();
-    upstream.on(CONFIG_PATH, script);
+    upstream.on(PATHS.config, script);
     await sidecar.api.post(PATH).send(PROVIDED).expect(200);
   });
 
   it.each<[status: number, path: string, body: (why: string) => object, variable: string]>([
-    [301, CONFIG_PATH, configService, C],
-    [302, CENC_PATH, provider, K],
+    [301, PATHS.config, configService, C],
+    [302, PATHS.cenc, provider, K],
   ])('a redirect (%i) from %s is not followed', async (status, path, body, variable) => {
     const { sidecar, upstream } = await startProvisioning();
     const elsewhere = await startFakeUpstream();
@@ -267,9 +268,9 @@ describe('a failure of an upstream changes no key file', () => {
     const { sidecar, upstream } = await startProvisioning();
     // The key provider's refusals are there before the second try of the configuration service begins.
     upstream.holdUntil(3);
-    upstream.on(CONFIG_PATH, { status: 500 }, { status: 404 });
-    upstream.on(CENC_PATH, { status: 401 });
-    upstream.on(FAIRPLAY_PATH, { status: 404 });
+    upstream.on(PATHS.config, { status: 500 }, { status: 404 });
+    upstream.on(PATHS.cenc, { status: 401 });
+    upstream.on(PATHS.fairplay, { status: 404 });
     await expectRefusal(sidecar, 422, unknown);
   });
 
@@ -287,7 +288,7 @@ describe('a failure of an upstream changes no key file', () => {
   it.each(['strict', 'warn'] as const)('refuses a checksum that is none, with checks %s', async (checks) => {
     const { sidecar, upstream } = await startProvisioning({ checks });
     for (const name of ['checksum', 'playready_checksum']) {
-      upstream.on(CENC_PATH, sealed({ ...withoutChecksum(), [name]: 'AAECAwQ=' }));
+      upstream.on(PATHS.cenc, sealed({ ...withoutChecksum(), [name]: 'AAECAwQ=' }));
       const { status, body } = await sidecar.api.post('/api/keyfile/live').send(PROVIDED);
       const description = `The key provider returned cenc keys with missing or wrong values: ${name}. No key file was changed.`;
       expect({ status, body }).toEqual({
@@ -300,7 +301,7 @@ describe('a failure of an upstream changes no key file', () => {
 
   it('lets a wrong checksum through with a Warning when checks only warn', async () => {
     const { sidecar, upstream } = await startProvisioning({ checks: 'warn' });
-    upstream.on(CENC_PATH, sealed({ ...PLAIN_CENC, playready_checksum: 'pcTs6CEp98A=' }));
+    upstream.on(PATHS.cenc, sealed({ ...PLAIN_CENC, playready_checksum: 'pcTs6CEp98A=' }));
     const answer = await sidecar.api.post(PATH).send(PROVIDED).expect(200);
     expect(answer.headers.warning).toMatch(/^299 - "checksum_mismatch: /);
     expect(answer.text).toBe(PROVIDED_FILE.replace('j+7cluk2J58=', 'pcTs6CEp98A='));
