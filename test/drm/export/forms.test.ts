@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { check } from '../../../src/api/check';
 import { formatUuid, swapKeyIdOrder } from '../../../src/drm/bytes';
-import { readCpix } from '../../../src/drm/cpix/read';
+import { NO_FILTERS } from '../../../src/drm/cpix/document';
 import { exportKeyFile, maskExport, schemesOf } from '../../../src/drm/export/export-key-file';
 import { EXPORT_NAMES, type ExportName } from '../../../src/drm/export/names';
 import { type KeyFile, keyFileLines, MASK, renderKeyFile } from '../../../src/drm/key-file';
@@ -10,6 +10,7 @@ import { playReadyChecksum, playReadyObjectOf } from '../../../src/drm/playready
 import { buildPsshBox } from '../../../src/drm/pssh';
 import { widevinePsshDataOf } from '../../../src/drm/widevine';
 import { arbitraryKeyFiles } from '../../support/arbitrary-key-files';
+import { documentOf } from '../../support/cpix';
 
 const KEY_ID = '00112233445566778899aabbccddeeff';
 const KEY = '0f0e0d0c0b0a09080706050403020100';
@@ -125,55 +126,45 @@ describe('for nginx-vod-module', () => {
   });
 });
 
-describe('as CPIX', () => {
-  const read = (text: string) => {
-    const document = readCpix(text);
-    if (!document.ok) throw new Error(document.problem.description);
-    return document.value;
-  };
-
-  it('both keys come in one document, each with its scheme and the signals of its systems', () => {
-    const { keys, systems, rules } = read(exported(WHOLE, 'cpix').text);
-    expect(keys).toEqual([
-      { keyId, value: { kind: 'plain', bytes: key }, explicitIv: undefined, scheme: 'cenc' },
-      {
-        keyId: Buffer.from(FAIRPLAY_KEY_ID, 'hex'),
-        value: { kind: 'plain', bytes: Buffer.from(FAIRPLAY_KEY, 'hex') },
-        explicitIv: Buffer.from(IV, 'hex'),
-        scheme: 'cbcs',
-      },
-    ]);
-    const attributes = `METHOD=SAMPLE-AES,URI="${KEY_URI}",KEYFORMAT="com.apple.streamingkeydelivery",KEYFORMATVERSIONS="1"`;
-    expect(systems).toEqual([
-      expect.objectContaining({
-        systemId: WIDEVINE_ID,
-        keyId,
-        pssh: WIDEVINE_BOX,
-        contentProtectionData: `<pssh xmlns="urn:mpeg:cenc:2013">${WIDEVINE_BOX.toString('base64')}</pssh>`,
-        uriExtXKey: undefined,
-        protectionHeader: undefined,
-      }),
-      expect.objectContaining({
-        systemId: PLAYREADY_ID,
-        keyId,
-        pssh: PLAYREADY_BOX,
-        contentProtectionData: `<pro xmlns="urn:microsoft:playready">${PLAYREADY_DATA.toString('base64')}</pro>`,
-        protectionHeader: PLAYREADY_DATA,
-      }),
-      expect.objectContaining({
-        systemId: '94ce86fb-07ff-4f43-adb8-93d2fa968ca2',
-        keyId: Buffer.from(FAIRPLAY_KEY_ID, 'hex'),
-        pssh: undefined,
-        contentProtectionData: undefined,
-        uriExtXKey: KEY_URI,
-        hlsMedia: `#EXT-X-KEY:${attributes}`,
-        hlsMultivariant: `#EXT-X-SESSION-KEY:${attributes}`,
-      }),
-    ]);
-    expect(rules.map(({ keyId: of, intendedTrackType }) => [of, intendedTrackType])).toEqual(
-      keys.map((each) => [each.keyId, 'ALL']),
-    );
-  });
+it('as CPIX both keys come in one document, each with its scheme and the signals of its systems', () => {
+  const { keys, systems, rules } = documentOf(exported(WHOLE, 'cpix').text);
+  const [value, fairPlayValue] = [key, Buffer.from(FAIRPLAY_KEY, 'hex')].map((bytes) => ({
+    kind: 'plain',
+    bytes,
+  }));
+  const fairPlayKeyId = Buffer.from(FAIRPLAY_KEY_ID, 'hex');
+  expect(keys).toEqual([
+    { keyId, value, scheme: 'cenc' },
+    { keyId: fairPlayKeyId, value: fairPlayValue, explicitIv: Buffer.from(IV, 'hex'), scheme: 'cbcs' },
+  ]);
+  const attributes = `METHOD=SAMPLE-AES,URI="${KEY_URI}",KEYFORMAT="com.apple.streamingkeydelivery",KEYFORMATVERSIONS="1"`;
+  expect(systems).toEqual([
+    expect.objectContaining({
+      systemId: WIDEVINE_ID,
+      keyId,
+      pssh: WIDEVINE_BOX,
+      contentProtectionData: `<pssh xmlns="urn:mpeg:cenc:2013">${WIDEVINE_BOX.toString('base64')}</pssh>`,
+      uriExtXKey: undefined,
+      protectionHeader: undefined,
+    }),
+    expect.objectContaining({
+      systemId: PLAYREADY_ID,
+      keyId,
+      pssh: PLAYREADY_BOX,
+      contentProtectionData: `<pro xmlns="urn:microsoft:playready">${PLAYREADY_DATA.toString('base64')}</pro>`,
+      protectionHeader: PLAYREADY_DATA,
+    }),
+    {
+      systemId: '94ce86fb-07ff-4f43-adb8-93d2fa968ca2',
+      keyId: fairPlayKeyId,
+      uriExtXKey: KEY_URI,
+      hlsMedia: `#EXT-X-KEY:${attributes}`,
+      hlsMultivariant: `#EXT-X-SESSION-KEY:${attributes}`,
+      asked: [],
+    },
+  ]);
+  const ofAll = { ...NO_FILTERS, intendedTrackType: 'ALL' };
+  expect(rules).toEqual(keys.map((each) => ({ ...ofAll, keyId: each.keyId })));
 });
 
 test.each(['shaka', 'shaka-streamer', 'nginx-vod', 'bento4', 'gpac'] as const)(
@@ -185,10 +176,8 @@ test.each(['shaka', 'shaka-streamer', 'nginx-vod', 'bento4', 'gpac'] as const)(
 );
 
 test('a key without a DRM system is exported with a warning, to shaka-packager with the common box', () => {
-  const { text, findings } = exported(
-    { ...FAIRPLAY, cenc: CENC.cenc as NonNullable<KeyFile['cenc']> },
-    'shaka',
-  );
+  const { widevine: _, playready: _none, ...bare } = WHOLE;
+  const { text, findings } = exported(bare, 'shaka');
   const common = buildPsshBox('1077efec-c0b2-4d02-ace3-3c1e52e2fb4b', Buffer.alloc(0), [keyId]);
   expect(flagsOf(text)).toContain(`--pssh=${common.toString('hex')}`);
   expect(findings.map(({ code }) => code)).toEqual(['no_drm_system']);
