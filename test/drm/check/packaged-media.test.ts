@@ -8,6 +8,7 @@ import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
 import { changed, KEY_ID, summary, UUID, valuesOf } from './checked';
 
 const ZEROS = Buffer.alloc(16);
+const OTHER = Buffer.alloc(16, 7);
 
 function notesOf(input: unknown): Record<string, string | undefined> {
   return Object.fromEntries(check(input).fields.map(({ name, note }) => [name, note]));
@@ -39,10 +40,8 @@ describe('media of a packager', () => {
   });
 
   it('may rotate its keys within one file', () => {
-    const parts = ['rotation/v.mp4', 'rotation/v1.m4s', 'rotation/v1.m4s', 'rotation/v4.m4s'].map(
-      packagedMedia,
-    );
-    const file = Buffer.concat(parts);
+    const names = ['rotation/v.mp4', 'rotation/v1.m4s', 'rotation/v1.m4s', 'rotation/v4.m4s'];
+    const file = Buffer.concat(names.map(packagedMedia));
     expect(summary(file)).toEqual(['media_file']);
     expect(valuesOf(file)).toMatchObject({
       key_rotation: 'yes',
@@ -52,18 +51,10 @@ describe('media of a packager', () => {
     });
   });
 
-  it('is wrong with zeros where its fragments bring no key', () => {
+  it('is wrong with zeros where fragments bring no key, and with one whose key is in none of its boxes', () => {
     const file = Buffer.concat([packagedMedia('rotation/v.mp4'), packagedMedia('cenc/v1.m4s')]);
     expect(summary(file)).toEqual(['media_file', 'E all_zero track.key_id', 'W no_pssh_box']);
-  });
-
-  it('is wrong with zeros where boxes name a key', () => {
-    const zeros = changed(packagedMedia('cenc/v.mp4'), KEY_ID, ZEROS, 'tenc');
-    expect(summary(zeros)).toEqual(['init_segment', 'E all_zero track.key_id']);
-  });
-
-  it('is wrong with a fragment whose key is in none of its boxes', () => {
-    const other = changed(packagedMedia('rotation/v1.m4s'), KEY_ID, Buffer.alloc(16, 7), 'seig');
+    const other = changed(packagedMedia('rotation/v1.m4s'), KEY_ID, OTHER, 'seig');
     expect(summary(other)).toEqual(['media_segment', 'E key_id_mismatch fragment.key_id']);
   });
 
@@ -108,12 +99,9 @@ describe('a manifest of a packager', () => {
 
   it('sends on from a multivariant playlist to the playlists that name the keys', () => {
     const text = packagedManifest('clear/master.m3u8').replace('a.m3u8"', 'audio/a.m3u8?token=abcdefgh"');
+    const note = 'the keys are in the media playlists; check these next';
     expect(check(text).fields.slice(1)).toEqual([
-      {
-        name: 'protection',
-        value: 'not stated here',
-        note: 'the keys are in the media playlists; check these next',
-      },
+      { name: 'protection', value: 'not stated here', note },
       { name: 'playlist[0]', value: 'audio/a.m3u8' },
       { name: 'playlist[1]', value: 'v.m3u8' },
     ]);
@@ -142,8 +130,6 @@ describe('a manifest of a packager', () => {
   });
 });
 
-const OTHER = Buffer.alloc(16, 7);
-
 function segment(start: string): Buffer {
   const found = vectors.segments.filter(({ source }) => source.startsWith(start));
   expect(found).toHaveLength(1);
@@ -157,7 +143,9 @@ const BARE = segment('ffmpeg, video and audio, cenc');
 const CLEAR = segment('ffmpeg, video and audio, in clear');
 
 describe('an init segment', () => {
-  const KEY_BOX = boxOf(KEY_ID);
+  const NO_TENC = changed(CENC, 'tenc', 'free');
+  const KEY_BOXES = [boxOf(KEY_ID), boxOf(OTHER)];
+  const SCHEME_BOXES = [boxOf(KEY_ID, 'cenc'), boxOf(KEY_ID, 'cbcs')];
   it.each(
     rowsOf({
       'the key id of its box in the other byte order, and another scheme: E key_id_byte_order track.key_id, W scheme_mismatch box':
@@ -169,26 +157,13 @@ describe('an init segment', () => {
       'a key id of zeros: E all_zero track[0].key_id, W no_pssh_box': changed(BARE, KEY_ID, ZEROS, 'tenc'),
       "a key id that looks as if in PlayReady's order: W key_id_byte_order_suspected track[0].key_id, W no_pssh_box":
         changed(BARE, KEY_ID, Buffer.from('ef52da4423458e499854777ee322681d', 'hex'), 'tenc'),
-      'no tenc box: E no_tenc_box': changed(CENC, 'tenc', 'free'),
-      'no tenc box, by a scheme of another world': changed(
-        changed(CENC, 'tenc', 'free'),
-        'cenc',
-        'adkm',
-        'schm',
-      ),
+      'zeros next to boxes that name a key: E all_zero track.key_id': changed(CENC, KEY_ID, ZEROS, 'tenc'),
+      'no tenc box: E no_tenc_box': NO_TENC,
+      'no tenc box, by a scheme of another world': changed(NO_TENC, 'cenc', 'adkm', 'schm'),
       'boxes in the manifest alone: W no_pssh_box': BARE,
-      'boxes of two keys, each of a track': withBoxes(changed(BARE, KEY_ID, OTHER, 'enca'), [
-        KEY_BOX,
-        boxOf(OTHER),
-      ]),
-      'boxes of two keys, one of no track: W key_id_mismatch box[1]': withBoxes(BARE, [
-        KEY_BOX,
-        boxOf(OTHER),
-      ]),
-      'boxes of two schemes: W scheme_mismatch box[1]': withBoxes(BARE, [
-        boxOf(KEY_ID, 'cenc'),
-        boxOf(KEY_ID, 'cbcs'),
-      ]),
+      'boxes of two keys, each of a track': withBoxes(changed(BARE, KEY_ID, OTHER, 'enca'), ...KEY_BOXES),
+      'boxes of two keys, one of no track: W key_id_mismatch box[1]': withBoxes(BARE, ...KEY_BOXES),
+      'boxes of two schemes: W scheme_mismatch box[1]': withBoxes(BARE, ...SCHEME_BOXES),
       'no protection: W not_protected': CLEAR,
     }),
   )('is checked with %s', (_what, bytes, faults) => {
@@ -228,7 +203,7 @@ function boxOf(keyId: Buffer, scheme?: 'cenc' | 'cbcs'): Buffer {
 }
 
 /** A segment with boxes at the end of its `moov`, which is its last box. */
-function withBoxes(bytes: Buffer, boxes: readonly Buffer[]): Buffer {
+function withBoxes(bytes: Buffer, ...boxes: readonly Buffer[]): Buffer {
   const whole = Buffer.concat([bytes, ...boxes]);
   const at = whole.indexOf('moov') - 4;
   whole.writeUInt32BE(whole.length - at, at);
