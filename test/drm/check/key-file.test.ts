@@ -67,9 +67,7 @@ describe('a key file', () => {
       'a key for a name: E unknown_line': `${FILE}${cenc.contentkey}: x\n`,
       'a line twice: W duplicate_line D-algorithm': `${FILE}${DASH}-algorithm: AESCTR\n`,
       'two values of a line: E duplicate_line D-key-id': `${FILE}${DASH}-key-id: AAAA\n`,
-      'no value: E empty H-key-format-version, W wrong_constant H-key-format-version': set({
-        'H-key-format-version': '',
-      }),
+      'no value: E empty H-key-format, W wrong_constant H-key-format': set({ 'H-key-format': '' }),
       'a blank where its key belongs: E empty D-content-key': set({ 'D-content-key': NO }).replace(
         /^/,
         `${DASH}-content-key: \n`,
@@ -80,7 +78,7 @@ describe('a key file', () => {
       }),
       'no system id: E missing_line D-ks-playready-system-id': set({ 'D-ks-playready-system-id': NO }),
       'the system id of another: E wrong_constant D-ks-playready-system-id': set({
-        'D-ks-playready-system-id': 'edef8ba9-79d6-4ace-a3c8-27dcd51d21ed',
+        'D-ks-playready-system-id': UUID,
       }),
       'a switch that is neither: E wrong_constant D-ks-playready': set({ 'D-ks-playready': 'TRUE' }),
       'no checksum: W missing_line D-ks-playready-checksum': set({ 'D-ks-playready-checksum': NO }),
@@ -180,6 +178,12 @@ const fetched = (lines: Readonly<Record<string, string>> = {}) =>
   Object.entries({ url: 'https://a.example/key', key: fairplay.key, ...lines })
     .map(([name, value]) => (value === '' ? '' : `${HLS}-${name}: ${value}\n`))
     .join('');
+const SAMPLE = { method: 'SAMPLE-AES' };
+const IV = { iv: fairplay.iv };
+const LEFT_OUT = { ...IV, 'iv-include-in-chunklist': 'false' };
+const VERSION = { 'key-format-version': '1' };
+const IDENTITY = { 'key-format': 'identity', ...VERSION };
+const NEAR = { 'key-format': 'com.apple.streamingkeydeliver' };
 const playReadyHls = (method: string) => `\
 ${HLS}-method: ${method}
 ${HLS}-url: ${playready.laurl}
@@ -191,15 +195,9 @@ ${HLS}-key-format-version: 1
 describe('a key file whose HLS lines are not for FairPlay', () => {
   it.each([
     ['AES-128, by its key and address alone', fetched()],
-    [
-      'AES-128 with all that it may have',
-      fetched({ method: 'AES-128', iv: fairplay.iv, 'key-format': 'identity', 'key-format-version': '1' }),
-    ],
-    ['SAMPLE-AES without a key format', fetched({ method: 'SAMPLE-AES' })],
-    [
-      'SAMPLE-AES with the key format identity',
-      fetched({ method: 'SAMPLE-AES', iv: fairplay.iv, 'key-format': 'identity' }),
-    ],
+    ['AES-128 with all that it may have', fetched({ ...IV, method: 'AES-128', ...IDENTITY })],
+    ['SAMPLE-AES without a key format', fetched(SAMPLE)],
+    ['SAMPLE-AES with the key format identity', fetched({ ...SAMPLE, ...IV, ...IDENTITY })],
     ['PlayReady over HLS', playReadyHls('ENVELOPE-PLAYREADY')],
     [
       'PlayReady over HLS beside a key without a system',
@@ -211,36 +209,23 @@ describe('a key file whose HLS lines are not for FairPlay', () => {
 
   it.each(
     rowsOf({
-      "PlayReady's method with the address of FairPlay: E wrong_constant H-method": FILE.replace(
-        'SAMPLE-AES',
-        'ENVELOPE-PLAYREADY',
-      ),
+      "PlayReady's method with the address of FairPlay: E wrong_constant H-method": set({
+        'H-method': 'ENVELOPE-PLAYREADY',
+      }),
       'a method next to those of PlayReady: E wrong_constant H-method, E wrong_constant H-key-format, E missing_line H-iv, W iv_in_playlist H-iv-include-in-chunklist, W not_skd H-url':
         playReadyHls('ENVELOPE_PLAYREADY'),
       'a key of zeros for AES-128: E all_zero H-key': fetched({ key: '0'.repeat(32) }),
       'no key for AES-128: E missing_line H-key': fetched({ key: '' }),
-      'no address for SAMPLE-AES: E missing_line H-url': fetched({ method: 'SAMPLE-AES', url: '' }),
-      'the key in the address of AES-128: E content_key_in_address H-url': fetched({
-        url: `https://a.example/${fairplay.key}`,
-      }),
+      'no address for SAMPLE-AES: E missing_line H-url': fetched({ ...SAMPLE, url: '' }),
+      'the key in the address: E content_key_in_address H-url': fetched({ url: `https://a/${fairplay.key}` }),
       'an IV that is the key for AES-128: W key_is_iv H-iv': fetched({ iv: fairplay.key }),
-      'an IV that players of AES-128 do not find: W iv_not_in_playlist H-iv-include-in-chunklist': fetched({
-        iv: fairplay.iv,
-        'iv-include-in-chunklist': 'false',
-      }),
+      'an IV that players do not find: W iv_not_in_playlist H-iv-include-in-chunklist': fetched(LEFT_OUT),
       "FairPlay's IV without its key format: W not_fairplay H-key-format": fetched({
-        method: 'SAMPLE-AES',
-        iv: fairplay.iv,
-        'iv-include-in-chunklist': 'false',
+        ...SAMPLE,
+        ...LEFT_OUT,
       }),
-      'the version of a key format that is not there: W not_fairplay H-key-format': fetched({
-        method: 'SAMPLE-AES',
-        'key-format-version': '1',
-      }),
-      'a key format like that of FairPlay: W not_fairplay H-key-format': fetched({
-        method: 'SAMPLE-AES',
-        'key-format': 'com.apple.streamingkeydeliver',
-      }),
+      'the version of no key format: W not_fairplay H-key-format': fetched({ ...SAMPLE, ...VERSION }),
+      'a key format like that of FairPlay: W not_fairplay H-key-format': fetched({ ...SAMPLE, ...NEAR }),
     }),
   )('has a fault with %s', (_what, text, expected) => {
     expect(faults(text)).toEqual(expected.map(whole));

@@ -49,7 +49,6 @@ const withMarlin = { ...multiDrm, systems: `${multiDrm.systems}${MARLIN}` };
 it.each<Row>([
   ['one key for all three systems', multiDrm, {}, ALL_OF_1],
   ['a key for either role', made('1:cenc 2:cbcs', 'widevine:1 fairplay:2'), {}, '1 widevine | 2 fairplay'],
-  ['FairPlay alone', made('1', 'fairplay:1'), {}, '- | 1 fairplay'],
   ['a document without DRM systems', made('1'), {}, '1 | -'],
   ['other DRM systems, which are named', withMarlin, {}, `${ALL_OF_1} ! cpix_systems_skipped`],
   ['other DRM systems not asked for', withMarlin, { systems: ['widevine'] }, '1 widevine | -'],
@@ -77,7 +76,6 @@ const NO_RULES = `cpix_choice: has no usage rules that identify the key of a tra
 
 it.each<Row>([
   ['without a choice', tracks, {}, `${SEVERAL} ${FOUR}`],
-  ['SD', tracks, { track: 'SD' }, '1 widevine | - ! audio_key_left_out'],
   ['hd', tracks, { track: 'hd' }, '2 widevine | - ! audio_key_left_out'],
   ['UHD-MAIN', tracks, { track: 'UHD-MAIN' }, '3 widevine | - ! audio_key_left_out'],
   ['audio', tracks, { track: 'audio' }, '4 widevine | -'],
@@ -219,7 +217,6 @@ it.each<Row>([
   // CPIX 2.4 has the methods of HLS in place of schemes.
   ['methods of HLS', ofHlsMethods, {}, '1 widevine | 2 fairplay'],
   ['SAMPLE-AES', made('1:SAMPLE-AES', ALL), {}, `${notCenc('SAMPLE-AES')}${withFairPlay}`],
-  ['AES-128', made('1:AES-128', 'fairplay:1'), {}, notFairPlay('AES-128')],
   ['cbcs without any DRM system', made('1:cbcs'), {}, /^cpix_not_usable: has the scheme cbcs/],
   ['both, of which the right one is taken', twoSchemes, {}, '1 widevine | 2 fairplay ! cpix_scheme_left_out'],
 ])('schemes decide what can be written: %s', expectChoice);
@@ -230,7 +227,6 @@ const NO_FAIRPLAY =
   'cpix_choice: has no DRMSystem of FairPlay (94ce86fb-07ff-4f43-adb8-93d2fa968ca2); leave fairplay out';
 
 it.each<Row>([
-  ['are written', multiDrm, { systems: ['widevine'] }, '1 widevine | -'],
   [
     'are written for both roles',
     multiDrm,
