@@ -1,15 +1,12 @@
 import { check } from '../../../src/api/check';
 import { summariseKeyFile } from '../../../src/drm/check/key-file-text';
-import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
+import { CMAF, DASH, HLS, keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { withFormerCmaf } from '../../support/former-cmaf';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
 import { rowsOf } from '../../support/rows-of';
 import { keyFileOf } from '../../vectors/drm-vectors';
 import { brief, UUID } from './checked';
 
-const DASH = 'mpegdashstreaming-cenc';
-const CMAF = 'cmafstreaming-cenc';
-const HLS = 'cupertinostreaming-aes128';
 const { cenc, playready, fairplay } = POST_MANUAL;
 const FILE = POST_MANUAL_FILE;
 const NO = undefined;

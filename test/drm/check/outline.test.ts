@@ -45,16 +45,13 @@ describe('the outline of media', () => {
   });
 
   it('says what a file with its index behind 64-bit media says, without reading these', async () => {
-    const head = Buffer.alloc(16);
-    head.writeUInt32BE(1);
-    head.write('mdat', 4, 'latin1');
+    const head = box('mdat', Buffer.alloc(8), 1);
     head.writeBigUInt64BE(BigInt(16 + 3_000_000), 8);
     const init = packagedMedia('cenc/v.mp4');
     const moov = init.indexOf('moov') - 4;
     const parts = [init.subarray(0, moov), head, Buffer.alloc(3_000_000), init.subarray(moov)];
     const reader = readerOf(Buffer.concat(parts));
-    const { kind, fields, faults } = check((await outlineMedia(reader)).bytes);
-    expect({ kind, fields, faults }).toEqual({ ...check(init), kind: 'media_file' });
+    expect(check((await outlineMedia(reader)).bytes)).toEqual({ ...check(init), kind: 'media_file' });
     expect(reader.count()).toBeLessThan(10_000);
   });
 
