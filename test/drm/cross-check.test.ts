@@ -199,6 +199,12 @@ test('finds nothing to compare in values that are not well formed', () => {
   expect(found(keyFile, 'show')).toEqual([]);
 });
 
+test('holds no checksum against the key that was computed of another', () => {
+  const keyFile = { ...cenc, ...ofPlayReady(OTHER) };
+  expect(found(keyFile, undefined)).toEqual([wrongChecksum]);
+  expect(found(keyFile, undefined, { isChecksumComputed: true })).toEqual([]);
+});
+
 test('tells which algorithm the scheme of the data is compared with', () => {
   const widevine = { keyIds: [], protectionScheme: PROTECTION_SCHEMES.cenc };
   const slips = checkValues({ widevine }, { scheme: 'cbcs', names: REQUEST_NAMES });

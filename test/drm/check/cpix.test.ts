@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { check } from '../../../src/api/check';
 import { swapKeyIdOrder } from '../../../src/drm/bytes';
 import { chooseKeys } from '../../../src/drm/cpix/choose';
-import type { CpixDocument, CpixKey, CpixSystem } from '../../../src/drm/cpix/document';
+import { type CpixDocument, type CpixKey, type CpixSystem, NO_FILTERS } from '../../../src/drm/cpix/document';
 import { sealCpix } from '../../../src/drm/cpix/encryption';
 import { cpixKeyFile } from '../../../src/drm/cpix/key-file';
 import { readCpix } from '../../../src/drm/cpix/read';
@@ -353,6 +353,13 @@ test('signals of many keys are all looked at, however many fields an answer has'
   const shown = fields.map(({ name }) => name);
   expect(shown).toEqual(expect.arrayContaining(['key[0].widevine.pssh.version', 'key[38].widevine.system']));
   expect(shown).not.toContain('key[38].widevine.pssh.version');
+});
+
+test('a rule without a filter is for all tracks', () => {
+  const { fields } = check(
+    madeOfHd({ rules: [{ ...NO_FILTERS, keyId: HD.keyId, intendedTrackType: undefined }] }),
+  );
+  expect(fields).toContainEqual({ name: 'key.use', value: 'all tracks' });
 });
 
 test('a signal that says what another one says is shown once', () => {

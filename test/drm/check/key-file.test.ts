@@ -214,6 +214,7 @@ describe('a key file whose HLS lines are not for FairPlay', () => {
       'a key of zeros for AES-128: E all_zero H-key': fetched({ key: '0'.repeat(32) }),
       'no key for AES-128: E missing_line H-key': fetched({ key: '' }),
       'no address for SAMPLE-AES: E missing_line H-url': fetched({ ...SAMPLE, url: '' }),
+      'plain http for AES-128: W plain_http H-url': fetched({ url: 'http://a.example/key' }),
       'the key in the address: E content_key_in_address H-url': fetched({ url: `https://a/${fairplay.key}` }),
       'an IV that is the key for AES-128: W key_is_iv H-iv': fetched({ iv: fairplay.key }),
       'an IV that players do not find: W iv_not_in_playlist H-iv-include-in-chunklist': fetched(LEFT_OUT),

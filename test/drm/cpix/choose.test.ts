@@ -157,6 +157,7 @@ const PERIODS = { periods: ['first/7', 'second/8'] };
 const rotating = (rules: string, keys = '1 2', systems = 'widevine:12 fairplay:12') =>
   made(keys, systems, rules, PERIODS);
 const rotated = rotating(ofFirst + ofSecond);
+const withNameless = { ...rotated, periods: [...PERIODS.periods, '/10'] };
 const NEEDED =
   'cpix_choice: has other keys in each key period; choose one by period: first (index 7), second (index 8)';
 const byIndex = {
@@ -185,7 +186,7 @@ it.each<Row>([
   ['are no matter to a key that is in all', rotating(allowed), {}, /for CENC.*\n.*several keys for FairPlay/],
   ['hold for rules without one', fixed('AUDIO'), { period: 'first', track: 'AUDIO' }, '3 widevine | -'],
   ['hold next to those', fixed('AUDIO'), inFirst, '1 widevine | - ! audio_key_left_out'],
-  ['are refused by a name that none has', rotated, { period: '9' }, NO_PERIOD],
+  ['are refused by a name that none has', withNameless, { period: '9' }, NO_PERIOD],
   [
     'are refused where there are none',
     multiDrm,

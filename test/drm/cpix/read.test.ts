@@ -318,6 +318,11 @@ it.each(Object.entries(REFUSED))('is refused: %s', (sentence, input) => {
   expect(readCpix(input)).toEqual(refused(sentence));
 });
 
+it('too many bytes are refused before they are decoded', () => {
+  const sentence = 'has more than 256 KiB, the most that a CPIX document may have';
+  expect(readCpix(Buffer.alloc(2 * MAX_CPIX_BYTES + 1, ' '))).toEqual(refused(sentence));
+});
+
 it('quotes nothing of the document but key ids', () => {
   const secret = toBase64(Buffer.alloc(15, 7));
   const read = readCpix(cpixText({ keys: [key(1, `explicitIV="${secret}"`, plain(secret))] }));
