@@ -48,11 +48,8 @@ async function startTagged() {
 test('lists all tags by their names, with how many media have each', async () => {
   const { page } = await startTagged();
   const text = await page('tags');
-  expect(rowsOf(text).map(([tag, media]) => [tag, media])).toEqual([
-    ['..', '1 media'],
-    ['late', '1 media'],
-    ['news', '2 media'],
-  ]);
+  const counts = rowsOf(text).map(([tag, media]) => `${tag} ${media}`);
+  expect(counts).toEqual(['.. 1 media', 'late 1 media', 'news 2 media']);
   expect(text).toContain('href="/dashboard/media?q=news"');
   expect(rowsOf(await page('tags?q=new'))).toHaveLength(1);
 });

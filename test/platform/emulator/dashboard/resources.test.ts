@@ -20,7 +20,6 @@ interface Kind {
   readonly problems: readonly string[];
 }
 
-const TOO_LONG = 'x'.repeat(1001);
 const START = '2030-01-01 00:00:00 UTC';
 const HOOK = 'http://127.0.0.1:9/hook';
 const CONFIG = { autostart: false, logo: { file: 'https://example.com/l.png', margin: 8 } };
@@ -48,9 +47,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
     row: ['no encoder yet', 'manual', expect.stringMatching(/^•+ Show Hide /), 'Disable News'],
     changed: { 'custom_params.name': 'stream_id', 'custom_params.value': 'news' },
     after: { title: 'News', custom_params: { stream_id: 'news' } },
-    refused: { title: TOO_LONG, reconnect_window: 'soon', publishing_mode: 'later' },
+    refused: { reconnect_window: 'soon', publishing_mode: 'later' },
     problems: [
-      'Title is longer than 1000 characters.',
       'Publishing mode must be auto or manual.',
       'Reconnect window must be a whole number of seconds.',
     ],
@@ -121,12 +119,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
     row: [HOOK, 'channel_created, channel_idle', 'none yet'],
     changed: { description: 'Of channels.', events: ['channel_active'] },
     after: { description: 'Of channels.', events: ['channel_active'] },
-    refused: { webhook_url: 'http://example.com/hook' },
-    problems: [
-      'Name is empty.',
-      'URL must be an https address; http is for loopback, or for every host with EMULATOR_ALLOW_HTTP_WEBHOOKS=true.',
-      'Events names no event.',
-    ],
+    refused: { webhook_url: 'https://' },
+    problems: ['Name is empty.', 'URL must be an absolute https address.', 'Events names no event.'],
   },
 };
 const kinds = Object.entries(KINDS).map(

@@ -1,5 +1,6 @@
 import { FAIRPLAY_KEYS, KEYS, keyFileOf, servedClip } from '../../../support/packaged-clip';
 import { textOf } from '../../../support/read-page';
+import { rowsOfLines } from '../../../support/rows-of-lines';
 import { serve } from '../../../support/serve';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
@@ -138,11 +139,7 @@ url=http://127.0.0.1:1/&sidecar=http://127.0.0.1:1&stream_id=news → Give the A
 url=http://127.0.0.1:1/&sidecar=http://10.0.0.1&stream_id=news&api_key=key → The sidecar does not answer: it is an address of a private network, which the emulator does not call unless EMULATOR_ALLOW_HTTP_WEBHOOKS=true is set.
 `;
 
-test.each(
-  INCOMPLETE.slice(1, -1)
-    .split('\n')
-    .map((row) => row.split(' → ')),
-)('says what is missing in %j', async (fields, problem) => {
+test.each(rowsOfLines(INCOMPLETE))('says what is missing in %j', async (fields, problem) => {
   const { status, text } = await send(await startEmulator(), Object.fromEntries(new URLSearchParams(fields)));
   expect([status, textOf(text)]).toEqual([400, expect.stringContaining(problem ?? '')]);
 });

@@ -3,27 +3,14 @@ import type { SetFields } from '../../../../src/platform/emulator/resources/fiel
 import { onceForAll } from '../../../support/after-test';
 import { rawExchange } from '../../../support/raw-http';
 import { CREATABLE, idName, pathWith } from '../../../support/resource-bodies';
+import { rowsOfLines } from '../../../support/rows-of-lines';
 import { startEmulator } from '../../../support/start-emulator';
 import { startLibrary, type TestLibrary } from '../../../support/start-library';
 
-const VALUES: readonly unknown[] = [
-  7,
-  -1,
-  1.5,
-  true,
-  '',
-  'a text',
-  'x'.repeat(10_001),
-  [],
-  [7],
-  ['a text'],
-  {},
-  { a: 7 },
-  { a: 'a text' },
-  { constructor: 7 },
-  '2030-02-31T00:00:00Z',
-  '99:99:99',
-];
+const TEXTS = ['', 'a text', 'x'.repeat(10_001)];
+const OBJECTS: readonly object[] = [{}, { a: 7 }, { a: 'a text' }, { constructor: 7 }];
+const TIMES = ['2030-02-31T00:00:00Z', '99:99:99'];
+const VALUES = [7, -1, 1.5, true, ...TEXTS, [], [7], ['a text'], ...OBJECTS, ...TIMES];
 
 /** Everything that the platform has, as text. */
 function everything({ context }: TestLibrary): string {
@@ -142,11 +129,7 @@ const WRONG_UPLOADS = `
 {"method":"external","download_url":"file:///etc/passwd","trim_out_point":3} → upload.download_url: must be an absolute address with https or http → upload.trim_out_point: must be a string → upload.download_url: goes with the method fetch, not with external → upload.source_url: is missing; the method external needs it → upload.trim_in_point and trim_out_point: cannot be set for the method external
 `;
 
-test.each(
-  WRONG_UPLOADS.trim()
-    .split('\n')
-    .map((row) => row.split(' → ')),
-)(
+test.each(rowsOfLines(WRONG_UPLOADS))(
   'an upload of %s is refused with each of its faults, next to those of other fields',
   async (upload = '', ...faults) => {
     const { admin, site, read, told } = await startLibrary();
@@ -225,9 +208,7 @@ null → metadata: must be an object
 
 test.each([
   ['{}', 'metadata: is missing'],
-  ...WRONG_METADATA.trim()
-    .split('\n')
-    .map((row) => `{"metadata":${row.replace(' → ', '} → ')}`.split(' → ')),
+  ...rowsOfLines(WRONG_METADATA).map(([metadata, ...faults]) => [`{"metadata":${metadata}}`, ...faults]),
 ])('refuses the body %# with 400, and neither makes nor changes a channel', async (body, ...told) => {
   const { admin, createChannel } = await startEmulator();
   const { id } = await createChannel({ title: 'Before', tags: ['kept'] });

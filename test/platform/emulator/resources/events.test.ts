@@ -1,5 +1,6 @@
 import { EVENT_REFUSALS } from '../../../../src/platform/emulator/live/live-event';
 import { answered } from '../../../support/resource-bodies';
+import { rowsOfLines } from '../../../support/rows-of-lines';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
 const PATH = '/v2/sites/demosite/channels/';
@@ -219,11 +220,7 @@ trim_in_point=1&trim_out_point=0:0:2 → trim_in_point: FORM → trim_out_point:
 trim_in_point=00:00:01&trim_in_point=00:00:01&trim_out_point=00:00:02 → trim_in_point: is given twice.
 trim_in_point=00:00:01&trim_out_point=00:00:01.000 → trim_out_point: must be after trim_in_point.
 `.replaceAll('FORM', 'must be a time as HH:MM:SS.mmm.');
-test.each(
-  WRONG_CLIPS.slice(1, -1)
-    .split('\n')
-    .map((row) => row.split(' → ')),
-)('refuses the clip ?%s, and makes no media', async (query, ...told) => {
+test.each(rowsOfLines(WRONG_CLIPS))('refuses the clip ?%s, and makes no media', async (query, ...told) => {
   const { emulator, path } = await startOnAir();
   await emulator.advance(100);
   const errors = told.map((description) => ({ code: 'invalid_parameter', description }));

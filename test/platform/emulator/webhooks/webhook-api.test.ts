@@ -1,4 +1,5 @@
 import { answered } from '../../../support/resource-bodies';
+import { rowsOfLines } from '../../../support/rows-of-lines';
 import { startEmulator } from '../../../support/start-emulator';
 
 const EVENTS =
@@ -49,19 +50,18 @@ const WRONG = `
 {"events":["channel_idle","channel_idle"]} → metadata.events: repeats an event
 `.replaceAll(/x\*(\d+)/g, (_all, count) => 'x'.repeat(Number(count)));
 
-test.each(
-  WRONG.trim()
-    .split('\n')
-    .map((row) => row.split(' → ')),
-)('answers 400 to the create call %#, and creates nothing', async (given = '', ...descriptions) => {
-  const { admin, webhooks } = await start();
-  const metadata = { ...METADATA, ...JSON.parse(given) };
-  await admin
-    .post('/v2/webhooks')
-    .send({ metadata })
-    .expect(400, problems(...descriptions));
-  expect(webhooks.list()).toEqual([]);
-});
+test.each(rowsOfLines(WRONG))(
+  'answers 400 to the create call %#, and creates nothing',
+  async (given = '', ...descriptions) => {
+    const { admin, webhooks } = await start();
+    const metadata = { ...METADATA, ...JSON.parse(given) };
+    await admin
+      .post('/v2/webhooks')
+      .send({ metadata })
+      .expect(400, problems(...descriptions));
+    expect(webhooks.list()).toEqual([]);
+  },
+);
 
 test('answers 403 that names each site out of reach, whether or not it exists', async () => {
   const { foreign, webhooks } = await start();
