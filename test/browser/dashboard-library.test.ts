@@ -1,21 +1,36 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { REFRESH, SCREENS, type Screen, startBrowser } from '../support/dashboard-browser';
-import { drop, fileOf } from '../support/dropped-file';
 import { startLibraryPages, type TestLibraryPages } from '../support/start-library-pages';
 
 const browser = startBrowser();
 jest.setTimeout(120_000);
 
 const VECTORS = join(__dirname, '..', 'vectors', 'media');
-const FILM = fileOf(join(VECTORS, 'film.mp4'), 'Evening news.mp4', 'video/mp4');
-const PICTURE = fileOf(join(VECTORS, 'picture.png'), 'poster.png', 'image/png');
+const bytesOf = (name: string) => readFileSync(join(VECTORS, name));
+const FILM = { name: 'Evening news.mp4', type: 'video/mp4', bytes: bytesOf('film.mp4') };
+const PICTURE = { name: 'poster.png', type: 'image/png', bytes: bytesOf('picture.png') };
 const TRACK = {
   name: 'en.vtt',
   type: 'text/vtt',
   bytes: Buffer.from('WEBVTT\n\n00:00.000 --> 00:01.000\nHi\n'),
 };
 const EMPTY = { name: 'empty.mp4', type: 'video/mp4', bytes: Buffer.alloc(0) };
+
+/** Drags files over an element and drops them there, as a hand would. */
+async function drop(target: Locator, files: readonly (typeof FILM)[]): Promise<void> {
+  const sent = files.map(({ bytes, ...file }) => ({ ...file, base64: bytes.toString('base64') }));
+  // As text: the tests are compiled without the DOM's types.
+  const dataTransfer = await target.page().evaluateHandle(`(() => {
+    const carried = new DataTransfer();
+    for (const { name, type, base64 } of ${JSON.stringify(sent)})
+      carried.items.add(new File([Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0))], name, { type, lastModified: 1 }));
+    return carried;
+  })()`);
+  await target.dispatchEvent('dragover', { dataTransfer });
+  await target.dispatchEvent('drop', { dataTransfer });
+}
 
 async function open(options: { screen: Screen; javaScriptEnabled?: boolean }) {
   const emulator = await startLibraryPages();

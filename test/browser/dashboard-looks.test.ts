@@ -1,7 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { resize } from '../support/chromium';
 import { picture, SCREENS, startBrowser } from '../support/dashboard-browser';
-import { fileOf } from '../support/dropped-file';
 import { FAINT_TEXTS } from '../support/faint-texts';
 import { startLibraryPages } from '../support/start-library-pages';
 
@@ -10,7 +10,7 @@ jest.setTimeout(180_000);
 
 const LONG_TITLE =
   'Town hall meeting with a title that needs more than one line, and averyverylongwordwithoutanyspaceinit';
-const PICTURE = fileOf(join(__dirname, '..', 'vectors', 'media', 'picture.png'), 'poster.png', 'image/png');
+const PICTURE = readFileSync(join(__dirname, '..', 'vectors', 'media', 'picture.png'));
 
 /** As text: the tests are compiled without the DOM's types. A label counts for the box in it. */
 const SMALL_TARGETS = `[...document.querySelectorAll('a, button, summary, input, select, textarea')]
@@ -47,7 +47,7 @@ async function startFilled() {
   await createMedia({ title: 'Tomorrow', publish_start_date: '2031-01-01T00:00:00Z' });
   await emulator.unauthenticated
     .post(`/dashboard/media/${media.id}/pictures/file`)
-    .attach('file', PICTURE.bytes, { filename: PICTURE.name, contentType: PICTURE.type });
+    .attach('file', PICTURE, { filename: 'poster.png', contentType: 'image/png' });
   for (const label of ['English', LONG_TITLE])
     await post(`media/${media.id}/tracks`, { label, srclang: 'en', position: '0', track_kind: 'captions' });
   const playlists = ['manual_playlist', 'dynamic_playlist', 'search_playlist'];

@@ -53,22 +53,16 @@ test.each(['laptop', 'phone'] as const)('shows what a stream is, and plays it, o
   expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
 });
 
-const OTHER = { ...KEYS, key: Buffer.alloc(16, 0x55) };
-const SWAPPED = { ...KEYS, keyId: Buffer.from('b3a2f1e4d5c46f4e8a9b0c1d2e3f4a5b', 'hex') };
-
-test.each([
-  ['a wrong key', OTHER, KEYS, 'Does not decrypt', 'another key than the license has'],
-  ['another key id', SWAPPED, KEYS, 'No key', 'There is no license for the key id'],
-  ['no encryption', undefined, KEYS, 'Clear', 'DASH, not encrypted.'],
-] as const)('tells %s by decrypting it, and by playing it', async (name, packaged, given, judged, played) => {
+test('tells a wrong key by decrypting the stream, and by playing it', async () => {
   emulator.context.issuedKeys.remember(KEYS);
-  const address = await servedClip('dash', packaged);
+  const address = await servedClip('dash', { ...KEYS, key: Buffer.alloc(16, 0x55) });
   const page = await openTester('laptop', address);
-  await page.getByLabel('Key file', { exact: true }).fill(keyFileOf(given));
+  await page.getByLabel('Key file', { exact: true }).fill(keyFileOf(KEYS));
   await page.getByRole('button', { name: 'Test' }).click();
-  await page.getByRole('region', { name: 'Renditions' }).getByText(judged, { exact: true }).first().waitFor();
-  await page.getByText(played).first().waitFor();
-  expect(await picture(page, `tester-${name.replaceAll(' ', '-')}`)).toEqual([]);
+  const renditions = page.getByRole('region', { name: 'Renditions' });
+  await renditions.getByText('Does not decrypt', { exact: true }).first().waitFor();
+  await page.getByText('another key than the license has').first().waitFor();
+  expect(await picture(page, 'tester-wrong-key')).toEqual([]);
   expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
 });
 

@@ -4,8 +4,6 @@ import { parse } from 'yaml';
 
 /** What is looked at of a service. */
 export interface Service {
-  readonly image: string;
-  readonly build?: { readonly target: string };
   readonly profiles?: readonly string[];
   readonly ports?: readonly string[];
   readonly user?: string;

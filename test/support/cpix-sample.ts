@@ -10,6 +10,7 @@ import { writeCpix } from '../../src/drm/cpix/write';
 import { PLAYREADY_SYSTEM_ID } from '../../src/drm/playready';
 import { buildPsshBox } from '../../src/drm/pssh';
 import { WIDEVINE_SYSTEM_ID, widevinePsshDataOf } from '../../src/drm/widevine';
+import { fairPlayLinesOf } from './post-manual';
 
 const IDS = { widevine: WIDEVINE_SYSTEM_ID, playready: PLAYREADY_SYSTEM_ID, fairplay: FAIRPLAY_SYSTEM_ID };
 
@@ -83,14 +84,5 @@ mpegdashstreaming-cenc-keyserver-widevine-pssh-data: ${widevinePsshDataOf(keyIdO
 }
 
 /** Its lines for FairPlay. */
-export function fairPlayLines(number: number): string {
-  return `\
-cupertinostreaming-aes128-method: SAMPLE-AES
-cupertinostreaming-aes128-url: skd://license.example/${number}
-cupertinostreaming-aes128-key: ${keyOf(number).toString('hex').toUpperCase()}
-cupertinostreaming-aes128-iv: ${ivOf(number).toString('hex').toUpperCase()}
-cupertinostreaming-aes128-iv-include-in-chunklist: false
-cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
-cupertinostreaming-aes128-key-format-version: 1
-`;
-}
+export const fairPlayLines = (number: number) =>
+  fairPlayLinesOf(`skd://license.example/${number}`, keyOf(number), ivOf(number));

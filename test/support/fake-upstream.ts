@@ -108,37 +108,33 @@ async function scripted(script: Script, request: Received): Promise<Script> {
 }
 
 function perform(script: Script, response: ServerResponse): void {
+  const json = { 'content-type': 'application/json' };
   if (script === 'hang') return;
-  if (script === 'reset') {
-    response.destroy();
-    return;
-  }
-  if (script === 'garbage') {
-    response.socket?.end('this is no HTTP\r\n\r\n');
-    return;
-  }
-  if (script === 'stall') {
-    response.writeHead(200, { 'content-type': 'application/json' }).write('{"key":');
-    return;
-  }
-  if (script === 'drip' || script === 'endless') {
-    response.writeHead(200, { 'content-type': 'application/json' });
+  if (script === 'reset') response.destroy();
+  else if (script === 'garbage') response.socket?.end('this is no HTTP\r\n\r\n');
+  else if (script === 'stall') response.writeHead(200, json).write('{"key":');
+  else if (script === 'drip' || script === 'endless') {
+    response.writeHead(200, json).on('error', () => undefined);
     const isDrip = script === 'drip';
     const more = () => {
       if (!response.destroyed) response.write(' '.repeat(isDrip ? 1 : 100_000), again);
     };
     const again = () => void (isDrip ? setTimeout(more, 10) : more());
-    response.on('error', () => undefined);
     more();
-    return;
+  } else if (typeof script === 'function') {
+    throw new TypeError('A script answers one that is to be performed');
+  } else {
+    const {
+      status = 200,
+      headers = {},
+      body = '',
+    } = typeof script === 'number' ? { status: script } : script;
+    const isText = typeof body === 'string' || Buffer.isBuffer(body);
+    response.writeHead(status, {
+      ...(isText ? { 'content-type': 'text/html' } : json),
+      'x-request-id': `fake-${status}`,
+      ...headers,
+    });
+    response.end(isText ? body : JSON.stringify(body));
   }
-  if (typeof script === 'function') throw new TypeError('A script answers one that is to be performed');
-  const { status = 200, headers = {}, body = '' } = typeof script === 'number' ? { status: script } : script;
-  const isText = typeof body === 'string' || Buffer.isBuffer(body);
-  response.writeHead(status, {
-    'content-type': isText ? 'text/html' : 'application/json',
-    'x-request-id': `fake-${status}`,
-    ...headers,
-  });
-  response.end(isText ? body : JSON.stringify(body));
 }

@@ -4,6 +4,7 @@ import { buildPsshBox, COMMON_SYSTEM_ID } from '../../src/drm/pssh';
 import { afterAllTests, temporaryFolder } from './after-test';
 import { startMediaServer } from './media-server';
 import { type Packaging, packageStream } from './package-stream';
+import { fairPlayLinesOf } from './post-manual';
 
 export const CLIP = resolve(__dirname, '../../src/platform/demo/clip.mp4');
 
@@ -29,14 +30,7 @@ export const FAIRPLAY_KEYS: ClipKeys = {
 export const keyFileOf = (cenc: ClipKeys) => `mpegdashstreaming-cenc-key-id: ${cenc.keyId.toString('base64')}
 mpegdashstreaming-cenc-content-key: ${cenc.key.toString('base64')}
 mpegdashstreaming-cenc-algorithm: AESCTR
-cupertinostreaming-aes128-method: SAMPLE-AES
-cupertinostreaming-aes128-url: ${KEY_URI}
-cupertinostreaming-aes128-key: ${FAIRPLAY_KEYS.key.toString('hex')}
-cupertinostreaming-aes128-iv: ${IV}
-cupertinostreaming-aes128-iv-include-in-chunklist: false
-cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
-cupertinostreaming-aes128-key-format-version: 1
-`;
+${fairPlayLinesOf(KEY_URI, FAIRPLAY_KEYS.key, Buffer.from(IV, 'hex'))}`;
 
 const packaged = new Map<string, Promise<string>>();
 

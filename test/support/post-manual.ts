@@ -41,3 +41,14 @@ export const PLAIN_FILE = POST_MANUAL_FILE.split('\n')
   .filter((_line, index) => index < 3 || (index > 5 && index < 10))
   .join('\n')
   .concat('\n');
+
+/** The lines of a FairPlay key as a key file has them. */
+export const fairPlayLinesOf = (url: string, key: Buffer, iv: Buffer) => `\
+cupertinostreaming-aes128-method: SAMPLE-AES
+cupertinostreaming-aes128-url: ${url}
+cupertinostreaming-aes128-key: ${key.toString('hex').toUpperCase()}
+cupertinostreaming-aes128-iv: ${iv.toString('hex').toUpperCase()}
+cupertinostreaming-aes128-iv-include-in-chunklist: false
+cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
+cupertinostreaming-aes128-key-format-version: 1
+`;

@@ -4,6 +4,7 @@ import { playReadyChecksum } from '../../src/drm/playready';
 import type { Ambient } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
 import { type Received, type Script, startFakeUpstream } from './fake-upstream';
+import { fairPlayLinesOf } from './post-manual';
 import {
   FAIRPLAY_ADDRESS,
   PLAYREADY_KEY,
@@ -59,9 +60,6 @@ export function answering(
 export const KEY_IS_IV =
   '299 - "key_is_iv: fairplay.iv equals fairplay.key; check whether one was copied twice."';
 
-const kid = (scheme: 'cenc' | 'cbcs', contentId: string, track?: string) =>
-  spekeKeyId(contentId, scheme, track);
-
 interface Lines {
   readonly contentId?: string;
   readonly isEncrypted?: boolean;
@@ -76,7 +74,7 @@ export function dashLines({
   systems = ['widevine', 'playready'],
   track,
 }: Lines = {}) {
-  const keyId = kid('cenc', contentId, track);
+  const keyId = spekeKeyId(contentId, 'cenc', track);
   const isOwn = isEncrypted || !systems.includes('playready');
   const key = isOwn ? referenceKey(contentId, formatUuid(keyId)) : PLAYREADY_KEY;
   const name = 'mpegdashstreaming-cenc';
@@ -98,16 +96,6 @@ ${systems.includes('widevine') ? widevine : ''}${systems.includes('playready') ?
 
 /** The HLS lines. The IV is the key, as AWS's reference server has it. */
 export function hlsLines(contentId = CONTENT_ID, track?: string): string {
-  const key = referenceKey(contentId, formatUuid(kid('cbcs', contentId, track)))
-    .toString('hex')
-    .toUpperCase();
-  return `\
-cupertinostreaming-aes128-method: SAMPLE-AES
-cupertinostreaming-aes128-url: ${FAIRPLAY_ADDRESS}
-cupertinostreaming-aes128-key: ${key}
-cupertinostreaming-aes128-iv: ${key}
-cupertinostreaming-aes128-iv-include-in-chunklist: false
-cupertinostreaming-aes128-key-format: com.apple.streamingkeydelivery
-cupertinostreaming-aes128-key-format-version: 1
-`;
+  const key = referenceKey(contentId, formatUuid(spekeKeyId(contentId, 'cbcs', track)));
+  return fairPlayLinesOf(FAIRPLAY_ADDRESS, key, key);
 }
