@@ -74,8 +74,9 @@ export class FakeCluster {
 
   /** The chosen keys at a revision, in order. */
   range(isChosen: (key: string) => boolean, revision = this.revision): readonly StoredValue[] {
-    const values = revision === this.revision ? this.#present() : this.#at(revision);
-    return values.filter(({ key }) => isChosen(key)).sort((one, other) => (one.key < other.key ? -1 : 1));
+    return this.#at(revision)
+      .filter(({ key }) => isChosen(key))
+      .sort((one, other) => (one.key < other.key ? -1 : 1));
   }
 
   /** Makes changes in one revision, whatever the keys hold. A lease must hold. */
@@ -149,10 +150,6 @@ export class FakeCluster {
 
   eventsFrom(revision: number): readonly WatchedEvent[] {
     return this.#history.filter((event) => event.revision >= revision && event.revision <= this.revision);
-  }
-
-  #present(): StoredValue[] {
-    return [...this.#keys].map(([key, { value, revision }]) => ({ key, value, revision }));
   }
 
   #at(revision: number): StoredValue[] {

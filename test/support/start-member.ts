@@ -2,7 +2,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import type { StreamId } from '../../src/api/stream-id';
-import type { FleetConfig } from '../../src/sidecar/fleet/config';
 import type { Engine } from '../../src/sidecar/fleet/engine/engine';
 import { openFleet } from '../../src/sidecar/fleet/open-fleet';
 import type { AuditEntry } from '../../src/sidecar/observe/audit';
@@ -14,6 +13,8 @@ import { recordedLog } from './recorded-log';
 import { until } from './until';
 
 export const FLEET_SECRET = 'the-fleet-secret-of-the-tests-0123456789';
+
+const CONTEXT = { by: { key: 'tests', address: '127.0.0.1', requestId: 'request-1' }, awaited: false };
 
 interface MemberOptions {
   readonly name?: string;
@@ -34,15 +35,6 @@ export type Member = Awaited<ReturnType<typeof startMember>>;
 export async function startMember(engine: Engine, options: MemberOptions = {}) {
   const { name = 'origin-1', streams, clock = () => new Date(), around = (local) => local } = options;
   const folder = options.folder ?? (await temporaryFolder());
-  const config: FleetConfig = {
-    urls: ['http://engine'],
-    secretFile: '',
-    name,
-    streams,
-    prefix: 'packagerdrmapi/',
-    timeoutMs: 5000,
-    tls: {},
-  };
   let secrets = options.secrets ?? [FLEET_SECRET];
   let listener = () => {};
   const { log } = recordedLog();
@@ -52,14 +44,14 @@ export async function startMember(engine: Engine, options: MemberOptions = {}) {
   const local = around(createKeyFileStore(folder, 0o640, createDurableWriter(randomUUID)));
   const fleet = openFleet(
     {
-      config,
+      config: { name, streams, prefix: 'packagerdrmapi/' },
       engine,
       secrets: () => secrets,
       onSecrets: (heard) => {
         listener = heard;
       },
       folder,
-      ...(options.folderMs !== undefined && { folderMs: options.folderMs }),
+      folderMs: options.folderMs ?? 5000,
       log,
       newId: randomUUID,
       random: randomBytes,
@@ -86,20 +78,8 @@ export async function startMember(engine: Engine, options: MemberOptions = {}) {
     conflicts: () => conflicts,
     /** Writes a key file for the fleet. */
     put: (stream: string, text: string) =>
-      fleet.store.write(
-        stream as StreamId,
-        Buffer.from(text),
-        {},
-        {
-          by: { key: 'tests', address: '127.0.0.1', requestId: 'request-1' },
-          awaited: false,
-        },
-      ),
-    remove: (stream: string) =>
-      fleet.store.remove(stream as StreamId, undefined, {
-        by: { key: 'tests', address: '127.0.0.1', requestId: 'request-2' },
-        awaited: false,
-      }),
+      fleet.store.write(stream as StreamId, Buffer.from(text), {}, CONTEXT),
+    remove: (stream: string) => fleet.store.remove(stream as StreamId, undefined, CONTEXT),
     /** The text of a key file in the folder; undefined: there is none. */
     file: (stream: string) =>
       fs.existsSync(path(stream)) ? fs.readFileSync(path(stream), 'utf8') : undefined,
@@ -129,10 +109,10 @@ export async function startLevel(engine: Engine, options?: MemberOptions): Promi
 }
 
 /** A fleet of one packager on an engine of its own. */
-export async function startOne(options?: MemberOptions) {
+export async function startOne() {
   const cluster = new FakeCluster();
   const engine = cluster.connect();
-  const one = await startLevel(engine, { name: 'one', ...options });
+  const one = await startLevel(engine, { name: 'one' });
   return { cluster, engine, one };
 }
 

@@ -115,11 +115,8 @@ test('a file made by hand that could not be read at the join stays when it can b
   expect(lacksOf(two)).toEqual({ ...NO_LACKS, failed: 2 });
   isBroken = false;
   await until(() => lacksOf(two).failed === 0);
-  expect([two.file('news'), two.file('sport'), lacksOf(two)]).toEqual([
-    'hand: 1\n',
-    A,
-    { ...NO_LACKS, kept: 1 },
-  ]);
+  expect(['news', 'sport'].map(two.file)).toEqual(['hand: 1\n', A]);
+  expect(lacksOf(two)).toEqual({ ...NO_LACKS, kept: 1 });
   await one.put('news', B);
   await until(() => two.file('news') === B);
 });
@@ -151,10 +148,8 @@ test('what another sidecar seals with the former secret, while the fleet is rese
     const fleet = cluster.get('packagerdrmapi/fleet');
     cluster.set('packagerdrmapi/fleet', fleet?.value);
   };
-  expect(await one.fleet.resealStep({ after: undefined, limit: 10 })).toMatchObject({
-    resealed: 2,
-    unreadable: [],
-  });
+  const resealed = await one.fleet.resealStep({ after: undefined, limit: 10 });
+  expect(resealed).toMatchObject({ resealed: 2, unreadable: [] });
   const three = await startLevel(cluster.connect(), { name: 'three', secrets: [NEW_SECRET] });
   expect([three.file('news'), three.file('sport'), lacksOf(three)]).toEqual([B, A, NO_LACKS]);
 });

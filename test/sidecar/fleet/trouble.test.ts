@@ -41,11 +41,7 @@ test('files made by hand stay at the join, and are reported', async () => {
   fs.writeFileSync(join(folder, 'news.key'), 'hand: 1\n');
   fs.writeFileSync(join(folder, 'mine.key'), 'hand: 2\n');
   const joined = await startLevel(cluster.connect(), { name: 'two', folder });
-  expect([joined.file('news'), joined.file('mine'), joined.file('sport')]).toEqual([
-    'hand: 1\n',
-    'hand: 2\n',
-    A,
-  ]);
+  expect(['news', 'mine', 'sport'].map(joined.file)).toEqual(['hand: 1\n', 'hand: 2\n', A]);
   expect(lacksOf(joined)).toMatchObject({ kept: 1 });
   await one.remove('news');
   await settled(one, joined);
@@ -150,12 +146,8 @@ test('a change whose answer was lost is recognised when it is tried again', asyn
     return change.apply(engine, asked);
   };
   const { fleet } = await one.put('news', A);
-  expect([lost, fleet?.revision, one.file('news'), one.conflicts()]).toEqual([
-    1,
-    cluster.get(KEY('news'))?.revision,
-    A,
-    0,
-  ]);
+  const { revision } = cluster.get(KEY('news')) ?? {};
+  expect([lost, fleet?.revision, one.file('news'), one.conflicts()]).toEqual([1, revision, A, 0]);
 });
 
 test.each([
@@ -201,17 +193,9 @@ test('a secret is rotated without a file changing', async () => {
   expect((await one.fleet.status()).former_secret?.streamids.sort()).toEqual(['a', 'b', 'c', 'settled']);
   const first = await one.fleet.resealStep({ after: undefined, limit: 2 });
   expect(first).toEqual({ resealed: 2, current: 0, unreadable: [], next: 'b', total: 4 });
-  expect(await one.fleet.resealStep({ after: 'b', limit: 2 })).toEqual({
-    resealed: 2,
-    current: 0,
-    unreadable: [],
-    next: null,
-    total: 4,
-  });
-  expect(await two.fleet.resealStep({ after: undefined, limit: 10 })).toMatchObject({
-    resealed: 0,
-    current: 4,
-  });
+  expect(await one.fleet.resealStep({ after: 'b', limit: 2 })).toEqual({ ...first, next: null });
+  const again = await two.fleet.resealStep({ after: undefined, limit: 10 });
+  expect(again).toMatchObject({ resealed: 0, current: 4 });
   await until(async () => (await entries()) === 0);
   for (const member of [one, two]) member.reseal(OTHER_SECRET);
   await Promise.all([one.level(), two.level()]);
@@ -229,17 +213,11 @@ test('a packager is not ready while entries are sealed with a secret that it doe
   // The description of the fleet and the first entries.
   await one.fleet.resealStep({ after: undefined, limit: 2 });
   const two = await startLevel(cluster.connect(), { name: 'two', secrets: [OTHER_SECRET] });
+  const description = expect.stringMatching(
+    /^\d entries of the fleet are sealed with secrets that this sidecar does not have \(ids [0-9a-f]{8}\)\./,
+  );
   expect(() => two.fleet.checkReady()).toThrow(
-    expect.objectContaining({
-      problems: [
-        {
-          code: 'fleet_missing_secret',
-          description: expect.stringMatching(
-            /^\d entries of the fleet are sealed with secrets that this sidecar does not have \(ids [0-9a-f]{8}\)\./,
-          ),
-        },
-      ],
-    }),
+    expect.objectContaining({ problems: [{ code: 'fleet_missing_secret', description }] }),
   );
   const missing = (await two.fleet.status()).missing_secret;
   expect(missing?.streamids).toHaveLength(missing?.entries ?? 0);
@@ -328,10 +306,8 @@ test('a restored backup takes nothing back, and an import brings what it lacked'
   cluster.restore(backup);
   await until(() => lacksOf(one).older === 1 && lacksOf(two).older === 1);
   expect([one, two].flatMap((member) => ['news', 'later'].map(member.file))).toEqual([B, C, B, C]);
-  expect(await two.fleet.importStep({ after: undefined, limit: 100 }, by)).toMatchObject({
-    imported: 3,
-    refused: [],
-  });
+  const imported = await two.fleet.importStep({ after: undefined, limit: 100 }, by);
+  expect(imported).toMatchObject({ imported: 3, refused: [] });
   await until(() => lacksOf(one).older === 0 && lacksOf(two).older === 0);
   const three = await startLevel(cluster.connect(), { name: 'three' });
   expect(['news', 'later'].map(three.file)).toEqual([B, C]);

@@ -186,15 +186,6 @@ test('without a fleet, no answer speaks of one', async () => {
   expect(Object.keys({ ...headers, ...ofBatch }).filter((name) => name.includes('fleet'))).toEqual([]);
 });
 
-test('a change that fails in the fleet changes nothing, here or there', async () => {
-  const { api, fleet, sidecar } = await startInFleet();
-  await api.post(PATH).send(PLAIN).expect(200);
-  fleet.fault = apiError('fleet_unavailable');
-  const { body } = await api.post(`${PATH}?wait=1`).send(POST_MANUAL).expect(503);
-  expect(body.errors[0].code).toBe('fleet_unavailable');
-  expect([await filesIn(sidecar), fleet.waits]).toEqual([{ 'news.key': PLAIN_FILE }, []]);
-});
-
 test('a change that this packager has not made though the fleet has accepted it is a 202, without a wait, too', async () => {
   const { api, fleet, sidecar, revisionOf } = await startInFleet();
   fleet.faultHere = apiError('insufficient_storage');
