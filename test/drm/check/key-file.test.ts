@@ -65,6 +65,7 @@ describe('a key file', () => {
       'a line twice: W duplicate_line D-algorithm': `${FILE}${DASH}-algorithm: AESCTR\n`,
       'two values of a line: E duplicate_line D-key-id': `${FILE}${DASH}-key-id: AAAA\n`,
       'no value: E empty H-key-format, W wrong_constant H-key-format': set({ 'H-key-format': '' }),
+      'another version: W wrong_constant H-key-format-version': set({ 'H-key-format-version': '2' }),
       'a blank where its key belongs: E empty D-content-key': set({ 'D-content-key': NO }).replace(
         /^/,
         `${DASH}-content-key: \n`,
