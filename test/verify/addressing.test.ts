@@ -178,15 +178,12 @@ describe('DASH', () => {
     const periods = text.replace('</MPD>', `${later(4, 'q')}${later(3600, 'r')}</MPD>`);
     const report = await verifyMpd(stream, periods, { now: () => NOW });
     expect(report.renditions.map(({ segment }) => segment?.url.replace(stream.url, ''))).toEqual(['/q1.m4s']);
+    const keyId = KEY_FILE.cenc?.keyId ?? '';
+    const wrong = keyFileText({ cenc: { keyId, contentKey: '/+7dzLuqmYh3ZlVEMyIRAA==' } });
     const blamed = async (second: number) => {
-      const text = keyFileText({
-        cenc: { keyId: KEY_FILE.cenc?.keyId ?? '', contentKey: '/+7dzLuqmYh3ZlVEMyIRAA==' },
-      });
       const changed = new Date(`2026-11-22T12:00:0${second}Z`);
-      const { faults } = await stream.verify({
-        now: () => NOW,
-        keyFiles: [{ name: 'news.key', text, changed }],
-      });
+      const keyFiles = [{ name: 'news.key', text: wrong, changed }];
+      const { faults } = await stream.verify({ now: () => NOW, keyFiles });
       return faults[0]?.description.includes('after the stream began (2026-11-22 12:00:04 UTC)');
     };
     expect([await blamed(3), await blamed(5)]).toEqual([false, true]);
@@ -196,13 +193,8 @@ describe('DASH', () => {
     const stream = await startStream('dash');
     const text = mpd(NUMBER, { attributes: LIVE, period: ' start="PT0S"' });
     const report = await verifyMpd(stream, text, { now: () => new Date('2026-11-22T12:00:09Z') });
-    expect(report.faults).toEqual([
-      {
-        severity: 'warning',
-        code: 'segment_early',
-        description: `${stream.url}/v4.m4s is listed as the newest segment but is not available yet (404), while the one 1 before it is; players that start now wait or fail, so check the clocks of packager and server, and the delay of the upload.`,
-      },
-    ]);
+    const description = `${stream.url}/v4.m4s is listed as the newest segment but is not available yet (404), while the one 1 before it is; players that start now wait or fail, so check the clocks of packager and server, and the delay of the upload.`;
+    expect(report.faults).toEqual([{ severity: 'warning', code: 'segment_early', description }]);
     expect(statesOf(report)).toEqual(['decrypts']);
   });
 
@@ -214,22 +206,17 @@ describe('DASH', () => {
       .replace(SIGNALLING, '')
       .replace('<Representation id="v"', `${another}<Representation id="v"`);
     const report = await verifyMpd(stream, text, { keyFiles: [] });
-    expect(report.faults.map(({ code, description }) => [code, description.slice(0, 60)])).toEqual([
-      ['key_id_mismatch', expect.stringContaining('m.mpd has key id 99999999-8049-4edc-b82a-c7a2680c5781')],
-    ]);
+    const description = expect.stringContaining('m.mpd has key id 99999999-8049-4edc-b82a-c7a2680c5781');
+    expect(report.faults).toEqual([{ severity: 'error', code: 'key_id_mismatch', description }]);
   });
 
   test('a segment that is not there is told once for all renditions', async () => {
     const stream = await startStream('dash');
     await fs.remove(join(stream.folder, 'v3.m4s'));
     await fs.remove(join(stream.folder, 'a3.m4s'));
-    const report = await stream.verify();
-    expect(report.faults).toEqual([
-      {
-        severity: 'error',
-        code: 'segment_not_found',
-        description: `${stream.url}/v3.m4s, the last segment, is not there (404); check whether the packager still writes it, and whether the CDN has the right path. The same is true of ${stream.url}/a3.m4s.`,
-      },
+    const description = `${stream.url}/v3.m4s, the last segment, is not there (404); check whether the packager still writes it, and whether the CDN has the right path. The same is true of ${stream.url}/a3.m4s.`;
+    expect((await stream.verify()).faults).toEqual([
+      { severity: 'error', code: 'segment_not_found', description },
     ]);
   });
 });
@@ -253,12 +240,10 @@ describe('HLS', () => {
     await stream.change('master.m3u8', (text) =>
       text.replace('#EXTM3U\n', '#EXTM3U\n#EXT-X-DEFINE:NAME="part",VALUE="m4s"\n'),
     );
+    const defined = '#EXT-X-DEFINE:IMPORT="part"\n#EXT-X-DEFINE:NAME="host",VALUE="fairplay.example.com"\n';
     await stream.change('v.m3u8', (text) =>
       text
-        .replace(
-          '#EXTM3U\n',
-          '#EXTM3U\n#EXT-X-DEFINE:IMPORT="part"\n#EXT-X-DEFINE:NAME="host",VALUE="fairplay.example.com"\n',
-        )
+        .replace('#EXTM3U\n', `#EXTM3U\n${defined}`)
         .replaceAll('.m4s', '.{$part}')
         .replace('skd://fairplay.example.com', 'skd://{$host}'),
     );
@@ -267,11 +252,9 @@ describe('HLS', () => {
 
   test('tests one playlist that several variants share once, and no I-frame playlist', async () => {
     const stream = await startStream('hls');
-    await stream.change(
-      'master.m3u8',
-      (text) =>
-        `${text}#EXT-X-STREAM-INF:BANDWIDTH=999,CODECS="avc1.64000b"\nv.m3u8\n#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=1,URI="i.m3u8"\n`,
-    );
+    const more =
+      '#EXT-X-STREAM-INF:BANDWIDTH=999,CODECS="avc1.64000b"\nv.m3u8\n#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=1,URI="i.m3u8"\n';
+    await stream.change('master.m3u8', (text) => text + more);
     const report = await stream.verify();
     expect([report.renditions.length, report.faults]).toEqual([2, []]);
   });

@@ -80,7 +80,6 @@ test.each<[what: string, files: Record<string, string>]>([
     { 'keys/radio.key': keyFile(`{${ID_TEXT.toUpperCase()}}`, KEY), 'keys/sport.key': KEY_FILE },
   ],
   ['a content key is missing', { 'keys/radio.key': keyFile(ID, OTHER_KEY).replace(/.*content-key.*\n/, '') }],
-  ['a key id is none', { 'keys/radio.key': keyFile('none', KEY) }],
   ['keys are placeholders', { 'keys/a.key': keyFile(ID, ZERO), 'keys/b.key': keyFile(OTHER_ID, ZERO) }],
   ['ids are placeholders', { 'keys/a.key': keyFile(ZERO, KEY), 'keys/b.key': keyFile(ZERO, OTHER_KEY) }],
   [
