@@ -150,6 +150,7 @@ const SEED = 'must be a whole number such as 42; leave it out for other ids in e
 test.each([
   ['EMULATOR_PACKAGERURL', 'packager:8082', PACKAGER_URL],
   ['EMULATOR_PACKAGERURL', 'http://user:password@packager', PACKAGER_URL],
+  ['EMULATOR_PACKAGERURL', 'http://packager?x=1', PACKAGER_URL],
   ['EMULATOR_PACKAGERRTMPURL', 'http://emulator:1935/live', RTMP_URL],
   ['EMULATOR_PACKAGERRTMPURL', 'rtmp:///live', RTMP_URL],
   ['EMULATOR_PORT', '80a', 'must be a port number'],

@@ -80,6 +80,7 @@ const CALLS = `
 /v1/channels/list?result_limit=5&order_by=title:desc&search=a&type=manual
 /v1/channels/update?channel_key=PLAYLIST&title=b&custom.a=1&custom.-b=
 /v1/channels/videos/create?channel_key=PLAYLIST&video_key=MEDIA
+/v1/channels/videos/delete?channel_key=PLAYLIST&position=1
 /v1/players/create?name=a&release_channel=beta&responsive=true&aspectratio=16:9&playback_rate_controls=1,2&width=640&mute=true&custom.a=1
 /v1/players/delete?player_key=PLAYER
 /v1/players/list?search=a&order_by=name:asc

@@ -32,6 +32,7 @@ test('refuses what a page sent, whatever says so, and answers a person who calls
 test.each([
   ['evil.example', 403],
   ['127.0.0.1.evil.example', 403],
+  ['bad host', 403],
   ['LOCALHOST:8081', 200],
 ])('answers a call by the name %s with %d', async (host, status) => {
   const { control } = await platform();

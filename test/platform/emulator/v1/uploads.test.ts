@@ -191,6 +191,8 @@ accounts/tags/delete?name= → 400 ParameterEmpty name is empty.
 accounts/tags/delete?name=none → 404 NotFound name: there is nothing with the key none.
 accounts/tags/update?name=a → 400 ParameterMissing new_name is missing.
 accounts/tags/update?name=none&new_name=b → 404 NotFound name: there is nothing with the key none.
+accounts/tags/update?name=a&new_name=x*201 → 400 ParameterInvalid new_name is longer than 200 characters.
+accounts/usage/show?start_date=today → 400 ParameterInvalid start_date must be a UNIX time in seconds, as 1237387851.
 accounts/usage/show?account_key=othrsite → 404 NotFound account_key: there is nothing with the key othrsite.
 accounts/usage/show?start_date=1893542400&end_date=1893456000 → 400 ParameterInvalid end_date: must not be before start_date
 channels/create?type=manual&sort_order=date-asc → 400 ParameterInvalid sort_order is not a parameter of this call.
@@ -207,6 +209,7 @@ channels/videos/delete?channel_key=MANUAL&video_key=VIDEO&position=0 → 400 Par
 channels/videos/show?channel_key=MANUAL&video_key=OTHER → 404 NotFound
 channels/videos/update?channel_key=MANUAL&position_from=0 → 400 ParameterMissing position_to is missing.
 players/create → 400 ParameterMissing name is missing.
+players/create?name=x*201 → 400 ParameterInvalid name is longer than 200 characters.
 players/show?player_key=none0000 → 404 NotFound This site has no player with this id.
 videos/show → 400 ParameterMissing video_key is missing.
 videos/delete?video_key=, → 400 ParameterEmpty video_key is empty.

@@ -220,6 +220,7 @@ test('the report as a page needs nothing else, and has no markup of others', asy
 const WRONG = `
 ["nothing.log"] → nothing.log is no file or folder that is there, and no curl command or address with /v1/.
 ["https://example.com/"] → The argument calls no route of v1: the path has no /v1/ in it.
+["curl https://example.com/"] → The argument calls no route of v1: the path has no /v1/ in it.
 ["--from","curl","wget x"] → The argument has no curl command.
 ["curl 'API/videos/list"] → The argument has a quote (') that is not closed.
 [""] → An input is empty; name a file or a folder.

@@ -72,6 +72,7 @@ test.each([
   [JAVASCRIPT, `fetch('${A}/videos/list?tags=a&api_key=K&search=' + term)`, { tags: 'a', search: '{term}' }],
   [JAVASCRIPT, `fetch(\`${A}/videos/list?\${params}&api_key=k&tags=v\`)`, { tags: 'v' }],
   [JAVASCRIPT, "jw.get('v1/videos/list?tags=v&' + params)", { tags: 'v' }],
+  [JAVASCRIPT, `axios.get(\`${A}/videos/list?tags=\${tag}\`)`, { tags: '{tag}' }],
   [PYTHON, `requests.get('${A}/videos/list?tags=' + tag)`, { tags: '{tag}' }],
   [PYTHON, `requests.get(f'${A}/videos/list', params=p)`, {}],
   [PHP, `<?php $u = "${A}/videos/list?tags=$tag";`, { tags: '{tag}' }],
