@@ -94,7 +94,7 @@ describe('provisioning by SPEKE', () => {
     expect(text).toContain('mpegdashstreaming-cenc-key-id: wP/uABERQiKDM0REVVVmZg==\n');
   });
 
-  it('takes of several keys the one that was asked for', async () => {
+  it('takes of several keys the one that was asked for, and none when it is not there', async () => {
     const { sidecar, upstream } = await startSpeke();
     const kid = '99999999-0000-4000-8000-000000000001';
     const other = `<cpix:ContentKey kid="${kid}"><cpix:Data><pskc:Secret><pskc:PlainValue>AQIDBAUGBwgJCgsMDQ4PEA==</pskc:PlainValue></pskc:Secret></cpix:Data></cpix:ContentKey>`;
@@ -108,6 +108,15 @@ describe('provisioning by SPEKE', () => {
         .replace('<cpix:DRMSystemList>', `$&${systems(body).join('')}`);
     upstream.on(SPEKE_PATH, answering(withAnotherKey));
     await sidecar.api.post(PATH).send(BODY).expect(200, `${dashLines()}${hlsLines()}`);
+    const renamed = (body: string) => body.replaceAll(/kid="[^"]*"/g, `kid="${kid.replace(/1$/, '2')}"`);
+    upstream.on(
+      SPEKE_PATH,
+      answering((body) => withAnotherKey(renamed(body))),
+    );
+    const { body } = await sidecar.api.post(PATH).send(BODY).expect(502);
+    expect(body.errors[0].description).toMatch(
+      / has no key [-0-9a-f]{36}; it has .*\. No key file was changed\.$/,
+    );
   });
 
   it.each([
