@@ -287,6 +287,17 @@ it('a SMIL document that does not say the quality of a member is told', () => {
   ]);
 });
 
+it('the qualities of a SMIL document are told otherwise by heights and bit rates of the group', () => {
+  const elements = '<video src="low" height="480"/><video src="slow" system-bitrate="900000"/>';
+  const group = {
+    heights: { LOW: 480 },
+    bitrates: { SLOW: 900_000 },
+    keys: { LOW: { cenc: SD }, SLOW: { cenc: HD } },
+  };
+  const smil = `<smil><body>${elements}</body></smil>`;
+  expect(planned({ groups: [{ smil, ...group }] })).toEqual(['low', 'slow']);
+});
+
 const TRACKS = 'tracks: must name the streams of each track, such as {"SD": "news_sd"}';
 const NO_DOCUMENT = 'tracks: needs cpix; give the text of a CPIX document with it';
 
