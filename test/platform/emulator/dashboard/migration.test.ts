@@ -108,10 +108,7 @@ test.each([
   ['', 'Paste a call first: a curl command, or its address.'],
   ['hello', 'This has no call of Management API v1: its address has /v1/ in it, as /v1/videos/list.'],
   ['curl a.test/v1/videos/list; curl a.test/v1/videos/list', 'These are several calls. Paste one at a time.'],
-  [
-    'curl a.test/v1/videos/create -d @body',
-    'A part of this call comes from a file. Paste what the file holds.',
-  ],
+  ['curl a.test/v1/videos/create -d @b', 'A part of this call comes from a file. Paste what the file holds.'],
 ])('says what is wrong with %j', async (call, problem) => {
   const emulator = await startEmulator();
   const { status, html, text } = await paste(emulator, call, 'run');

@@ -1,8 +1,8 @@
 import { FAIRPLAY_KEYS, KEYS, keyFileOf, servedClip } from '../../../support/packaged-clip';
 import { textOf } from '../../../support/read-page';
-import { rowsOfLines } from '../../../support/rows-of-lines';
 import { serve } from '../../../support/serve';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { tableRows } from '../../../support/table-rows';
 import { until } from '../../../support/until';
 
 const PATH = '/dashboard/stream-tester';
@@ -131,15 +131,15 @@ test.each([
 
 /** What is sent and what is wrong with it, one a line. */
 const INCOMPLETE = `
- → Give the address of a DASH manifest (.mpd) or an HLS playlist (.m3u8).
 url=file:///etc/passwd → The address must be a whole one, which begins with https:// or http://.
+ → Give the address of a DASH manifest (.mpd) or an HLS playlist (.m3u8).
 url=http://127.0.0.1:1/&sidecar=news → The address of the sidecar must be a whole one, which begins with https:// or http://.
 url=http://127.0.0.1:1/&sidecar=http://127.0.0.1:1 → Give the stream id by which the sidecar has the key file.
 url=http://127.0.0.1:1/&sidecar=http://127.0.0.1:1&stream_id=news → Give the API key of the sidecar: printable ASCII.
 url=http://127.0.0.1:1/&sidecar=http://10.0.0.1&stream_id=news&api_key=key → The sidecar does not answer: it is an address of a private network, which the emulator does not call unless EMULATOR_ALLOW_HTTP_WEBHOOKS=true is set.
 `;
 
-test.each(rowsOfLines(INCOMPLETE))('says what is missing in %j', async (fields, problem) => {
+test.each(tableRows(INCOMPLETE))('says what is missing in %j', async (fields, problem) => {
   const { status, text } = await send(await startEmulator(), Object.fromEntries(new URLSearchParams(fields)));
   expect([status, textOf(text)]).toEqual([400, expect.stringContaining(problem ?? '')]);
 });

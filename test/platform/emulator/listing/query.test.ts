@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { type Fields, readFilter } from '../../../../src/platform/emulator/listing/filter';
 import { listPage } from '../../../../src/platform/emulator/listing/list';
 import { processorMs } from '../../../support/processor-time';
-import { rowsOfLines } from '../../../support/rows-of-lines';
 import { startEmulator } from '../../../support/start-emulator';
+import { tableRows } from '../../../support/table-rows';
 
 interface Film {
   readonly title: string;
@@ -126,7 +126,7 @@ const TOO_DEEP = 'a field is expected. Parentheses and NOT may be nested 50 deep
 const TOO_LONG = 'has 10007 characters, at most 2000 are allowed. Send several shorter requests.';
 
 test.each([
-  ...rowsOfLines(FAULTS.replaceAll('JOINED', JOINED).replaceAll('NAMED', NAMED)),
+  ...tableRows(FAULTS.replaceAll('JOINED', JOINED).replaceAll('NAMED', NAMED)),
   [`title: ${'x'.repeat(10_000)}`, TOO_LONG],
   ['('.repeat(2000), `at character 51, ${TOO_DEEP}`],
   [`${'NOT '.repeat(490)}title: live`, `at character 201, ${TOO_DEEP}`],
@@ -213,10 +213,7 @@ test.each([
 });
 
 const pageOf = (films: readonly Film[], query: object) =>
-  listPage(films, query, 'films', FIELDS, ({ title }) => title) as {
-    readonly total: number;
-    readonly films: readonly string[];
-  };
+  listPage(films, query, 'films', FIELDS, ({ title }) => title) as { total: number; films: string[] };
 
 test.each([
   ['', 'edcba'],
@@ -276,7 +273,7 @@ sort=${Array(1000).fill('title:asc').join(',')} → sort: has more than 10 field
 q=titel:x&sort=titel:asc,x&page=x&page_length=0 → page: must be a whole number from 1. → page_length: must be at least 1. → q: titel is not a field to filter by. Did you mean title? → sort: titel is not a field to sort by. Did you mean title? → sort: write field:asc or field:dsc, several joined by commas.
 `;
 
-test.each(rowsOfLines(WRONG))('refuses ?%s and says what is wrong', (query = '', ...faults) => {
+test.each(tableRows(WRONG))('refuses ?%s and says what is wrong', (query = '', ...faults) => {
   const problems = faults.map((description) => ({ code: 'invalid_parameter', description }));
   expect(() => pageOf([], parse(query))).toThrow(expect.objectContaining({ status: 400, problems }));
 });

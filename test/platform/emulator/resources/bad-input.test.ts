@@ -3,9 +3,9 @@ import type { SetFields } from '../../../../src/platform/emulator/resources/fiel
 import { onceForAll } from '../../../support/after-test';
 import { rawExchange } from '../../../support/raw-http';
 import { CREATABLE, idName, pathWith } from '../../../support/resource-bodies';
-import { rowsOfLines } from '../../../support/rows-of-lines';
 import { startEmulator } from '../../../support/start-emulator';
 import { startLibrary, type TestLibrary } from '../../../support/start-library';
+import { tableRows } from '../../../support/table-rows';
 
 const TEXTS = ['', 'a text', 'x'.repeat(10_001)];
 const OBJECTS: readonly object[] = [{}, { a: 7 }, { a: 'a text' }, { constructor: 7 }];
@@ -129,7 +129,7 @@ const WRONG_UPLOADS = `
 {"method":"external","download_url":"file:///etc/passwd","trim_out_point":3} → upload.download_url: must be an absolute address with https or http → upload.trim_out_point: must be a string → upload.download_url: goes with the method fetch, not with external → upload.source_url: is missing; the method external needs it → upload.trim_in_point and trim_out_point: cannot be set for the method external
 `;
 
-test.each(rowsOfLines(WRONG_UPLOADS))(
+test.each(tableRows(WRONG_UPLOADS))(
   'an upload of %s is refused with each of its faults, next to those of other fields',
   async (upload = '', ...faults) => {
     const { admin, site, read, told } = await startLibrary();
@@ -208,7 +208,7 @@ null → metadata: must be an object
 
 test.each([
   ['{}', 'metadata: is missing'],
-  ...rowsOfLines(WRONG_METADATA).map(([metadata, ...faults]) => [`{"metadata":${metadata}}`, ...faults]),
+  ...tableRows(WRONG_METADATA).map(([metadata, ...faults]) => [`{"metadata":${metadata}}`, ...faults]),
 ])('refuses the body %# with 400, and neither makes nor changes a channel', async (body, ...told) => {
   const { admin, createChannel } = await startEmulator();
   const { id } = await createChannel({ title: 'Before', tags: ['kept'] });

@@ -99,8 +99,7 @@ test('keeps the replays of a deleted channel', async () => {
   const channel = await createChannel({ title: 'Show' });
   const event = await connect(channel);
   await admin.delete(`${PATH}${channel.id}/`).expect(204);
-  expect(context.state.media.all()).toMatchObject([
-    { id: event, metadata: { title: 'Show' }, hidden: false },
-  ]);
+  const replay = { id: event, metadata: { title: 'Show' }, hidden: false };
+  expect(context.state.media.all()).toMatchObject([replay]);
   expect([context.state.channels.all(), context.state.events.all()]).toEqual([[], []]);
 });

@@ -141,10 +141,8 @@ test('a begin behind the end of the file fails the media, and says so', async ()
   const { create, read, send, told } = await startLibrary();
   const { id, upload_link } = await create({ upload: { trim_in_point: '00:00:02' } });
   await send(upload_link);
-  expect(await read(`/media/${id}`)).toMatchObject({
-    status: 'failed',
-    error_message: 'upload.trim_in_point is after the end of the file, which has 2 s. Reupload it.',
-  });
+  const error_message = 'upload.trim_in_point is after the end of the file, which has 2 s. Reupload it.';
+  expect(await read(`/media/${id}`)).toMatchObject({ status: 'failed', error_message });
   expect(await told()).toEqual([`media_created ${id}`]);
 });
 

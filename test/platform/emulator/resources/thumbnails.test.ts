@@ -23,9 +23,8 @@ async function upload(library: TestLibrary, media: object) {
 async function postersOf({ read }: TestLibrary, id: string): Promise<string[]> {
   const { thumbnails } = await read(`/thumbnails?q=media_id:${id}`);
   type Listed = { id: string; relationships: { media: { is_poster: boolean }[] } };
-  return (thumbnails as Listed[])
-    .filter(({ relationships }) => relationships.media[0]?.is_poster)
-    .map(({ id: thumbnail }) => thumbnail);
+  const posters = (thumbnails as Listed[]).filter((each) => each.relationships.media[0]?.is_poster);
+  return posters.map((each) => each.id);
 }
 
 test('a thumbnail waits for its picture, which makes it ready and is told', async () => {

@@ -93,10 +93,8 @@ test('a body that is not the one of its Content-MD5 is refused, also when it is 
   const link = beginDirect();
   const put = (md5: string) =>
     unauthenticated.put(link).set('content-md5', Buffer.from(md5, 'hex').toString('base64')).send(HELLO);
-  const wrong = errors(
-    'invalid_body',
-    'The body is not the one that the header content-md5 is of. Send it again.',
-  );
+  const description = 'The body is not the one that the header content-md5 is of. Send it again.';
+  const wrong = errors('invalid_body', description);
   await put('00'.repeat(16)).expect(400, wrong);
   expect(sizesOnDisk()).toEqual([]);
   await put(HELLO_MD5).expect(200);
@@ -119,10 +117,8 @@ test('without its secret, or with the one of another upload, a link is refused',
   const { unauthenticated, beginDirect, sizesOnDisk } = await startUploads();
   const [path, query] = beginDirect().split('?');
   const [, other] = beginDirect().split('?');
-  const refused = errors(
-    'upload_link_refused',
-    'This is not the link that was given. Send the file to the whole upload_link.',
-  );
+  const description = 'This is not the link that was given. Send the file to the whole upload_link.';
+  const refused = errors('upload_link_refused', description);
   for (const wrong of ['', '?', `?${other}`, `?${query}&${query}`, `?${query}x`, '?token[]=a']) {
     await unauthenticated.put(`${path}${wrong}`).send(HELLO).expect(403, refused);
   }

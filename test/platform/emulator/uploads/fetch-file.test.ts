@@ -45,9 +45,8 @@ test('three redirects are followed, also relative ones, and a fourth is not', as
     else response.writeHead([301, 302, 307, 308][left % 4] ?? 303, { location: `${left - 1}` }).end('moved');
   });
   expect(await context.uploads.fetchFile(`${url}/3`, WANTED)).toMatchObject({ ok: true, file: { size: 5 } });
-  expect(await context.uploads.fetchFile(`${url}/4`, WANTED)).toEqual(
-    failed('The address is redirected more than 3 times.'),
-  );
+  const tooMany = failed('The address is redirected more than 3 times.');
+  expect(await context.uploads.fetchFile(`${url}/4`, WANTED)).toEqual(tooMany);
 });
 
 test.each([

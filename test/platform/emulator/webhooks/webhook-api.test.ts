@@ -1,6 +1,6 @@
 import { answered } from '../../../support/resource-bodies';
-import { rowsOfLines } from '../../../support/rows-of-lines';
 import { startEmulator } from '../../../support/start-emulator';
+import { tableRows } from '../../../support/table-rows';
 
 const EVENTS =
   'channel_created, channel_active, channel_idle, conversions_complete, media_available, media_created, media_deleted, media_reuploaded, media_updated, thumbnail_created, thumbnail_deleted, track_created, track_deleted';
@@ -50,7 +50,7 @@ const WRONG = `
 {"events":["channel_idle","channel_idle"]} → metadata.events: repeats an event
 `.replaceAll(/x\*(\d+)/g, (_all, count) => 'x'.repeat(Number(count)));
 
-test.each(rowsOfLines(WRONG))(
+test.each(tableRows(WRONG))(
   'answers 400 to the create call %#, and creates nothing',
   async (given = '', ...descriptions) => {
     const { admin, webhooks } = await start();

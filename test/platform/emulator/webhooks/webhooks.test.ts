@@ -40,15 +40,8 @@ function startWebhooks(settings: Partial<WebhookSettings> = {}, clock = leapingC
   const faults = new FaultSwitches(randomBytes);
   const { log, lines } = recordedLog();
   let made = 0;
-  const next = () => ++made;
-  const surroundings = {
-    clock,
-    faults,
-    now: () => 0,
-    log,
-    newResourceId: () => `hook${String(next()).padStart(4, '0')}`,
-    newSecret: () => `secret-${next()}`.padEnd(40, 'x'),
-  };
+  const next = () => `made${++made}`;
+  const surroundings = { clock, faults, now: () => 0, log, newResourceId: next, newSecret: next };
   const webhooks = new Webhooks(surroundings, { ...WEBHOOK_SETTINGS, ...settings });
   afterTest(() => webhooks.stop());
   return {
@@ -183,11 +176,7 @@ test('takes "hang" for a failure, tries again and goes on in order', async () =>
   ]);
 });
 
-async function receiverThat(script: Script): Promise<string> {
-  const receiver = await startWebhookReceiver();
-  receiver.answer(script);
-  return receiver.url;
-}
+const receiverThat = async (script: Script) => (await startOne([script])).receiver.url;
 
 /** How the only try ends to notify this address. */
 async function answerAt(url: string, settings: Partial<WebhookSettings> = {}) {
