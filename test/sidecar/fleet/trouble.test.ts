@@ -383,6 +383,16 @@ test('the second sidecar of one name gets key files, is not ready, and takes ove
   expect((await first.fleet.status()).packagers.map(({ name }) => name)).toEqual(['same']);
 });
 
+test('a ledger that cannot be used has changes refused with the reason', async () => {
+  const folder = await temporaryFolder();
+  fs.writeFileSync(join(folder, FLEET_FOLDER), '');
+  const one = await startMember(new FakeCluster().connect(), { folder });
+  const description = expect.stringMatching(/^The ledger of the fleet cannot be used: .* is no plain file, /);
+  const problems = [{ code: 'key_files_not_writable', description }];
+  await expect(one.put('news', A)).rejects.toMatchObject({ problems });
+  await until(() => stateOf(one) === 'no_folder');
+});
+
 test('another fleet in the engine is reported, and nothing is taken from it', async () => {
   const { one } = await startOne();
   await one.put('news', A);
