@@ -23,7 +23,10 @@ const READ: Readonly<Record<string, readonly [names: string, text: string]>> = {
     `<smil xmlns="http://www.w3.org/2001/SMIL20/Language"><head><meta base="rtmp://server/app/"/></head>
        <body><switch><audio src="a.ismv"/><video src="a.ismv"/></switch></body></smil>`,
   ],
-  'no switch, and upper-case prefixes': ['a.mp4', '<smil><body><video src="MP4:a.mp4"/></body></smil>'],
+  'no switch, and other prefixes': [
+    'a b',
+    '<smil><body><video src="MP4:a"/><video src="flv:b"/></body></smil>',
+  ],
   'what stands outside of its body': [
     'a',
     '<smil><head><video src="no"/></head><body><video src="a"/></body></smil>',
