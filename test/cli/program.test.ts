@@ -215,6 +215,7 @@ describe('the program', () => {
   });
 
   test('ends with 1 when its output is lost', async () => {
+    await sidecar.api.post('/api/keyfile/news').send(BODY);
     const lost = Object.assign(new Error(), { code: 'ENOSPC' });
     const output = new Writable({ write: (_chunk, _encoding, done) => done(lost) });
     expect(await run(['list'], { output })).toEqual(refused(1, 'The output could not be written (ENOSPC).'));
