@@ -65,6 +65,8 @@ const OPTIONS = {
   absWorkingDir: ROOT,
   platform: 'node',
   target: 'node20',
+  // winston loads packages for colours otherwise, and so starts 9 ms later.
+  define: { 'process.env.NODE_ENV': '"production"' },
   sourcemap: 'linked',
   sourcesContent: false,
   logLevel: 'warning',
