@@ -26,17 +26,22 @@ export function holdsSecret(text: string, secrets: ReadonlySet<string>): boolean
   const bytes = readByteText(text)?.bytes;
   return [...secrets].some((secret) => {
     if (secret.length >= 6 && text.includes(secret)) return true;
-    const secretBytes = bytes && readByteText(secret)?.bytes;
-    if (!bytes || secretBytes?.length !== bytes.length || bytes.length < 8) return false;
-    return secretBytes.equals(bytes) || (bytes.length === 16 && secretBytes.equals(swapKeyIdOrder(bytes)));
+    if (!bytes || bytes.length < 8) return false;
+    const orders = bytes.length === 16 ? [bytes, swapKeyIdOrder(bytes)] : [bytes];
+    return formsRead(secret).some((read) => orders.some((order) => order.equals(read.bytes)));
   });
+}
+
+/** The bytes that a text is, and those that it is when it was encoded twice. */
+function formsRead(text: string) {
+  const read = readByteText(text);
+  const twice = read && readTwiceEncoded(read.bytes);
+  return [read, twice].filter((form) => form !== undefined);
 }
 
 function formsOf(secret: string): string[] {
   const compact = secret.replaceAll(/\s+/g, '');
-  const read = readByteText(secret);
-  const twice = read && readTwiceEncoded(read.bytes);
-  const byteForms = [read, twice].flatMap((text) => (text ? byteFormsOf(text.bytes) : []));
+  const byteForms = formsRead(secret).flatMap(({ bytes }) => byteFormsOf(bytes));
   // Half of a surrogate pair can't be percent-encoded.
   const wellFormed = Buffer.from(compact, 'utf8').toString('utf8');
   return [secret, compact, encodeURIComponent(wellFormed), ...byteForms];

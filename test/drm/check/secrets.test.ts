@@ -179,8 +179,7 @@ describe('a content key is never told unasked', () => {
       fc.property(key, (secret) => {
         for (const input of FORMS.flatMap((write) => places.map((place) => place(write(secret))))) {
           expectUntold(secret, check(input));
-          if (typeof input === 'string' && input.includes(cenc.keyid))
-            expectUntold(secret, summariseKeyFile(input));
+          if (typeof input === 'string') expectUntold(secret, summariseKeyFile(input));
         }
       }),
       // Every form in every place each time.
