@@ -302,4 +302,11 @@ test('finds media by what callers send', async () => {
     const titles = body.media.map(({ metadata }: { metadata: { title: string } }) => metadata.title);
     expect([q, titles]).toEqual([q, expected]);
   }
+  const { body } = await admin.get(`${MEDIA}?sort=title:asc&page=2&page_length=1`).expect(200);
+  expect(body).toMatchObject({
+    page: 2,
+    page_length: 1,
+    total: 3,
+    media: [{ metadata: { title: 'Late show' } }],
+  });
 });
