@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { crossCheck } from '../../src/drm/cross-check';
 import type { Finding } from '../../src/drm/finding';
-import { importKeyFile } from '../../src/drm/import-key-file';
+import { importKeyFile, listUnknownLines } from '../../src/drm/import-key-file';
 import { type KeyFile, keyFileLines, renderKeyFile } from '../../src/drm/key-file';
 import { anyCharacter } from '../support/any-character';
 import { arbitraryKeyFiles } from '../support/arbitrary-key-files';
@@ -43,6 +43,15 @@ const unknownLines = fc.uniqueArray(
   }),
   { selector: ({ name }) => name, maxLength: 5 },
 );
+
+test('of more than ten unknown lines ten are named', () => {
+  const unknown = Array.from({ length: 12 }, (_none, index) => ({
+    line: index + 1,
+    name: 'a-b',
+    near: undefined,
+  }));
+  expect(listUnknownLines(unknown)).toMatch(/^a-b \(line 1\), .*a-b \(line 10\), 2 more$/);
+});
 
 test('so are its files with unknown lines, wherever those stood and in their order', () => {
   fc.assert(

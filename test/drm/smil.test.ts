@@ -64,6 +64,7 @@ it.each(
     [`${first} src starts with a slash; leave it out`]: inBody('<video src="mp4:/a.mp4"/>'),
     'is a schedule, which plays its videos into streams with other names; list those streams as members':
       '<smil><head/><body><stream name="Stream1"/><playlist name="p" playOnStream="Stream1" scheduled="2020-04-25 16:00:00"><video src="mp4:sample.mp4" start="0" length="-1"/></playlist></body></smil>',
+    'is longer than 1048576 characters': inBody(' '.repeat(1024 * 1024)),
     'has more than 1000 video and audio elements': inBody('<video src="a"/>'.repeat(1001)),
   }),
 )('refuses a document: %s', (sentence, text) => {

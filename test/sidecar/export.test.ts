@@ -56,6 +56,7 @@ it.each([
   ['as=shaka', cbcsDocument({}, 'HD'), CPIX, 'cpix_choice'],
   ['as=shaka&period=2', cbcsDocument(), CPIX, 'cpix_choice'],
   ['as=shaka&scheme=cenc', cbcsDocument(), CPIX, 'cpix_choice'],
+  ['as=ffmpeg&scheme=aes-128', cbcsDocument(), CPIX, 'cpix_choice'],
   ['as=shaka', cbcsDocument({ value: undefined }), CPIX, 'cpix_not_usable'],
   ['as=shaka', POST_MANUAL_FILE, CPIX, 'invalid_cpix'],
   ['as=shaka', 'nothing', 'text/plain', 'key_file_malformed'],
