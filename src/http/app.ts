@@ -99,19 +99,18 @@ const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** A request as Express passes it on, or as it comes. */
 type Routed = IncomingMessage & { readonly route?: { readonly path?: unknown } };
-/** A response as Express passes it on, or as it comes. */
-export type Followed = ServerResponse & { locals?: Exchange };
+/** The response to a request that is logged. */
+export type Followed = ServerResponse & { locals: Exchange };
 
-/** Gives a request its id, and logs it when it is answered. Returns what handlers add to. */
+/** Gives a request its id, and logs it when it is answered. Returns the response, whose `locals` handlers add to. */
 export function requestLog({ log, newId, now, quietPaths = [], observe }: Shell) {
   const isQuiet = (path: string) =>
     quietPaths.some((quiet) => path === quiet || path.startsWith(quiet.endsWith('/') ? quiet : `${quiet}/`));
-  return (request: Routed, response: Followed): Exchange => {
+  return (request: Routed, response: ServerResponse & { locals?: Exchange }): Followed => {
     const started = now();
     const given = request.headers['x-request-id'];
     const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();
     const exchange: Exchange = Object.assign(response.locals ?? {}, { requestId });
-    response.locals = exchange;
     response.setHeader('x-request-id', requestId);
     response.on('close', () => {
       const { method = '' } = request;
@@ -125,7 +124,7 @@ export function requestLog({ log, newId, now, quietPaths = [], observe }: Shell)
       log[level]('request', { ...fields, ...exchange.client, ...exchange.logFields });
       observe?.({ method, route, status, ms, aborted });
     });
-    return exchange;
+    return Object.assign(response, { locals: exchange });
   };
 }
 

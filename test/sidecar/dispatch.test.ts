@@ -75,9 +75,23 @@ test.each(PATHS)('answers and logs a GET of %s', async (path) => {
   expect(logged[0]).toMatchObject({ message: 'request', ...fields, ...client });
 });
 
+test.each(['as=shaka', 'as=cpix&scheme=cbcs'])('answers an export alike by each path: %s', async (query) => {
+  const sidecar = await startSidecar();
+  await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
+  const answers = [];
+  for (const path of PATHS) answers.push(await send(`${sidecar.url}${path}?${query}`, { headers: asking() }));
+  expect(answers[0]).toMatchObject({ status: 200, headers: { 'x-frame-options': 'DENY' } });
+  expect(answers[0]?.headers['content-disposition']).toMatch(/^attachment; filename="live\./);
+  for (const answer of answers) expect(answer).toEqual(answers[0]);
+  const logged = (await sidecar.logEntries()).filter(({ method }) => method === 'GET');
+  for (const { time: _time, ms: _ms, ...entry } of logged) expect(logged[0]).toMatchObject(entry);
+});
+
 test.each([
   ['that finds nothing', 404, `${PATH}-none`, {}],
   ['of a folder in the place of the file', 409, '/api/keyfile/folder', {}],
+  ['that asks for a key that is not there', 409, `${PATH}?as=ffmpeg&scheme=aes-128`, {}],
+  ['that asks for an unknown form', 400, `${PATH}?as=other`, {}],
   ['of a stream that the key may not read', 403, PATH, { 'x-api-key': 'key-of-another-stream' }],
   ['by a client that has the file', 304, PATH, { 'if-none-match': TAG }],
   ['by a client that asks for JSON', 200, PATH, { accept: 'application/json' }],

@@ -1,13 +1,14 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Express } from 'express';
+import { exportQuery } from '../../api/key-file-request';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
-import { addressOf, type Followed, requestLog, type Shell, securityHeaders } from '../../http/app';
+import { addressOf, requestLog, type Shell, securityHeaders } from '../../http/app';
 import { type FindApiKey, mayRead } from '../api-key';
 import type { KeyFileStore } from '../storage/key-file-store';
-import { KEY_FILE_PATH, mayPreferJson, sendLines, setCommon } from './routes';
+import { KEY_FILE_PATH, mayPreferJson, sendBytes, sendExport, setCommon } from './routes';
 
-/** A path without query, sub-folder and percent-encoding. */
-const PLAIN = /^\/api\/keyfile\/([^/?#%\\]+)$/;
+/** A path without sub-folder and percent-encoding, and the query of an export. */
+const PLAIN = /^\/api\/keyfile\/([^/?#%\\]+)(?:\?as=([a-z0-9-]+)(?:&scheme=([a-z0-9-]+))?)?$/;
 
 interface FastReadContext extends Shell {
   readonly store: Pick<KeyFileStore, 'read'>;
@@ -15,7 +16,7 @@ interface FastReadContext extends Shell {
 }
 
 /**
- * Answers the read that packagers and monitors send all day, a plain path with a valid API key and no condition, in front
+ * Answers the reads that packagers and monitors send all day, a plain path with a valid API key and no condition, in front
  * of Express, whose dispatch takes more than half of the rate of such reads (`docs/speed.md`). Every other request goes to
  * Express, and so do refusals, failures and reads of what is not there.
  */
@@ -23,34 +24,37 @@ export function createFastRead(app: Express, context: FastReadContext): RequestL
   const { store, findApiKey } = context;
   const follow = requestLog(context);
   const secure = securityHeaders();
+  const plainRead = ({ method, url = '', headers }: IncomingMessage) => {
+    const [, name = '', as, scheme] = PLAIN.exec(url) ?? [];
+    const streamId = parseStreamId(name);
+    if (method !== 'GET' || !streamId.ok || headers['if-none-match'] || mayPreferJson(headers.accept ?? ''))
+      return undefined;
+    const asked = as === undefined ? undefined : exportQuery.safeParse({ as, scheme });
+    const apiKey = findApiKey(headers['x-api-key']);
+    if (asked?.success === false || !apiKey || !mayRead(apiKey, streamId.value)) return undefined;
+    return { streamId: streamId.value, apiKey, asked: asked?.data };
+  };
   const read = (streamId: StreamId): Buffer | undefined => {
     try {
       return store.read(streamId);
     } catch {
-      // Express reads again, and answers why that fails.
-      return undefined;
+      return undefined; // Express reads again, and answers why that fails.
     }
   };
-  return (request: IncomingMessage & { route?: { path: string } }, response: Followed) => {
-    const { method, url = '', headers } = request;
-    const [, name = ''] = PLAIN.exec(url) ?? [];
-    const isPlain = method === 'GET' && !headers['if-none-match'] && !mayPreferJson(headers.accept ?? '');
-    const streamId = parseStreamId(name);
-    const apiKey = isPlain && streamId.ok ? findApiKey(headers['x-api-key']) : undefined;
-    if (!streamId.ok || !apiKey || !mayRead(apiKey, streamId.value)) {
+  return (request: IncomingMessage & { route?: { path: string } }, response) => {
+    const plain = plainRead(request);
+    const followed = plain && follow(request, response);
+    const bytes = plain && read(plain.streamId);
+    if (!followed || !bytes) {
       app(request, response);
       return;
     }
-    const exchange = follow(request, response);
-    const bytes = read(streamId.value);
-    if (!bytes) {
-      app(request, response);
-      return;
-    }
+    const { streamId, apiKey, asked } = plain;
     request.route = { path: KEY_FILE_PATH };
-    exchange.client = { key: apiKey.name, address: addressOf(request) };
-    exchange.logFields = { streamId: streamId.value };
+    followed.locals.client = { key: apiKey.name, address: addressOf(request) };
+    followed.locals.logFields = { streamId };
     secure(request, response, () => undefined);
-    sendLines(setCommon(response, []), bytes);
+    if (!asked) sendBytes(setCommon(response, []), bytes);
+    else sendExport(request, followed, { streamId, bytes, asked }).catch(() => app(request, response));
   };
 }

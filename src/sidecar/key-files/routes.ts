@@ -17,7 +17,7 @@ import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
 import { EXPORT_NAMES, EXPORT_SCHEMES } from '../../drm/export/names';
 import { type Finding, problemsOf, sentenceOf } from '../../drm/finding';
 import { parseKeyFile } from '../../drm/key-file';
-import { addressOf, onlyMethods, requireType } from '../../http/app';
+import { addressOf, type Followed, onlyMethods, requireType } from '../../http/app';
 import { HttpError, toHttpError } from '../../http/errors';
 import { parsedOr400, querySwitch, readQuery } from '../../http/faults';
 import type { Provision } from '../../provider/provision';
@@ -265,13 +265,15 @@ function conditionsIn(headers: Request['headers']): Pick<Conditions, 'ifMatch' |
 const TAGS = /^\s*(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*)\s*$/;
 
 /** Not left to Express, which sends all of it to a client with `cache-control: no-cache`, as fetch() is one. */
-function isUnchanged({ headers }: Request, etag: string): boolean {
+function isUnchanged({ headers }: IncomingMessage, etag: string): boolean {
   const { 'if-none-match': given } = headers;
   return given !== undefined && isNamed(given, etag);
 }
 
-function sendUnchanged(response: Response, etag: string, warnings: readonly Finding[]): void {
-  setCommon(response, warnings).set('etag', etag).status(304).end();
+function sendUnchanged(response: ServerResponse, etag: string, warnings: readonly Finding[]): void {
+  setCommon(response, warnings).setHeader('etag', etag);
+  response.statusCode = 304;
+  response.end();
 }
 
 /** The file byte for byte, or its lines as JSON for a client that asks for JSON. */
@@ -285,13 +287,18 @@ function sendKeyFile(
   const json = prefersJson(request) ? { streamid, lines: linesOf(bytes) } : undefined;
   setCommon(response, warnings);
   if (json) response.set('etag', etagOf(bytes)).json(json);
-  else sendLines(response, bytes);
+  else sendBytes(response, bytes);
 }
 
-/** Answers the lines of a key file, byte for byte. */
-export function sendLines(response: ServerResponse, bytes: Buffer): void {
-  response.setHeader('etag', etagOf(bytes));
-  response.setHeader('content-type', `${TEXT}; charset=utf-8`);
+/** Answers the lines of a key file byte for byte, or other bytes with their type. */
+export function sendBytes(
+  response: ServerResponse,
+  bytes: Buffer,
+  type = `${TEXT}; charset=utf-8`,
+  etag = etagOf(bytes),
+): void {
+  response.setHeader('etag', etag);
+  response.setHeader('content-type', type);
   response.setHeader('content-length', bytes.length);
   // Of a text, Node writes the head and the body at once.
   response.end(bytes.toString('latin1'), 'latin1');
@@ -317,8 +324,8 @@ function sendDryRun(
 
 /** Answers a key file as another packager takes it. @throws HttpError 409 when it does not have what the export needs. */
 export async function sendExport(
-  request: Request,
-  response: Response,
+  request: IncomingMessage,
+  response: Followed,
   { streamId, bytes, asked }: { streamId: StreamId; bytes: Buffer; asked: z.output<typeof exportQuery> },
 ): Promise<void> {
   response.locals.logFields = { streamId, as: asked.as };
@@ -329,8 +336,8 @@ export async function sendExport(
   }
   // A stream id has no character that means something in a quoted string.
   const name = `${streamId.split('/').at(-1)}.${extension}`;
-  response.set({ 'content-disposition': `attachment; filename="${name}"`, etag });
-  setCommon(response, warnings).type(mediaType).send(made.bytes);
+  response.setHeader('content-disposition', `attachment; filename="${name}"`);
+  sendBytes(setCommon(response, warnings), made.bytes, mediaType, etag);
 }
 
 /** Sets what every answer has, and the warnings (RFC 7234 § 5.5: 299, a persistent warning). */
