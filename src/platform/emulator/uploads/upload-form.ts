@@ -57,13 +57,14 @@ function fileOf(
 ): Promise<Received> {
   return new Promise((resolve, reject) => {
     let file: Promise<Received> | undefined;
-    let cutFile: () => void = () => undefined;
     let fault: unknown;
     const whenReceived = (received: Promise<Received>) => void received.then(resolve, () => undefined);
     /** A file that came whole all the same is kept; of any other, nothing is left when this is answered. */
     const fail = (thrown: unknown) => {
       fault ??= thrown;
-      cutFile();
+      // A file that is not whole fails by this.
+      request.unpipe(form);
+      form.end();
       if (file) whenReceived(file);
       else reject(fault);
     };
@@ -71,7 +72,6 @@ function fileOf(
       // Of a form that ends early each of its files fails, also one that is not read.
       content.on('error', () => undefined);
       if (field !== FILE_FIELD || file) return void content.resume();
-      cutFile = () => void content.destroy();
       // A part without a type is taken for text.
       const declaredType = mimeType === 'text/plain' ? undefined : mimeType;
       file = take(content, declaredType);

@@ -1,13 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import request from 'supertest';
 import { errorBody, toHttpError } from '../../../../src/http/errors';
+import { listen } from '../../../../src/http/server';
 import { receiveForm } from '../../../../src/platform/emulator/uploads/upload-form';
-import { listening } from '../../../support/listening';
+import { afterTest } from '../../../support/after-test';
 import { startUploads } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
 
@@ -17,7 +18,7 @@ const errors = (code: string, description: string) => ({ errors: [{ code, descri
 async function startForm(wanted: Parameters<Awaited<ReturnType<typeof startUploads>>['begin']>[0] = {}) {
   const emulator = await startUploads();
   const upload = emulator.begin(wanted);
-  const server = createServer((incoming, response) => {
+  const handler: RequestListener = (incoming, response) => {
     receiveForm(incoming, upload).then(
       (received) => response.end(JSON.stringify(received)),
       (thrown: unknown) => {
@@ -26,8 +27,10 @@ async function startForm(wanted: Parameters<Awaited<ReturnType<typeof startUploa
         response.setHeader('content-type', 'application/json').end(JSON.stringify(errorBody(error)));
       },
     );
-  });
-  return { ...emulator, formPort: await listening(server), form: request(server) };
+  };
+  const { port, url, stop } = await listen(handler, '127.0.0.1', 0);
+  afterTest(() => stop(0));
+  return { ...emulator, formPort: port, form: request(url) };
 }
 
 /** A form with one part; `end` is what stands behind it. */
