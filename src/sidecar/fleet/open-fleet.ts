@@ -126,11 +126,13 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     };
   };
   let present: Member | undefined;
+  let opening: Promise<Member> | undefined;
   /** Opens the ledger once; a failed attempt is repeated with the next call. @throws HttpError */
   const member = kept(async () => {
-    present = await openMember().catch((thrown: unknown) => {
+    opening = openMember().catch((thrown: unknown) => {
       throw toLedgerError(thrown);
     });
+    present = await opening;
     return present;
   });
 
@@ -269,6 +271,8 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     async close() {
       ending.abort();
       restart();
+      // A ledger that is being opened is closed, too.
+      await opening?.catch(() => undefined);
       await present?.membership.close();
       engine.close();
       await present?.ledger.close();

@@ -466,3 +466,10 @@ test('an import replaces no file made by hand at packagers that joined before', 
   await one.put('news', C);
   await until(() => two.file('news') === C);
 });
+
+test('a sidecar that ends while it opens the ledger leaves the folder to the next', async () => {
+  const cluster = new FakeCluster();
+  const { folder, stop } = await startMember(cluster.connect());
+  await stop();
+  await startLevel(cluster.connect(), { folder });
+});
