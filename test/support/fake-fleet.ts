@@ -89,6 +89,7 @@ export function createFakeFleet({
   const calls: string[] = [];
   let said: Partial<FleetAnswer> = {};
   let stateHere = (): FleetState => 'joining';
+  let isClosed = false;
 
   const members = new Map(
     others.map((each) => [
@@ -142,8 +143,9 @@ export function createFakeFleet({
     }
   });
 
-  /** Whether this packager has joined, and reported what came so far. */
+  /** Whether this packager has joined, and reported what came so far; one that is closed never will, and is not waited for. */
   const isSettled = () => {
+    if (isClosed) return true;
     const state = stateHere();
     if (state !== 'level' || knobs.fault) return state !== 'joining';
     const isTaken = (key: string) => {
@@ -151,8 +153,11 @@ export function createFakeFleet({
       return streamId !== undefined && takes(here.streams, streamId);
     };
     const newest = Math.max(0, ...cluster.range(isTaken).map(({ revision }) => revision));
-    const { applied } = (cluster.json(KEYS.report(here.name)) ?? { applied: [] }) as { applied: number[] };
-    return applied.some((revision) => revision >= newest);
+    const report = cluster.json(KEYS.report(here.name)) as
+      | { state: FleetState; applied: number[] }
+      | undefined;
+    // The report may be of before it was level, with everything applied: what is listed is the report.
+    return report?.state === state && report.applied.some((revision) => revision >= newest);
   };
 
   const open: OpenFleet = (local, hooks) => {
@@ -217,6 +222,10 @@ export function createFakeFleet({
         await fleet.retire(name);
         calls.push(`retire ${name}`);
       },
+      async close() {
+        isClosed = true;
+        await fleet.close();
+      },
     };
   };
 
@@ -278,7 +287,7 @@ export function createFakeFleet({
       seen = 0;
       members.clear();
       cluster.restore();
-      await until(() => stateHere() === 'lost_fleet');
+      await until(() => isClosed || stateHere() === 'lost_fleet');
     },
     /** What the status says in place of what is known here. */
     say(answer: Partial<FleetAnswer>) {

@@ -1,4 +1,7 @@
-/** Resolves when a condition holds; a test whose condition never does ends by its own time limit. */
+/**
+ * Resolves when a condition holds; a test whose condition never does ends by its own time limit. What still waits then
+ * does not keep the process.
+ */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5).unref());
 }
