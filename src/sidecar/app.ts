@@ -68,6 +68,8 @@ export interface Ambient {
   readonly warnings?: readonly Problem[];
   /** The fleet of packagers that this one is of; undefined: it is alone. */
   readonly fleet?: OpenFleet | undefined;
+  /** Where pulls of streams without a key file are counted, by the name of the API key; undefined: in a new one. */
+  readonly misses?: MemoryStore;
 }
 
 /** In milliseconds. */
@@ -128,7 +130,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
   let swept = false;
   const sweeping = new AbortController();
   const attempts = new MemoryStore();
-  const misses = new MemoryStore();
+  const { misses = new MemoryStore() } = ambient;
   // Anyone may call /readyz, and each probe costs a sync of the disk. A failure is cached like a success.
   const probe = cached(PROBE_KEPT_MS, now, () =>
     store.probe().then(
