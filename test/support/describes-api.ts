@@ -122,7 +122,9 @@ export function objectionsOf(schemas: object): Objections {
 
 /** Compiles each schema once, wherever it is, and what it refers to as well. */
 function compilerOf(schemas: unknown, prepare: (schema: unknown) => unknown) {
-  const ajv = new Ajv2020({ allErrors: true, strict: false });
+  // Another test looks at the schemas themselves; and each compiled function runs a few times only.
+  const cheap = { meta: false, validateSchema: false, code: { optimize: false } };
+  const ajv = new Ajv2020({ allErrors: true, strict: false, ...cheap });
   addFormats(ajv);
   ajv.addSchema({ $id: 'description', components: { schemas } });
   const compiled = new Map<string, ValidateFunction>();

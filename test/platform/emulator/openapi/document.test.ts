@@ -200,7 +200,8 @@ it('answers right requests in the form that it describes, one after the other', 
     if (method === 'get' && answer.status >= 400) silent.push(`${title} ${answer.status}`);
   }
   expect(silent.filter((title) => !NOT_SHOWN.test(title))).toEqual([]);
-});
+  // Some 170 requests, and a schema compiled for nearly each.
+}, 20_000);
 
 function resolve(schema: object): unknown {
   const name = /[^/]*$/.exec(Object(schema).$ref ?? '')?.[0] ?? '';
