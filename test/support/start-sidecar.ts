@@ -9,6 +9,7 @@ import { readSidecarConfig, type SidecarConfig } from '../../src/sidecar/config'
 import { openAudit } from '../../src/sidecar/observe/audit';
 import { afterTest, temporaryFolder } from './after-test';
 import { publicFolder } from './public-folder';
+import { until } from './until';
 import { writtenLog } from './written-log';
 
 export const API_KEY = 'sidecar-api-key-of-the-tests';
@@ -65,6 +66,8 @@ export async function startSidecar(
   afterTest(close);
   const logText = async () => {
     await stop(0);
+    // The audit writes its lines a timer later than the answer.
+    if (config.audit === 'stdout') await until(() => audit.waiting() === 0);
     // The log passes its lines on at the end of a turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     return text();
