@@ -59,7 +59,7 @@ function fileOf(
     let file: Promise<Received> | undefined;
     let fault: unknown;
     const whenReceived = (received: Promise<Received>) => void received.then(resolve, () => undefined);
-    /** A file that came whole all the same is kept; of any other, nothing is left when this is answered. */
+    /** A file that the form has read whole all the same is kept; of any other, nothing is left when this is answered. */
     const fail = (thrown: unknown) => {
       fault ??= thrown;
       // A file that is not whole fails by this.
