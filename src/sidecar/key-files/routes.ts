@@ -298,8 +298,8 @@ export function sendBytes(
   etag = etagOf(bytes),
 ): void {
   response.setHeader('etag', etag);
-  response.setHeader('content-type', type);
-  response.setHeader('content-length', bytes.length);
+  response.setHeader('Content-Type', type);
+  response.setHeader('Content-Length', bytes.length);
   // Of a text, Node writes the head and the body at once.
   response.end(bytes.toString('latin1'), 'latin1');
 }
