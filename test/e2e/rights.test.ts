@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterTest, onceForAll, temporaryFolder } from '../support/after-test';
 import { DIST } from '../support/built-program';
-import { pemPath } from '../support/tls';
+import { place } from '../support/tls';
 import { until } from '../support/until';
 
 const SERVICE = { uid: 1000, gid: 1000 };
@@ -78,14 +78,18 @@ const asRoot = process.getuid?.() === 0 ? describe : describe.skip;
 
 asRoot('a service that is another user than the owner', () => {
   test.each([
-    ['APIKEY_FILE', {}],
-    ['TLSKEY', { PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_TLSCERT: pemPath('server') }],
-  ])('says whose the file of PACKAGERDRMAPI_%s is, and how to let it read the file', async (name, others) => {
+    ['APIKEY_FILE', false],
+    ['TLSKEY', true],
+  ])('says whose the file of PACKAGERDRMAPI_%s is, and how to let it read the file', async (name, isTls) => {
+    const certificate = join(folder, 'own.crt');
+    place('server', certificate);
+    await chmod(certificate, 0o644);
+    const others = isTls && { PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_TLSCERT: certificate };
     const file = join(folder, 'own.key');
     await writeFile(file, 'a-key-of-this-test\n');
     await owned(file, OTHER, 0o600);
     const why = `${RUNS_AS} read ${file}, which belongs to user 3500, group 3500 and has mode 0600. As root: chown 1000 and chmod 0400. ${ON_THE_HOST}`;
-    expect(await start({ ...others, [`PACKAGERDRMAPI_${name}`]: file }).refused()).toEqual(
+    expect(await start({ ...(others || {}), [`PACKAGERDRMAPI_${name}`]: file }).refused()).toEqual(
       fault(`PACKAGERDRMAPI_${name}: ${why}`),
     );
   });
