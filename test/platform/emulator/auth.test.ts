@@ -24,10 +24,11 @@ async function credential({ control }: TestEmulator, wanted: object) {
 }
 
 /** Calls of each kind, with what they need at least. */
-const OPERATIONS: readonly (readonly ['get' | 'post' | 'put', string, string])[] = [
+const OPERATIONS: readonly (readonly ['get' | 'post' | 'patch' | 'put', string, string])[] = [
   ['get', CHANNELS, 'Viewer'],
   ['get', `${CHANNELS}nothing0/events/nothing0/master/`, 'Viewer'],
   ['post', CHANNELS, 'Editor'],
+  ['patch', `${CHANNELS}nothing0/`, 'Editor'],
   ['put', `${CHANNELS}nothing0/enable/`, 'Editor'],
 ];
 

@@ -105,6 +105,7 @@ test('serves HTTPS with the certificate that is given, or with its own, for its 
 test.each([
   [{}, 'rtmp://127.0.0.1:1935/live'],
   [{ EMULATOR_HOST: '0.0.0.0', EMULATOR_RTMP_PORT: '1936' }, 'rtmp://127.0.0.1:1936/live'],
+  [{ EMULATOR_HOST: '::' }, 'rtmp://127.0.0.1:1935/live'],
   [{ EMULATOR_HOST: '192.0.2.1' }, 'rtmp://192.0.2.1:1935/live'],
   [{ EMULATOR_HOST: '::1' }, 'rtmp://[::1]:1935/live'],
   [{ EMULATOR_RTMP_PORT: 'off' }, undefined],
@@ -140,6 +141,11 @@ test.each(tableRows(FAULTS))('refuses %s', (env, fault) => {
 
 test.each(['off', '0'])('takes no encoders over RTMP with EMULATOR_RTMP_PORT=%s', (value) => {
   expect(readEmulatorConfig({ EMULATOR_RTMP_PORT: value })).toEqual({ ...DEFAULTS, rtmpPort: undefined });
+});
+
+test('names a misspelt variable with the one that was meant, and starts all the same', () => {
+  const unknownVariables = ['EMULATOR_PROT (did you mean EMULATOR_PORT?)'];
+  expect(readEmulatorConfig({ EMULATOR_PROT: '1' })).toEqual({ ...DEFAULTS, unknownVariables });
 });
 
 const PACKAGER_URL = 'must be an http:// or https:// address without a password or a query';

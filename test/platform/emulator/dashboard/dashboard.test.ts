@@ -120,6 +120,7 @@ const LOOPBACK = { EMULATOR_HOST: '127.0.0.1' };
 const hosts: [status: number, host: string, env: Record<string, string>][] = [
   [200, 'localhost:8080', LOOPBACK],
   [200, '127.0.0.1:8080', LOOPBACK],
+  [200, '[::1]:8080', LOOPBACK],
   [200, 'emulator:8080', LOOPBACK],
   [403, 'evil.example', LOOPBACK],
   [403, 'evil.example#@localhost', LOOPBACK],

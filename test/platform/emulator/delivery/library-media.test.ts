@@ -128,7 +128,9 @@ test('answers 400 to an unknown format', async () => {
 
 test('answers 405 to another method than GET', async () => {
   const { unauthenticated } = delivery;
-  for (const path of ['/live/channels/a.json', '/v2/media/a', '/videos/a-b.mp4', '/embed/channel.html'])
+  const documents = ['/live/channels/a.json', '/v2/media/a', '/v2/playlists/a'];
+  const files = ['/videos/a-b.mp4', '/tracks/a.vtt', '/thumbnails/a'];
+  for (const path of [...documents, ...files, '/embed/channel.html', '/embed/media.html'])
     await unauthenticated.post(path).expect('allow', 'GET').expect(405);
   await unauthenticated.post('/embed/channel.js').expect('allow', 'GET, HEAD').expect(405);
 });
@@ -177,6 +179,19 @@ test.each([
   },
 );
 
+test('takes the poster that was chosen last, and draws one when it is deleted', async () => {
+  const { admin, siteId, poster } = delivery;
+  const [first, second] = [await poster(media, PNG), await poster(media, GIF)];
+  const typeOf = async () => (await asked(`/v2/media/${media}/poster.jpg`)).headers.get('content-type');
+  expect(await typeOf()).toBe('image/gif');
+  const path = `/v2/sites/${siteId}/thumbnails/`;
+  const relationships = { media: [{ id: media, is_poster: true }] };
+  await admin.patch(`${path}${first}/`).send({ relationships }).expect(200);
+  expect(await typeOf()).toBe('image/png');
+  for (const id of [first, second]) await admin.delete(`${path}${id}/`).expect(204);
+  expect(await typeOf()).toBe('image/svg+xml; charset=utf-8');
+});
+
 test('draws a poster with the title for a media that has no picture of its own, as wide as asked', async () => {
   for (const ending of ['svg', 'jpg', 'jpeg', 'png', 'webp', 'gif', 'avif']) {
     const response = await asked(`/v2/media/${media}/poster.${ending}?width=320`);
@@ -198,7 +213,7 @@ test('draws the picture that is taken from a media', async () => {
   expect(await response.text()).toContain('width="640" height="360"');
 });
 
-test.each(['text/html', 'image/x', 'text/html; charset=ü', 'image/png'])(
+test.each(['text/html', 'image/x', 'text/html; charset=ü', 'image/png', 'image/svg+xml;x'])(
   'never serves an uploaded page as one, though it is said to be %s',
   async (mime_type) => {
     const relationships = { media: [{ id: media, is_poster: true }] };
@@ -213,7 +228,7 @@ test.each(['text/html', 'image/x', 'text/html; charset=ü', 'image/png'])(
     });
     // What is said to be a picture is shown as one, or not at all.
     const [said = ''] = mime_type.split(';');
-    if (said === 'image/png') expect(headers['content-type']).toBe(said);
+    if (['image/png', 'image/svg+xml'].includes(said)) expect(headers['content-type']).toBe(said);
     else {
       expect(headers['content-type']).toBe('application/octet-stream');
       expect(headers['content-disposition']).toBe('attachment');

@@ -192,6 +192,7 @@ null → metadata: must be an object
 {"title":"x*1001"} → metadata.title: is longer than 1000 characters
 {"tags":["a" * 101]} → metadata.tags: has more than 100 entries
 {"custom_params":PARAMS} → metadata.custom_params: has more than 100 entries
+{"latency":"x*51","simulcast_targets":[TARGET * 21],"text_tracks":[{} * 51]} → metadata.latency: is longer than 50 characters → metadata.simulcast_targets: has more than 20 entries → metadata.text_tracks: has more than 50 entries
 {"text_tracks":[{"label":"en"},{"cues":DEEP}]} → metadata.text_tracks.1.cues: must be a string of at most 4000 characters, a number, true, false or null
 {"reconnect_window":1801} → metadata.reconnect_window: must be at most 1800 seconds
 {"custom_params":{"":"a","b":"c"},"text_tracks":[{"x*201":"a"}]} → metadata.custom_params: has a name that is empty or longer than 200 characters → metadata.text_tracks.0: has a name that is empty or longer than 200 characters
@@ -202,6 +203,7 @@ null → metadata: must be an object
 `
   .replaceAll(/"x\*(\d+)"/g, (_all, count) => JSON.stringify('x'.repeat(Number(count))))
   .replaceAll(/\[(\S+) \* (\d+)\]/g, (_all, item, count) => `[${Array(Number(count)).fill(item)}]`)
+  .replaceAll('TARGET', '{"stream_key":"k","stream_url":"rtmps://target.example/live","title":"t"}')
   // What is so deep could not be written again.
   .replace('DEEP', `${'['.repeat(50_000)}${']'.repeat(50_000)}`)
   .replace('PARAMS', JSON.stringify({ ...Array(101).fill('') }));

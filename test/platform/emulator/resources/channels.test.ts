@@ -38,6 +38,8 @@ test('creates a channel with an id and a stream key, and keeps every field', asy
   const expected = { ...CREATED, metadata: { ...CREATED.metadata, ...METADATA } };
   await admin.post(PATH).send({ metadata: METADATA }).expect(201, expected);
   await admin.get(`${PATH}id000001/`).expect(200, expected);
+  // The key is a secret, which no list can be searched for.
+  await admin.get(PATH).query({ q: 'stream_key: *' }).expect(400);
   const nothing = Object.fromEntries(Object.keys(CREATED.metadata).map((name) => [name, null]));
   for (const metadata of [{}, nothing]) {
     const { body } = await admin.post(PATH).send({ metadata, upload: {}, relationships: {} }).expect(201);

@@ -213,6 +213,7 @@ test('makes a media of a piece of an event, while it runs and after', async () =
 /** The query of a clip and its faults, one a line. */
 const WRONG_CLIPS = `
 trim_in_point=1&trim_out_point=0:0:2 → trim_in_point: FORM → trim_out_point: FORM
+trim_in_point=00:00:60&trim_out_point=00:60:00 → trim_in_point: FORM → trim_out_point: FORM
  → trim_in_point: is missing. → trim_out_point: is missing.
 trim_in_point=00:00:01&trim_in_point=00:00:01&trim_out_point=00:00:02 → trim_in_point: is given twice.
 trim_in_point=00:00:01&trim_out_point=00:00:01.000 → trim_out_point: must be after trim_in_point.

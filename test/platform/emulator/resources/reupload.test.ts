@@ -10,7 +10,7 @@ async function startReady(body?: object) {
   await told();
   const path = `/media/${media.id}`;
   const now = () => read(path);
-  const reupload = async (upload: object = {}, method: 'put' | 'post' = 'put') =>
+  const reupload = async (upload: object | null = {}, method: 'put' | 'post' = 'put') =>
     (await admin[method](`${site}${path}/reupload/`).send({ upload }).expect(200)).body;
   return { ...library, media, id: media.id, path, now, reupload };
 }
@@ -68,7 +68,7 @@ test('content that becomes external takes the file and its renditions away, and 
   while (sizesOnDisk().length > 0) await new Promise(setImmediate);
   expect(await told()).toEqual([`media_reuploaded ${id}`, `media_available ${id}`]);
 
-  const { upload_link } = await reupload();
+  const { upload_link } = await reupload(null);
   expect(await now()).toMatchObject({ hosting_type: 'external', source_url });
   await send(upload_link);
   await advance(3);

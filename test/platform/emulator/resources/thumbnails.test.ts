@@ -154,6 +154,7 @@ describe('text tracks', () => {
     const one = `${path}${made.id}`;
     const ready = { status: 'ready', delivery_url: `${url}/tracks/${made.id}.srt` };
     expect(await read(one)).toEqual({ ...made, ...ready });
+    expect(await read(`${path}?q=track_kind: subtitles`)).toMatchObject({ total: 1 });
     await admin.put(`${site}${one}/publish`).expect(204, '');
     expect((await read(one)).published).toBe(true);
     await admin.put(`${site}${one}/unpublish/`).type('json').expect(204, '');

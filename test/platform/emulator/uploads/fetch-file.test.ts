@@ -51,6 +51,7 @@ test('three redirects are followed, also relative ones, and a fourth is not', as
 
 test.each([
   ['http://10.0.0.1/', 'The address that it is redirected to must be an https address;'],
+  ['https://169.254.169.254/', 'The address that it is redirected to must not be an address of a private'],
   ['http://', 'The address answered 302 without a location to go to.'],
 ])('a redirect to %s is not followed', async (location, reason) => {
   const { context } = await startUploads();

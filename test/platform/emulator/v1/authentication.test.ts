@@ -45,6 +45,10 @@ test('a signed set that is sent twice, in the query and as a form, counts once',
   const { unauthenticated } = await shared();
   const query = queryOf(signedPairs({ 'custom.a': "it's (1)" }));
   expect(codeOf(await unauthenticated.get(`${STATUS}?${query}`).send(query))).toEqual([405, 'NotSupported']);
+  // Another client repeats a part of it.
+  const whole = queryOf(signedPairs({ title: 'a', tags: 'b' }));
+  const repeated = await unauthenticated.post(`${STATUS}?${whole}`).send('title=a&tags=b');
+  expect(codeOf(repeated)).toEqual([405, 'NotSupported']);
 });
 
 const without = (name: string) => queryOf(signedPairs().filter(([other]) => other !== name));

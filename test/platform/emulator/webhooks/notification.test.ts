@@ -141,6 +141,7 @@ test.each<[string, string[]]>([
   ),
   ['', [NO_ADDRESS]],
   ['receiver.example/hook', [NO_ADDRESS]],
+  [' https://receiver.example/', [NO_ADDRESS]],
   ['https://receiver.example/\nhook', [NO_ADDRESS]],
   ['https://receiver.example/ö', [NO_ADDRESS]],
   [`https://receiver.example/${'x'.repeat(1976)}`, ['is longer than 2000 characters']],

@@ -102,6 +102,7 @@ test('POSTs the signed body as JSON with the token as a bearer', async () => {
     'content-type': 'application/json',
     'user-agent': 'packager-drm-emulator-webhook',
     'content-length': String(text.length),
+    authorization: expect.stringMatching(/^Bearer /),
   });
   const [header, payload, signature] = call?.headers.authorization?.split('.') ?? [];
   const signed = `${header?.replace('Bearer ', '')}.${payload}`;
