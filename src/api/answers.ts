@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { CHECK_KINDS } from '../drm/check/report';
-import { isSameValue, MASK, maskLines, parseKeyFile } from '../drm/key-file';
 import { problem } from '../http/faults';
 
 const streamid = z.string().describe('The stream id.');
@@ -26,39 +25,6 @@ export const lineChange = z.object({
 });
 
 export type LineChange = z.output<typeof lineChange>;
-
-/** Compares the file that would be written with the present one, line by line. Secret values are masked. */
-export function lineChanges(next: string, present: Buffer | undefined): LineChange[] {
-  const presentLines = parseKeyFile(present?.toString('utf8') ?? '').lines;
-  const before = new Map(presentLines.map(({ name, value }) => [name, value]));
-  const formerShown = new Map(maskLines(presentLines).map(({ name, value }) => [name, value]));
-  const after = parseKeyFile(next).lines;
-  const shown = maskLines(after);
-  const kept = after.map(({ name, value: real }, at): LineChange => {
-    const value = shown[at]?.value ?? MASK;
-    const former = before.get(name);
-    before.delete(name);
-    if (former === undefined) return { name, value, change: 'added' };
-    if (isSameValue(name, former, real)) return { name, value, change: 'same' };
-    return { name, value, change: 'changed', former: formerShown.get(name) ?? MASK };
-  });
-  const removed = [...before.keys()].map(
-    (name): LineChange => ({ name, value: formerShown.get(name) ?? MASK, change: 'removed' }),
-  );
-  return [...kept, ...removed];
-}
-
-/** The same as text: `+` for what comes, `-` for what goes, two spaces before what stays. */
-export function renderLineChanges(changes: readonly LineChange[]): string {
-  const line = (mark: string, name: string, value: string) => `${mark} ${name}: ${value}\n`;
-  return changes
-    .map(({ name, value, change, former }) => {
-      if (change === 'same') return line(' ', name, value);
-      if (change === 'removed') return line('-', name, value);
-      return (former === undefined ? '' : line('-', name, former)) + line('+', name, value);
-    })
-    .join('');
-}
 
 /** The answer of a dry run. */
 export const dryRunAnswer = z
@@ -135,3 +101,88 @@ export const checkAnswer = z
     faults: z.array(finding).describe('What is wrong, up to 100.'),
   })
   .describe('What key material decodes to, and what is wrong with it.');
+
+const listedKeyFile = z.object({
+  streamid: z.string().describe('The stream id.'),
+  modified: z.iso.datetime().describe('When the file was written.'),
+  size: z.int().describe('In bytes.'),
+  parts: z
+    .array(z.string())
+    .describe('What the file has lines for: `cenc`, `widevine`, `playready`, `fairplay`, `aes`, `cmaf`.'),
+  key_id: z.string().nullable().describe('The CENC key id as a UUID.'),
+  content_id: z
+    .string()
+    .nullable()
+    .describe('The content id that its Widevine data or its FairPlay address names.'),
+  faults: z
+    .array(finding.omit({ field: true }))
+    .describe(
+      'What is wrong with the file, up to 20; with the codes of a check, and `unreadable`, `too_large`, `not_utf8`.',
+    ),
+});
+
+/** The answer of `GET /api/keyfiles`. */
+export const listAnswer = z.object({
+  keyfiles: z
+    .array(listedKeyFile)
+    .describe(
+      'The key files of this page, sorted by stream id. It may hold fewer than `limit`, or none, and yet not be the last.',
+    ),
+  // It is sent back in an address.
+  cursor: z
+    .string()
+    .max(4096)
+    .nullable()
+    .describe('The `cursor` of the next page; `null` after the last one.'),
+});
+
+export type ListAnswer = z.output<typeof listAnswer>;
+export type ListedKeyFile = ListAnswer['keyfiles'][number];
+
+const { change } = lineChange.shape;
+
+/** The result of one stream. Without a stream id: of an entry that names none, or of a group that cannot be read. */
+const batchResult = z.object({
+  index: z
+    .int()
+    .nonnegative()
+    .describe(
+      'The entry of the request that it is a result of, counted from 0 over `streams` and then `groups`. The members of a group, and the streams of `tracks`, have the index of their entry.',
+    ),
+  streamid: z
+    .string()
+    .nullable()
+    .describe('The stream id; `null` for an entry that names none, or a group that cannot be read.'),
+  result: z
+    .enum(['created', 'changed', 'unchanged', 'failed'])
+    .describe('What happened to the file; with a dry run, what would happen.'),
+  etag: z.string().optional().describe('The entity tag of the file, quotes included.'),
+  lines: z
+    .array(lineChange.extend({ change: change.exclude(['same']).meta(change.meta() ?? {}) }))
+    .optional()
+    .describe('With a dry run: the lines that would change, key material as `********`.'),
+  warnings: z.array(problem).optional().describe('Warnings about the keys, which are written anyway.'),
+  errors: z
+    .array(problem)
+    .optional()
+    .describe(
+      'Why it failed: the errors of a single request, and `duplicate_stream`, `duplicate_content_id`, `duplicate_quality`, `stopping`.',
+    ),
+});
+
+const batchSummary = z.object({
+  created: z.int().describe('New files.'),
+  changed: z.int().describe('Files that were replaced.'),
+  unchanged: z.int().describe('Files that had this content already; they are not written.'),
+  failed: z.int().describe('Streams that failed; their files did not change.'),
+});
+
+/** The answer of a batch: the streams in the order of the request, then the groups' members. */
+export const batchAnswer = z.object({
+  results: z
+    .array(batchResult)
+    .describe('One for each stream, in the order of the request, groups after streams.'),
+  summary: batchSummary.describe('The number of streams by result.'),
+});
+
+export type BatchResult = z.output<typeof batchResult>;

@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { isJsonObject } from '../drm/bytes';
 import { readLimits } from '../drm/quality';
-import { type Parsed, type Problem, problem, readBody } from '../http/faults';
-import { lineChange } from './answers';
+import { type Parsed, type Problem, readBody } from '../http/faults';
 import { parseStreamId } from './stream-id';
 
 /** How many streams a batch may have, those of its groups counted. */
@@ -107,54 +106,6 @@ const batchBody = z.strictObject(
   { streams: list(z.unknown()), groups: list(z.unknown()) },
   'The body must be a JSON object.',
 );
-
-const { change } = lineChange.shape;
-
-/** The result of one stream. Without a stream id: of an entry that names none, or of a group that cannot be read. */
-const batchResult = z.object({
-  index: z
-    .int()
-    .nonnegative()
-    .describe(
-      'The entry of the request that it is a result of, counted from 0 over `streams` and then `groups`. The members of a group, and the streams of `tracks`, have the index of their entry.',
-    ),
-  streamid: z
-    .string()
-    .nullable()
-    .describe('The stream id; `null` for an entry that names none, or a group that cannot be read.'),
-  result: z
-    .enum(['created', 'changed', 'unchanged', 'failed'])
-    .describe('What happened to the file; with a dry run, what would happen.'),
-  etag: z.string().optional().describe('The entity tag of the file, quotes included.'),
-  lines: z
-    .array(lineChange.extend({ change: change.exclude(['same']).meta(change.meta() ?? {}) }))
-    .optional()
-    .describe('With a dry run: the lines that would change, key material as `********`.'),
-  warnings: z.array(problem).optional().describe('Warnings about the keys, which are written anyway.'),
-  errors: z
-    .array(problem)
-    .optional()
-    .describe(
-      'Why it failed: the errors of a single request, and `duplicate_stream`, `duplicate_content_id`, `duplicate_quality`, `stopping`.',
-    ),
-});
-
-const batchSummary = z.object({
-  created: z.int().describe('New files.'),
-  changed: z.int().describe('Files that were replaced.'),
-  unchanged: z.int().describe('Files that had this content already; they are not written.'),
-  failed: z.int().describe('Streams that failed; their files did not change.'),
-});
-
-/** The answer of a batch: the streams in the order of the request, then the groups' members. */
-export const batchAnswer = z.object({
-  results: z
-    .array(batchResult)
-    .describe('One for each stream, in the order of the request, groups after streams.'),
-  summary: batchSummary.describe('The number of streams by result.'),
-});
-
-export type BatchResult = z.output<typeof batchResult>;
 
 export interface BatchBody {
   readonly streams: readonly unknown[];

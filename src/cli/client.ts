@@ -1,6 +1,5 @@
 import type * as z from 'zod';
-import { dryRunAnswer, readyAnswer } from '../api/answers';
-import { batchAnswer } from '../api/batch';
+import { batchAnswer, dryRunAnswer, type ListAnswer, listAnswer, readyAnswer } from '../api/answers';
 import type { ERRORS } from '../api/errors';
 import {
   fleetAnswer,
@@ -8,8 +7,8 @@ import {
   fleetResealAnswer,
   fleetRetireAnswer,
   fleetStreamAnswer,
-} from '../api/fleet';
-import { type ListAnswer, listAnswer, MAX_ENTRIES } from '../api/list';
+} from '../api/fleet-answers';
+import { MAX_ENTRIES } from '../api/list';
 import { parseStreamId } from '../api/stream-id';
 import { parseJson } from '../drm/bytes';
 import { sentenceOf } from '../drm/finding';

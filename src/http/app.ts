@@ -138,7 +138,9 @@ export function addressOf({ socket }: IncomingMessage): string {
  * below them; IPv4 written as IPv6 (`::ffff:192.0.2.1`) is IPv4.
  */
 export function networkOf(address = ''): string {
-  return isIP(address) === 0 ? 'unknown' : ipKeyGenerator(address, 64);
+  const version = isIP(address);
+  if (version === 0) return 'unknown';
+  return version === 4 ? address : ipKeyGenerator(address, 64);
 }
 
 /** The path of a request, as it came. */

@@ -1,9 +1,10 @@
 import { promisify } from 'node:util';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import * as z from 'zod';
-import { lineChanges } from '../api/answers';
-import { type BatchResult, MAX_STREAMS, readBatchBody, tooManyStreams } from '../api/batch';
+import type { BatchResult } from '../api/answers';
+import { MAX_STREAMS, readBatchBody, tooManyStreams } from '../api/batch';
 import { MAX_BODY_BYTES } from '../api/key-file-request';
+import { lineChanges } from '../api/line-changes';
 import { planBatch } from '../api/plan-batch';
 import type { Planned, WithStream } from '../api/plan-entry';
 import type { KeyFileRequest } from '../api/read-key-file-request';

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { FleetAnswer, FleetPackager, FleetState, LackReason } from '../../src/api/fleet';
+import type { FleetState, LackReason } from '../../src/api/fleet';
+import type { FleetAnswer, FleetPackager } from '../../src/api/fleet-answers';
 import { parseStreamId, type StreamId, takes } from '../../src/api/stream-id';
 import type { HttpError } from '../../src/http/errors';
 import type { Lease } from '../../src/sidecar/fleet/engine/engine';

@@ -1,5 +1,5 @@
 import type { BrowserContextOptions } from 'playwright-core';
-import type { FleetAnswer, FleetPackager } from '../../src/api/fleet';
+import type { FleetAnswer, FleetPackager } from '../../src/api/fleet-answers';
 import { openPage } from './browser';
 import { createFakeFleet, PACKAGER } from './fake-fleet';
 import { API_KEY, startSidecar } from './start-sidecar';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FleetAnswer } from '../../src/api/fleet';
+import type { FleetAnswer } from '../../src/api/fleet-answers';
 import type { FleetConfig } from '../../src/sidecar/fleet/config';
 import type { OpenFleet } from '../../src/sidecar/fleet/fleet';
 import { joinFleet } from '../../src/sidecar/fleet/join';

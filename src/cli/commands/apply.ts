@@ -1,4 +1,4 @@
-import type { BatchResult } from '../../api/batch';
+import type { BatchResult } from '../../api/answers';
 import type { Problem } from '../../http/errors';
 import type { Output } from '../../terminal/output';
 import { showProgress } from '../../terminal/progress';

@@ -1,4 +1,5 @@
-import { type ListedKeyFile, MAX_ENTRIES } from '../../api/list';
+import type { ListedKeyFile } from '../../api/answers';
+import { MAX_ENTRIES } from '../../api/list';
 import type { Output } from '../../terminal/output';
 import { count, csvRow, shown, table, timeText } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';

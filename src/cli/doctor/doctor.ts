@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import type { ListedKeyFile } from '../../api/list';
+import type { ListedKeyFile } from '../../api/answers';
 import { parseStreamId } from '../../api/stream-id';
 import type { Checked } from '../../drm/bytes';
 import { sentenceOf } from '../../drm/finding';

@@ -1,12 +1,5 @@
-import {
-  FLEET_FOLDER,
-  FLEET_STATES,
-  type FleetAnswer,
-  type FleetPackager,
-  type FleetState,
-  LACK_REASONS,
-  type LackReason,
-} from '../../api/fleet';
+import { FLEET_FOLDER, FLEET_STATES, type FleetState, LACK_REASONS, type LackReason } from '../../api/fleet';
+import type { FleetAnswer, FleetPackager } from '../../api/fleet-answers';
 import type { Problem } from '../../http/errors';
 import { count, shellWord } from '../../terminal/text';
 import { ageText, clockText, entryNames } from '../fleet/status-text';

@@ -1,6 +1,5 @@
 import { relative } from 'node:path';
-import type { FolderIdentity } from '../../api/answers';
-import type { ListedKeyFile } from '../../api/list';
+import type { FolderIdentity, ListedKeyFile } from '../../api/answers';
 import type { Problem } from '../../http/errors';
 import { count } from '../../terminal/text';
 import { answerOrError, CliError, EXIT } from '../cli-error';

@@ -1,11 +1,5 @@
-import {
-  FLEET_STATES,
-  type FleetAnswer,
-  type FleetPackager,
-  type FleetStreamAnswer,
-  LACK_REASONS,
-  type LackReason,
-} from '../../api/fleet';
+import { FLEET_STATES, LACK_REASONS, type LackReason } from '../../api/fleet';
+import type { FleetAnswer, FleetPackager, FleetStreamAnswer } from '../../api/fleet-answers';
 import type { Output, Style } from '../../terminal/output';
 import { count, firstOf, type Row, shown, someNames, table, timeText } from '../../terminal/text';
 

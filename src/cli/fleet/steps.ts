@@ -1,4 +1,4 @@
-import type { FleetImportAnswer } from '../../api/fleet';
+import type { FleetImportAnswer } from '../../api/fleet-answers';
 import type { Output } from '../../terminal/output';
 import { type Progress, showProgress } from '../../terminal/progress';
 import { count, shown, showSome } from '../../terminal/text';

@@ -1,4 +1,5 @@
-import { type FleetAnswer, type FleetPackager, LACK_REASONS, MAX_WAIT_SECONDS } from '../../api/fleet';
+import { LACK_REASONS, MAX_WAIT_SECONDS } from '../../api/fleet';
+import type { FleetAnswer, FleetPackager } from '../../api/fleet-answers';
 import { takes } from '../../api/stream-id';
 import type { Problem } from '../../http/errors';
 import { showProgress } from '../../terminal/progress';

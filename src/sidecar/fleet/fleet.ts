@@ -1,13 +1,11 @@
 import type * as z from 'zod';
+import type { FleetState, fleetStepQuery, LackReason } from '../../api/fleet';
 import type {
   FleetAnswer,
   FleetImportAnswer,
   FleetResealAnswer,
-  FleetState,
   FleetStreamAnswer,
-  fleetStepQuery,
-  LackReason,
-} from '../../api/fleet';
+} from '../../api/fleet-answers';
 import type { StreamId } from '../../api/stream-id';
 import type { Log } from '../../http/log';
 import type { Audit } from '../observe/audit';

@@ -1,4 +1,5 @@
-import { type FleetAnswer, type FleetStreamAnswer, MAX_LACKS } from '../../api/fleet';
+import { MAX_LACKS } from '../../api/fleet';
+import type { FleetAnswer, FleetStreamAnswer } from '../../api/fleet-answers';
 import type { StreamId } from '../../api/stream-id';
 import { etagOf } from '../../drm/bytes';
 import { apiError } from '../errors';

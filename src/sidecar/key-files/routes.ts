@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import * as z from 'zod';
-import { lineChanges, renderLineChanges } from '../../api/answers';
 import { cpixQuery, exportQuery, MAX_BODY_BYTES, sizeOf } from '../../api/key-file-request';
+import { lineChanges, renderLineChanges } from '../../api/line-changes';
 import {
   type ProviderRules,
   parseKeyFileRequest,

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { type Dirent, lstatSync, type Stats } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ListedKeyFile } from '../../api/list';
+import type { ListedKeyFile } from '../../api/answers';
 import { MAX_PARTS, parseStreamId, type StreamId } from '../../api/stream-id';
 import type { KeyFileSummary } from '../../drm/check/key-file-text';
 import { systemCode } from '../../http/errors';

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import type { RequestHandler } from 'express';
-import { type ListAnswer, type ListedKeyFile, listQuery } from '../../api/list';
+import type { ListAnswer, ListedKeyFile } from '../../api/answers';
+import { listQuery } from '../../api/list';
 import { parseStreamId } from '../../api/stream-id';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
 import { keysIn } from '../../drm/key-file';

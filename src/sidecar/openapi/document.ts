@@ -2,22 +2,23 @@ import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
 import {
   aliveAnswer,
+  batchAnswer,
   checkAnswer,
   checkedValueBody,
   dryRunAnswer,
   keyFileAnswer,
+  listAnswer,
   readyAnswer,
 } from '../../api/answers';
-import { batchAnswer, groupEntry, memberEntry, streamEntry } from '../../api/batch';
+import { groupEntry, memberEntry, streamEntry } from '../../api/batch';
 import {
   fleetAnswer,
   fleetImportAnswer,
   fleetResealAnswer,
   fleetRetireAnswer,
   fleetStreamAnswer,
-} from '../../api/fleet';
+} from '../../api/fleet-answers';
 import { cpixBody, importedBody, providerBody, suppliedBody } from '../../api/key-file-request';
-import { listAnswer } from '../../api/list';
 import { errorsAnswer } from '../../http/faults';
 import { type Method, type Operation, schemaRef, simplify } from '../../http/openapi';
 import { FLEET, SERVICE } from './fleet-and-service';

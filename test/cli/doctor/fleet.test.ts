@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import type { FleetAnswer, FleetPackager, LackReason } from '../../../src/api/fleet';
+import type { LackReason } from '../../../src/api/fleet';
+import type { FleetAnswer, FleetPackager } from '../../../src/api/fleet-answers';
 import { CliError, EXIT } from '../../../src/cli/cli-error';
 import { readKeyFolder } from '../../../src/cli/doctor/key-folder';
 import { createFakeFleet, PACKAGER as LEVEL } from '../../support/fake-fleet';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import type { ListedKeyFile } from '../../../src/api/list';
+import type { ListedKeyFile } from '../../../src/api/answers';
 import { CliError, EXIT } from '../../../src/cli/cli-error';
 import { checkAccess, type Identity, identityOf, may, THIS_MACHINE } from '../../../src/cli/doctor/rights';
 import { applicationXml, install, KEY_FILE, VOD } from './installation';

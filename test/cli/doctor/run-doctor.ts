@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Writable, type WritableOptions } from 'node:stream';
 import { Command, CommanderError } from 'commander';
 import fs from 'fs-extra';
-import type { ListedKeyFile } from '../../../src/api/list';
+import type { ListedKeyFile } from '../../../src/api/answers';
 import { CliError, EXIT, type ExitCode } from '../../../src/cli/cli-error';
 import { createHttpCall, createSidecarApi } from '../../../src/cli/client';
 import { DOCTOR } from '../../../src/cli/command-table';

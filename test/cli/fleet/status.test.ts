@@ -1,4 +1,4 @@
-import type { FleetAnswer, FleetPackager } from '../../../src/api/fleet';
+import type { FleetAnswer, FleetPackager } from '../../../src/api/fleet-answers';
 import { temporaryFolder } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet, PACKAGER } from '../../support/fake-fleet';
 import { type CliOptions, type CliRun, cli, refused } from '../../support/run-cli';

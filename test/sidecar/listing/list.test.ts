@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import fs from 'fs-extra';
-import { listAnswer } from '../../../src/api/list';
+import { listAnswer } from '../../../src/api/answers';
 import type { ApiKey } from '../../../src/sidecar/api-key';
 import { LIST_PATH } from '../../../src/sidecar/listing/list';
 import { POST_MANUAL_CONTENT_ID, POST_MANUAL_FILE } from '../../support/post-manual';

@@ -1,4 +1,4 @@
-import type { FleetAnswer } from '../../../api/fleet';
+import type { FleetAnswer } from '../../../api/fleet-answers';
 import type { HttpError } from '../../../http/errors';
 import { apiError, type ErrorCode } from '../../errors';
 

@@ -1,4 +1,4 @@
-import type { FleetImportAnswer, FleetResealAnswer } from '../../../api/fleet';
+import type { FleetImportAnswer, FleetResealAnswer } from '../../../api/fleet-answers';
 import type { StreamId } from '../../../api/stream-id';
 import { etagOf } from '../../../drm/bytes';
 import { parseKeyFile } from '../../../drm/key-file';

@@ -1,13 +1,6 @@
 import * as z from 'zod';
-import {
-  FLEET_STATES,
-  type FleetPackager,
-  type FleetStreamAnswer,
-  LACK_REASONS,
-  type LackReason,
-  MAX_LACKS,
-  namesOf,
-} from '../../../api/fleet';
+import { FLEET_STATES, LACK_REASONS, type LackReason, MAX_LACKS, namesOf } from '../../../api/fleet';
+import type { FleetPackager, FleetStreamAnswer } from '../../../api/fleet-answers';
 import { type StreamId, takes } from '../../../api/stream-id';
 import { isJsonObject, parseJson } from '../../../drm/bytes';
 import { apiError } from '../../errors';
