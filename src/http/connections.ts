@@ -290,7 +290,8 @@ function stateOf({ refused, request, response }: Connection): ConnectionState {
   if (!request) return 'opening';
   if (!response) return 'idle';
   if (response.writableEnded || response.writableNeedDrain) return 'answering';
-  return request.complete ? 'working' : 'receiving';
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+  return request.complete || (length ?? coding) === undefined ? 'working' : 'receiving';
 }
 
 type Peer = Pick<Socket, 'remoteAddress' | 'remotePort'>;

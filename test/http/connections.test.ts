@@ -175,6 +175,11 @@ test('counts connections by what happens on them', async () => {
   expect(connections.counts()).toEqual(expected);
 });
 
+test('counts a request without a body as being worked on, also before Node says that it is complete', async () => {
+  const { port } = await serve((_request, response) => response.end(JSON.stringify(connections.counts())));
+  expect(JSON.parse((await get(port, '/')).body)).toMatchObject({ receiving: 0, working: 1 });
+});
+
 describe('a client that was refused', () => {
   it.each([
     ['what is no HTTP', 'NONSENSE\r\n\r\n', '400 Bad Request', 'bad_request'],
