@@ -65,11 +65,6 @@ describe('DASH', () => {
         '<SegmentTemplate timescale="10" initialization="v.mp4" media="v$Number%01d$.m4s"><SegmentTimeline><S t="0" d="20" r="2"/></SegmentTimeline></SegmentTemplate>',
     },
     {
-      form: 'SegmentTimeline with $Time$',
-      inside:
-        '<SegmentTemplate timescale="1" initialization="v.mp4" media="v$Time$.m4s"><SegmentTimeline><S t="1" d="2" r="1"/></SegmentTimeline></SegmentTemplate>',
-    },
-    {
       form: 'SegmentList',
       inside:
         '<SegmentList timescale="1000" duration="2000"><Initialization sourceURL="v.mp4"/><SegmentURL media="v1.m4s"/><SegmentURL media="v2.m4s"/><SegmentURL media="v3.m4s"/></SegmentList>',
@@ -82,6 +77,16 @@ describe('DASH', () => {
   ])('finds the newest segment by $form', async ({ inside, options }) => {
     const stream = await startStream('dash');
     expect(await testMpd(stream, mpd(inside, options))).toEqual(right());
+  });
+
+  test('finds a segment by $Time$ in large units', async () => {
+    const stream = await startStream('dash');
+    const times = ['17637912345678901', '17637912365678901'];
+    for (const [index, time] of times.entries())
+      await fs.move(join(stream.folder, `v${index + 2}.m4s`), join(stream.folder, `t${time}.m4s`));
+    const timeline = `<SegmentTimeline><S t="${times[0]}" d="20000000" r="1"/></SegmentTimeline>`;
+    const template = `<SegmentTemplate timescale="10000000" initialization="v.mp4" media="t$Time$.m4s">${timeline}</SegmentTemplate>`;
+    expect(await testMpd(stream, mpd(template))).toEqual(right(`/t${times[1]}.m4s`));
   });
 
   test('follows BaseURL of all levels, absolute ones too, and takes the first of several', async () => {
@@ -178,6 +183,7 @@ describe('DASH', () => {
     const periods = text.replace('</MPD>', `${later(4, 'q')}${later(3600, 'r')}</MPD>`);
     const report = await verifyMpd(stream, periods, { now: () => NOW });
     expect(report.renditions.map(({ segment }) => segment?.url.replace(stream.url, ''))).toEqual(['/q1.m4s']);
+    expect(report.live).toBe(true);
     const keyId = KEY_FILE.cenc?.keyId ?? '';
     const wrong = keyFileText({ cenc: { keyId, contentKey: '/+7dzLuqmYh3ZlVEMyIRAA==' } });
     const blamed = async (second: number) => {

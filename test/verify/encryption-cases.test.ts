@@ -171,6 +171,11 @@ const CASES: Readonly<Record<string, Case>> = {
     options: OF_TWO_KEYS,
     verify: { allowMissingKeys: true },
   },
+  'several keys of which one is wrong: E content_key_wrong': {
+    options: OF_TWO_KEYS,
+    verify: { keyFiles: [ofPicture, { name: 'sound.key', text: keyFile(OTHER_ID, CONTENT_KEY) }] },
+    says: /^The content key of sound\.key does not decrypt a3\.m4s/,
+  },
   'a wrong key: E content_key_wrong': {
     verify: named(keyFile(KEY_ID, OTHER_KEY)),
     states: 'garbage garbage',
@@ -208,6 +213,10 @@ const CASES: Readonly<Record<string, Case>> = {
   'samples that are said to be clear: E not_signalled': {
     change: (stream) => tenc(stream, (box) => box.writeUInt8(0, PROTECTED)),
   },
+  'the same without a key file: E not_signalled': {
+    change: (stream) => tenc(stream, (box) => box.writeUInt8(0, PROTECTED)),
+    verify: { keyFiles: [] },
+  },
   'clear samples: E not_encrypted': { change: (stream) => takeClear(stream, MEDIA) },
   'samples that were encrypted twice: E encrypted_twice': {
     kind: 'hls',
@@ -242,6 +251,9 @@ const CASES: Readonly<Record<string, Case>> = {
     verify: { ...named(keyFile(OTHER_ID, OTHER_KEY)), ...former },
     says: 'v3.m4s is encrypted with the key of old.key, not with the key of news.key: it was packaged with the former key file. Package the stream again, so that the packager reads the new one. The same is true of a3.m4s.',
   },
+  'the former content key under the same key id: E former_key': {
+    verify: { ...named(keyFile(KEY_ID, OTHER_KEY)), ...former },
+  },
   'clear media in a manifest that says that they are protected: E not_protected': {
     change: (stream) => takeClear(stream, /^[va]\d?\.m(?:p4|4s)$/),
     states: 'clear clear',
@@ -261,7 +273,10 @@ const CASES: Readonly<Record<string, Case>> = {
       stream.change('m.mpd', (text) => text.replaceAll(base64(WIDEVINE_BOX), base64(OTHER_BOX))),
   },
   'an init segment that is a web page: E not_media': instead('v.mp4', PAGE),
-  'a segment of WebM: E not_media': instead('v3.m4s', Buffer.from('1a45dfa39f4286810142f78101', 'hex')),
+  'a segment of WebM: E not_media': {
+    ...instead('v3.m4s', Buffer.from('1a45dfa39f4286810142f78101', 'hex')),
+    says: 'In v3.m4s: The segment is WebM, whose encryption cannot be tested; test the renditions in mp4.',
+  },
   'an empty segment: E no_samples': instead('v3.m4s', ''),
   'no init segment: E segment_not_found': instead('v.mp4'),
   'another key of FairPlay: E content_key_wrong': { kind: 'hls', verify: withFairPlay({ key: OTHER_KEY }) },

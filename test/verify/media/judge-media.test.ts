@@ -1,5 +1,6 @@
 import { createCipheriv, createHash } from 'node:crypto';
 import { swapKeyIdOrder } from '../../../src/drm/bytes';
+import { decryptSample } from '../../../src/verify/media/decrypt';
 import { judgeMedia } from '../../../src/verify/media/judge-media';
 import type { MediaKey, OpenedMedia } from '../../../src/verify/media/judgement';
 import { IV, KEY, KEY_ID, opened, type Packaged, packaged, vector } from '../../support/judged-media';
@@ -83,6 +84,18 @@ describe.each(['v', 'a'] as const)('of %s', (track) => {
   test('clear media that say that they are encrypted are told', () => {
     expect(judged(ofTs(clearTs, track), { key: KEY })).toEqual({ state: 'clear', cause: 'not_encrypted' });
     expect(judged(opened(undefined, clearTs.segment(track, 2)))).toEqual({ state: 'clear' });
+    const { tracks, ...media } = of(cenc, track);
+    const decrypted = tracks.map(({ content, ...each }) => {
+      const samples = content.samples.map((sample) => ({
+        ...sample,
+        data: decryptSample(sample, content.format, KEY),
+      }));
+      return { ...each, content: { ...content, samples } };
+    });
+    expect(judged({ ...media, tracks: decrypted }, { key: KEY })).toEqual({
+      state: 'clear',
+      cause: 'not_encrypted',
+    });
   });
 
   test('another IV in the media than in the key file is told', () => {
