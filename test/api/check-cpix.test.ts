@@ -46,11 +46,16 @@ it.each<[body: object, faults: readonly unknown[]]>([
   expect(faultsOf(body)).toEqual(faults);
 });
 
-it('says which system of a document is left out', () => {
-  const [left] = check({ cpix: SAMPLE, track: 'HD' }).faults;
-  expect(left?.description).toBe(
+it.each<[body: object, ...descriptions: string[]]>([
+  [{ cpix: SAMPLE, track: 'UHD' }, 'The CPIX document has no such track; it has SD, HD.'],
+  [
+    { cpix: SAMPLE, track: 'HD' },
     'The CPIX document does not have exactly one key for FairPlay with this choice; it is left out.',
-  );
+    `The CPIX document has no PlayReady license address for the key ${kidOf(2)}; give playready.laurl.`,
+  ],
+  [{ cpix: 7 }, 'cpix must be a string.'],
+])('says it in whole sentences: %#', (body, ...descriptions) => {
+  expect(check(body).faults.map(({ description }) => description)).toEqual(descriptions);
 });
 
 it('tells nothing of what only the opened values show', () => {

@@ -80,7 +80,10 @@ it.each<[fault: string, group: unknown, ...more: string[]]>([
   ['smil: must be a string, the text of the document', { smil: ['a'] }],
   ['smil: is not well-formed XML: see line 1', { smil: '<smil>' }],
   ['folder: must be a string', { members, folder: 7 }],
-  ...['', '/live', '../live'].map((folder): [string, unknown] => [FOLDER, { members, folder }]),
+  ...['', '/live', 'live/', '../live', 'a b'].map((folder): [string, unknown] => [
+    FOLDER,
+    { members, folder },
+  ]),
   [KINDS, { members, keys: 'both' }],
   ['keys: must have 1 to 20 qualities', { members, keys: {} }],
   ['keys: must have 1 to 20 qualities', { members, keys: fieldsOf(21) }],

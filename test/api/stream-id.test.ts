@@ -41,6 +41,7 @@ const REFUSED: [what: string, path: string, body: object][] = [
   ['one in capitals', '/a%2Flive.KEY%2Fx', invalid(KEY_FOLDER)],
   ['two dots', '/..', invalid(DOT)],
   ['two dots in front of a name', '/%2e%2e%2fdemo', invalid(DOT)],
+  ['two dots amid a name', '/a%2f..%2fdemo', invalid(DOT)],
   ['an unencoded way up', '/../demo', invalid(UNENCODED)],
   ['a way up that is encoded twice', '/%252e%252e%252fdemo', invalid(RULE)],
   ['a leading dot in a sub-folder', '/a%2F.hidden', invalid(DOT)],
@@ -130,6 +131,13 @@ describe('parseStreamId and keyFilePath', () => {
       }),
       { numRuns: 1000 },
     );
+  });
+
+  it('refuse every other character, in whatever place', () => {
+    const ascii = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code));
+    const others = [...ascii.filter((each) => !/[\w.~@+/-]/.test(each)), 'é'];
+    const taken = others.filter((each) => [`${each}a`, `a${each}`].some((text) => parseStreamId(text).ok));
+    expect(taken).toEqual([]);
   });
 
   it('take every id that keeps the rule', () => {

@@ -46,6 +46,10 @@ describe('a key file', () => {
   it.each([
     ['everything', FILE],
     ['CMAF lines', CMAF_FILE],
+    [
+      'CMAF lines whose Widevine data name no scheme',
+      set({ 'C-ks-widevine-pssh-data': 'IiRkN2EyOTk1Ni0yOTgwLTQzMzgtYjYyNy04N2MxZjA3OWUwOTE=' }, CMAF_FILE),
+    ],
     ['comments and empty lines', `# by hand\n\n${FILE}\n`],
     ['a system that is switched off', set({ 'D-ks-widevine': 'false' })],
   ])('has no fault with %s', (_what, text) => {
@@ -65,6 +69,7 @@ describe('a key file', () => {
       'a line twice: W duplicate_line D-algorithm': `${FILE}${DASH}-algorithm: AESCTR\n`,
       'two values of a line: E duplicate_line D-key-id': `${FILE}${DASH}-key-id: AAAA\n`,
       'no value: E empty H-key-format, W wrong_constant H-key-format': set({ 'H-key-format': '' }),
+      'another key format: W wrong_constant H-key-format': set({ 'H-key-format': 'identity' }),
       'another version: W wrong_constant H-key-format-version': set({ 'H-key-format-version': '2' }),
       'a blank where its key belongs: E empty D-content-key': set({ 'D-content-key': NO }).replace(
         /^/,
@@ -155,6 +160,7 @@ describe('the name of a key file', () => {
   };
 
   it.each([
+    ['', 'no_lines'],
     [' \n', 'white_space', 'no_lines'],
     ['foo bar', 'unreadable_line', 'no_lines'],
     ['\ufffd\ufffdk\0e\0y\0:\0 \0x\0\n\0', 'utf_16', 'unknown_line', 'no_lines'],

@@ -214,6 +214,7 @@ it.each<Row>([
   ['cenc', made('1:cenc', ALL), {}, `${ALL_OF_1} ! fairplay_scheme`],
   ['cbcs', made('1:cbcs', ALL), {}, `${notCenc('cbcs')}${withFairPlay}`],
   ['cens', made('1:cens', ALL), {}, `${notCenc('cens')}\n${notFairPlay('cens')}`],
+  ['cbc1', made('1:cbc1', ALL), {}, `${notCenc('cbc1')}\n${notFairPlay('cbc1')}`],
   ['AES-128', made('1:AES-128', 'fairplay:1'), {}, notFairPlay('AES-128')],
   ['cbcs for FairPlay alone', made('1:cbcs', ALL), forFairPlay, '- | 1 fairplay'],
   // CPIX 2.4 has the methods of HLS in place of schemes.

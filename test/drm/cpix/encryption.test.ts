@@ -185,7 +185,7 @@ const REFUSED: Readonly<Record<string, CpixDocument | readonly CpixDocument[]>> 
   },
   [ofOthers(1)]: withDelivery(() => ({ certificate: CERT1.certificate })),
   [ofOthers(0)]: { ...SEALED, deliveries: [] },
-  [`has no DocumentKey of ${OF_ONE} for this certificate`]: withKeys(documentKey(wrapped, two)),
+  [`has no DocumentKey of ${OF_ONE} for this certificate`]: [withKeys(), withKeys(documentKey(wrapped, two))],
   [`has two DocumentKeys of ${OF_TWO} for this certificate`]: withKeys(
     documentKey(wrapped),
     documentKey(wrapped, two),
@@ -195,6 +195,7 @@ const REFUSED: Readonly<Record<string, CpixDocument | readonly CpixDocument[]>> 
   [`has no ValueMAC of ${OF_ONE}; without one it is not decrypted`]: withValue(() => ({ mac: undefined })),
   'names HMAC-SHA256 for the MAC; it must be HMAC-SHA512': hmac256,
   [`names AES-128-CBC for ${MUST_BE_AES}`]: ofAlgorithm(`${XMLENC}aes128-cbc`),
+  [`names AES-256-GCM for ${MUST_BE_AES}`]: ofAlgorithm(`${XMLENC11}aes256-gcm`),
   [`names no algorithm for ${MUST_BE_AES}`]: ofAlgorithm(''),
   // A name of Object.
   [`names another algorithm for ${MUST_BE_AES}`]: ofAlgorithm('toString'),

@@ -278,6 +278,7 @@ const REFUSED: Readonly<Record<string, Buffer | string>> = {
   'ends inside a character of UTF-16; it was cut short': Buffer.from(text, 'utf16le').subarray(0, -1),
 
   'has ContentKeyList twice': withMore({ after: '<ContentKeyList/>' }),
+  [`has a DRMSystemList ${NOT_CPIX}`]: withMore({ after: '<x:DRMSystemList xmlns:x="urn:x"/>' }),
   [`has a ContentKey ${NOT_CPIX}`]: text.replace('<ContentKey ', '<ContentKey xmlns="urn:x" '),
   [`has a PSSH ${NOT_CPIX}`]: widevine('<PSSH xmlns="">AAAA</PSSH>'),
   [`has a Secret ${NOT_CPIX} or urn:ietf:params:xml:ns:keyprov:pskc`]: text.replace('pskc"', 'pskc:1.0"'),
