@@ -290,15 +290,16 @@ it('a SMIL document that does not say the quality of a member is told', () => {
   ]);
 });
 
-it('the qualities of a SMIL document are told otherwise by heights and bit rates of the group', () => {
+it('the streams of a SMIL document are in the folder of the group, which tells their qualities by heights and bit rates', () => {
   const elements = '<video src="low" height="480"/><video src="slow" system-bitrate="900000"/>';
   const group = {
+    folder: 'vod',
     heights: { LOW: 480 },
     bitrates: { SLOW: 900_000 },
     keys: { LOW: { cenc: SD }, SLOW: { cenc: HD } },
   };
   const smil = `<smil><body>${elements}</body></smil>`;
-  expect(planned({ groups: [{ smil, ...group }] })).toEqual(['low', 'slow']);
+  expect(planned({ groups: [{ smil, ...group }] })).toEqual(['vod/low', 'vod/slow']);
 });
 
 const TRACKS = 'tracks: must name the streams of each track, such as {"SD": "news_sd"}';

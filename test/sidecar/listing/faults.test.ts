@@ -144,15 +144,19 @@ const refusedWith = (status: number, code: string) => [
   { errors: [{ code, description: expect.any(String) }] },
 ];
 
-it('answers 503 when no descriptor is left to read a file with', async () => {
-  const { folder, refusal } = await startListing();
-  place(folder, 'a', 'b', 'c');
-  read.mockImplementationOnce(() => {
-    throw failure('EMFILE');
-  });
-  const description = 'The service has no file descriptor left. Try again, or raise its limit of open files.';
-  expect(await refusal({})).toEqual([503, errorBody('too_many_open_files', description)]);
-});
+it.each(['EMFILE', 'ENFILE'])(
+  'answers 503 when no descriptor is left to read a file with (%s)',
+  async (code) => {
+    const { folder, refusal } = await startListing();
+    place(folder, 'a', 'b', 'c');
+    read.mockImplementationOnce(() => {
+      throw failure(code);
+    });
+    const description =
+      'The service has no file descriptor left. Try again, or raise its limit of open files.';
+    expect(await refusal({})).toEqual([503, errorBody('too_many_open_files', description)]);
+  },
+);
 
 it.each([
   ['EMFILE', 503, 'too_many_open_files'],

@@ -144,7 +144,8 @@ it.each(['', '.', 'x.2', '__proto__', '00000000-0000-4000-8000-000000000002.2', 
 it('answers 405 with the methods that exist to any other', async () => {
   const { client } = await startListing();
   await client.delete(LIST_PATH).set('x-test-key', '{}').expect(405).expect('allow', 'GET, HEAD');
-  await client.head(LIST_PATH).set('x-test-key', JSON.stringify(ALL)).expect(200);
+  const head = client.head(LIST_PATH).set('x-test-key', JSON.stringify(ALL)).expect(200);
+  await head.expect('content-type', 'application/json; charset=utf-8');
 });
 
 const UNKNOWN = 'is not a parameter of this request.';

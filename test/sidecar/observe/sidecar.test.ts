@@ -62,6 +62,8 @@ test('counts what a day of a sidecar brings, and nothing of whom and what', asyn
     'packagerdrmapi_upstream_requests_total{upstream="config_service",status="200"}': 1,
     'packagerdrmapi_upstream_requests_total{upstream="key_provider",status="200"}': 2,
     'packagerdrmapi_upstream_request_duration_seconds_count{upstream="key_provider"}': 2,
+    'packagerdrmapi_upstream_last_answer_timestamp_seconds{upstream="config_service"}': expect.any(Number),
+    'packagerdrmapi_upstream_last_answer_timestamp_seconds{upstream="key_provider"}': expect.any(Number),
     'packagerdrmapi_write_phase_duration_seconds_count{phase="sync"}': 3,
     'packagerdrmapi_key_file_changes_total{action="put",result="created"}': 2,
     'packagerdrmapi_key_file_changes_total{action="delete",result="deleted"}': 1,

@@ -141,12 +141,23 @@ it('provisions each track of a batch entry with the key that the document has fo
   });
 });
 
-it('takes plain keys also with a certificate, which it could not ask with', async () => {
-  const { sidecar } = await start(xml(documentOf(SD)), { cpixRecipient: () => recipientNamed('next') });
+it('takes plain keys, in UTF-16 too, also with a certificate, which it could not ask with', async () => {
+  const body = Buffer.from(`\ufeff${documentOf(SD)}`, 'utf16le');
+  const { sidecar } = await start({ body }, { cpixRecipient: () => recipientNamed('next') });
   await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(200);
 });
 
 it.each<[what: string, script: Script, why: string]>([
+  [
+    'another content id',
+    xml(documentOf(SD).replace(CONTENT_ID, 'other')),
+    'returned the keys of a different content id than requested',
+  ],
+  [
+    'two roots',
+    xml(`${documentOf(SD)}<CPIX/>`),
+    'returned a CPIX document that has a second root element: see line 1',
+  ],
   ['404', { status: 404 }, 'answered 404'],
   [
     'HTML',

@@ -291,6 +291,7 @@ describe('the folder of the provider cache', () => {
 
   it.each<[what: string, damage: (bytes: Buffer) => Buffer]>([
     ['is empty', () => Buffer.alloc(0)],
+    ['is cut off', (bytes) => bytes.subarray(0, 8)],
     ['has a wrong byte', (bytes) => Buffer.concat([bytes.subarray(0, -1), Buffer.from([1])])],
     [
       'says another time',

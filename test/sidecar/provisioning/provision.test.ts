@@ -167,6 +167,7 @@ describe('a failure of an upstream changes no key file', () => {
   const NO_SECRET = 'returned an envelope, but the client record has no shared secret to open it';
   const NO_JSON_INSIDE = 'returned an envelope whose content is not JSON';
   const NO_RECORD = 'returned something that is not a client record';
+  const ALL_OF_CENC = `${CENC_WRONG} key_id_big, content_key, playready_laurl, widevine_drm_specific_data`;
   const LATE = 'did not answer within 100 ms';
   const TOO_MUCH = 'x'.repeat(300_000);
 
@@ -178,10 +179,12 @@ describe('a failure of an upstream changes no key file', () => {
     ['204', PATHS.config, { status: 204 }, configService('answered 204')],
     ['500 twice', PATHS.config, { status: 500 }, configService('answered 500')],
     ['HTML', PATHS.config, html, configService(`${NO_JSON} ${C}`)],
+    ['a number', PATHS.config, record(1234567890123456), configService(NO_RECORD)],
     ['an empty secret', PATHS.config, record(''), configService(NO_RECORD)],
     ['too much', PATHS.config, record(TOO_MUCH), configService(tooLarge(C))],
     ['a secret of 15 characters', PATHS.config, record(SHARED_SECRET.slice(0, 15)), provider(SHORT)],
     ['no secret, and yet envelopes', PATHS.config, { body: {} }, provider(NO_SECRET)],
+    ['204', PATHS.cenc, { status: 204 }, provider('answered 204')],
     ['404', PATHS.cenc, { status: 404 }, provider('answered 404')],
     ['too much', PATHS.fairplay, { body: TOO_MUCH }, provider(tooLarge(K))],
     ['a wrong hash', PATHS.cenc, { body: wrong_hash }, provider(WRONG_HASH)],
@@ -189,13 +192,19 @@ describe('a failure of an upstream changes no key file', () => {
     ['no JSON inside', PATHS.cenc, sealed('not JSON'), provider(NO_JSON_INSIDE)],
     ['no object inside', PATHS.cenc, { body: not_json_inside }, provider(`${CENC_WRONG} the whole answer`)],
     ['plain keys', PATHS.cenc, { body: PLAIN_CENC }, provider(PLAIN)],
+    ['an empty object inside', PATHS.cenc, sealed({}), provider(ALL_OF_CENC)],
     [
       'an empty object inside',
       PATHS.fairplay,
       sealed({}),
       provider(`${FAIRPLAY_WRONG} key_hex, iv_hex, laurl`),
     ],
-    ['hex', PATHS.cenc, cenc({ key_id_big: PLAIN_CENC.key_id_hex }), provider(`${CENC_WRONG} key_id_big`)],
+    [
+      'hex',
+      PATHS.cenc,
+      cenc({ key_id_big: PLAIN_CENC.key_id_hex, content_key: PLAIN_CENC.key_id_hex }),
+      provider(`${CENC_WRONG} key_id_big, content_key`),
+    ],
     [
       'a line break in a license address',
       PATHS.cenc,

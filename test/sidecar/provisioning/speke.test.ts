@@ -128,6 +128,25 @@ describe('provisioning by SPEKE', () => {
     expect(upstream.received).toHaveLength(calls);
   });
 
+  it('takes the one PlayReady header that a provider has for all keys, with a warning, and the address of the request, else of the service, where it has none', async () => {
+    const playReadyUrl = 'https://playready.example/of-the-service';
+    const { sidecar, upstream } = await startSpeke({ config: { playReadyUrl } });
+    const always = () => playReadyHeader(Buffer.alloc(16, 7), '');
+    upstream.on(
+      SPEKE_PATH,
+      answering((body) => body, { playReadyHeader: always }),
+    );
+    const file = `${dashLines()}${hlsLines()}`;
+    const answer = await post(sidecar.api, BODY).expect(
+      200,
+      file.replace(/(playready.*)rights/, '$1of-the-service'),
+    );
+    expect(answer.headers.warning).toMatch(/^299 - "key_id_mismatch: [^"]*", 299 - "key_is_iv: [^"]*"$/);
+    const playready = { laurl: 'https://playready.example/rights' };
+    const asked = await post(sidecar.api, { ...BODY, playready }).expect(200, file);
+    expect(asked.headers.warning).toBe(answer.headers.warning);
+  });
+
   it.each([1, 2] as const)(
     'opens encrypted keys of version %j when it has a certificate',
     async (version) => {
