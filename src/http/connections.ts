@@ -148,6 +148,8 @@ export function createConnections({
   };
 
   const accept = (raw: Socket) => {
+    // Reset before it was taken: what it asks for would be done without an address for the audit.
+    if (raw.remoteAddress === undefined) return;
     const connection = new Connection(raw);
     const peer = peerOf(raw);
     open.set(peer, connection);
@@ -202,7 +204,10 @@ export function createConnections({
       server.on('close', () => clearInterval(checking));
       const begin = (inner: Socket) => {
         const connection = open.get(peerOf(inner));
-        if (!connection) return;
+        if (!connection) {
+          inner.destroy();
+          return;
+        }
         // For TLS, too: a client that ends its side gets its answer.
         inner.allowHalfOpen = true;
         const isAsked = () => connection.underWay > 0 && connection.request?.complete === true;

@@ -1,7 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { connect as tlsConnect } from 'node:tls';
 import type { RefusalCause } from '../../src/http/connections';
 import { type ConnectionOptions, type Connections, createConnections } from '../../src/http/connections';
 import { listen, type RunningServer } from '../../src/http/server';
@@ -9,7 +12,7 @@ import { openTls, type Tls } from '../../src/http/tls';
 import { afterTest, temporaryFolder } from '../support/after-test';
 import { type HostileClient, hostile } from '../support/hostile-client';
 import { recordedLog } from '../support/recorded-log';
-import { place, secureGet } from '../support/tls';
+import { pem, place, secureGet } from '../support/tls';
 import { until } from '../support/until';
 
 let connections: Connections;
@@ -36,6 +39,19 @@ async function serve(
   const server = await listen(handler, '127.0.0.1', 0, { connections, tls });
   afterTest(() => server.stop(0));
   return server;
+}
+
+async function serveTls() {
+  const folder = await temporaryFolder();
+  const files = {
+    certificate: join(folder, 'crt'),
+    key: join(folder, 'key'),
+    clientAuthorities: undefined,
+  };
+  place('server', files.certificate);
+  place('server-key', files.key);
+  const tls = openTls(files, { log: recordedLog().log, clock: () => new Date() });
+  return serve((_request, response) => response.end('"hello"'), { limits: { total: 8, perAddress: 8 } }, tls);
 }
 
 /** Answers at once, but `/wait`, which is never answered. */
@@ -134,21 +150,6 @@ test('of the connections of one address its own make way for its next, and no ot
 });
 
 describe('over TLS', () => {
-  const LIMITS = { total: 8, perAddress: 8 };
-
-  async function serveTls() {
-    const folder = await temporaryFolder();
-    const files = {
-      certificate: join(folder, 'crt'),
-      key: join(folder, 'key'),
-      clientAuthorities: undefined,
-    };
-    place('server', files.certificate);
-    place('server-key', files.key);
-    const tls = openTls(files, { log: recordedLog().log, clock: () => new Date() });
-    return serve((_request, response) => response.end('"hello"'), { limits: LIMITS }, tls);
-  }
-
   it.each([
     ['silent ones', undefined],
     ['half handshakes', '\x16\x03\x01\x02\x00\x01'],
@@ -328,6 +329,38 @@ test.each([
     client.socket.end();
     expect(await client.ended).toMatch(/late$/);
   }
+});
+
+describe('a client that has reset its connection by the time that its address is read', () => {
+  it('has nothing done: the audit could not say where it came from', async () => {
+    const served: (string | undefined)[] = [];
+    const { port } = await serve(({ url }, response) => {
+      served.push(url);
+      response.end();
+    });
+    const client = `
+      const socket = require('node:net').connect(${port}, '127.0.0.1', () => {
+        socket.write('DELETE /gone HTTP/1.1\\r\\nhost: a\\r\\nx-api-key: valid\\r\\n\\r\\n');
+        socket.resetAndDestroy();
+      });`;
+    // This process takes the connection when the client has gone.
+    execFileSync(process.execPath, ['-e', client]);
+    await get(port, '/next');
+    expect(served).toEqual(['/next']);
+  });
+
+  it('does not keep its place after a TLS handshake', async () => {
+    const { port } = await serveTls();
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    const secure = tlsConnect({ socket, ca: pem('authority'), host: '127.0.0.1' }, () => {
+      secure.write(`${HEAD}\r\n`);
+      socket.resetAndDestroy();
+    });
+    secure.on('error', () => undefined);
+    await until(() => socket.destroyed);
+    await until(() => Object.values(connections.counts()).every((count) => count === 0));
+  });
 });
 
 describe('pipelined requests', () => {
