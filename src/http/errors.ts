@@ -166,6 +166,9 @@ export function toHttpError(thrown: unknown): HttpError {
   if (foreign) return foreign(numberProperty(thrown, 'limit'));
   if (textProperty(thrown, 'name') === 'URIError') return httpError('invalid_path');
   const status = numberProperty(thrown, 'status');
+  // An error of zlib has a number.
+  if (status === 400 && numberProperty(thrown, 'errno') !== undefined)
+    return httpError('invalid_body', 'The body is not encoded as its content-encoding says.');
   if (status !== undefined && status >= 400 && status < 500) {
     const name = STATUS_CODES[status] ?? 'Bad Request';
     const code = name.toLowerCase().replaceAll(/[^a-z]+/g, '_');

@@ -55,6 +55,17 @@ describe('a POST that is no JSON request', () => {
     await expectUnchanged(sidecar);
   });
 
+  it.each(['gzip', 'deflate', 'br'])(
+    'answers 400 to a body that is not encoded as it says: %s',
+    async (encoding) => {
+      const sidecar = await startWithKeyFile();
+      const headers = { 'content-type': 'application/json', 'content-encoding': encoding };
+      const refusal = errorBody('invalid_body', 'The body is not encoded as its content-encoding says.');
+      await sidecar.api.post(PATH).set(headers).send(JSON.stringify(POST_MANUAL)).expect(400, refusal);
+      await expectUnchanged(sidecar);
+    },
+  );
+
   it('answers 415 to a body without a type', async () => {
     const sidecar = await startWithKeyFile();
     const headers = { 'x-api-key': API_KEY };
