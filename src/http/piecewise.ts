@@ -3,6 +3,8 @@ import { Duplex } from 'node:stream';
 
 /** A client that has closed its side counts as gone when its answer takes longer than this. */
 const HALF_CLOSED_MS = 250;
+/** Time that a client has to take its last answer when it still sends its request. */
+const LINGER_MS = 1000;
 
 /**
  * A connection whose bytes reach Node's HTTP parser in small pieces, one in each turn of the event loop. From a socket,
@@ -98,9 +100,13 @@ export class PiecewiseSocket extends Duplex {
 
   /** Called by Node behind the last answer: a client that does not close must not hold the connection. */
   destroySoon(): void {
-    this.end();
-    if (this.writableFinished) this.destroy();
-    else this.once('finish', () => this.destroy());
+    const isSending = !this.isAsked();
+    // Of a connection that is closed with bytes unread the system takes back the answer.
+    if (isSending) this.inner.removeAllListeners('data').resume();
+    this.end(() => {
+      if (isSending) setTimeout(() => this.destroy(), LINGER_MS).unref();
+      else this.destroy();
+    });
   }
 
   setTimeout(ms: number): this {

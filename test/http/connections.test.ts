@@ -213,6 +213,15 @@ describe('a client that was refused', () => {
     socket.destroy();
   });
 
+  it('gets its last answer, though it still sends a body that nobody reads', async () => {
+    const { port } = await serve(answer);
+    const head = `POST /x HTTP/1.1\r\nhost: a\r\n${KEY}connection: close\r\ncontent-length: 9000000\r\n\r\n`;
+    const { socket, received } = await hostile(port, { says: head, reads: false });
+    await new Promise((sent) => socket.write('x'.repeat(8_000_000), sent));
+    expect([await text(socket), received()]).toEqual([expect.stringMatching(/answer to \/x$/), '']);
+    await until(() => Object.values(connections.counts()).every((count) => count === 0));
+  });
+
   it('may send the rest of its body, and then the next request', async () => {
     const { port } = await serve(answer);
     const client = await hostile(port, { says: 'POST /a HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n' });
