@@ -1,21 +1,20 @@
-import { writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Figure, Plan } from './figure';
 import { load } from './load';
 import type { Started } from './processes';
-import { BODY, inFolder, keyFileText, names, pathOf, startSidecar } from './sidecar';
+import { BODY, inFolder, names, pathOf, startSidecar } from './sidecar';
 
 export function manyFiles(plan: Plan): Promise<Figure[]> {
   return inFolder(async (folder) => {
-    const [few, many] = [join(folder, 'few'), join(folder, 'many')];
     const sidecars: Started[] = [];
-    for (const [place, count] of [
-      [few, 10],
-      [many, plan.manyFiles],
-    ] as const) {
+    for (const count of [10, plan.manyFiles]) {
+      const place = join(folder, `${count}`);
+      mkdirSync(join(place, 'keys'), { recursive: true });
+      for (const name of names(count)) writeFileSync(join(place, 'keys', `${name}.key`), ownKeys());
       const sidecar = await startSidecar(place);
-      const text = await keyFileText(sidecar, 'stream-0');
-      for (const name of names(count)) writeFileSync(join(place, 'keys', `${name}.key`), text);
+      await untilSurveyed(sidecar);
       sidecars.push(sidecar);
     }
     const [small, large] = sidecars as [Started, Started];
@@ -42,4 +41,16 @@ export function manyFiles(plan: Plan): Promise<Figure[]> {
       ratios: ratios[method],
     }));
   });
+}
+
+/** A key file with a key of its own, as those of most streams are. */
+function ownKeys(): string {
+  const block = () => randomBytes(16).toString('base64');
+  return `mpegdashstreaming-cenc-key-id: ${block()}\nmpegdashstreaming-cenc-content-key: ${block()}\nmpegdashstreaming-cenc-algorithm: AESCTR\n`;
+}
+
+/** The sidecar reads the files that it finds at its start one after another; a POST is compared with those that were read. */
+async function untilSurveyed({ url }: Started): Promise<void> {
+  while (!(await (await fetch(`${url}/metrics`)).text()).includes('key_files_faulty{'))
+    await new Promise((resolve) => setTimeout(resolve, 100));
 }

@@ -161,28 +161,44 @@ export type KeyIndex = ReturnType<typeof createKeyIndex>;
 /** The keys of all key files of a folder, to find those that contradict each other. */
 export function createKeyIndex() {
   const all = new Map<string, IndexedKeys>();
+  /** The streams of each key id, and of each digest, which is shorter; the latest come last. */
+  const having = new Map<string, string[]>();
+  const forget = (streamId: string, { id, digest }: IndexedKeys) => {
+    for (const value of [id, digest]) {
+      const others = having.get(value)?.filter((other) => other !== streamId) ?? [];
+      if (others.length > 0) having.set(value, others);
+      else having.delete(value);
+    }
+    all.delete(streamId);
+  };
+  /** The other streams that have this value, and another one in place of the other. */
+  const differing = (streamId: string, value: string, { id, digest }: IndexedKeys) =>
+    (having.get(value) ?? []).filter((other) => {
+      const keys = all.get(other);
+      return other !== streamId && (keys?.id !== id || keys.digest !== digest);
+    });
   return {
     /** Takes the keys of a stream's key file; undefined: it has none, or is gone. */
     set(streamId: string, keys: IndexedKeys | undefined): void {
       const former = all.get(streamId);
       if (former && former.id === keys?.id && former.digest === keys.digest) return;
-      // The latest ones come last.
-      all.delete(streamId);
-      if (keys) all.set(streamId, keys);
+      if (former) forget(streamId, former);
+      if (!keys) return;
+      all.set(streamId, keys);
+      for (const value of [keys.id, keys.digest]) {
+        const streams = having.get(value);
+        if (streams) streams.push(streamId);
+        else having.set(value, [streamId]);
+      }
     },
     /**
      * The other streams that have the same key id and another content key, so that a player that has one of the keys shows
      * black for the other; and those that have the same content key under another key id. The latest come last.
      */
-    conflicts(streamId: string, { id, digest }: IndexedKeys) {
-      const otherKeys: string[] = [];
-      const otherIds: string[] = [];
-      for (const [other, keys] of all) {
-        if (other === streamId || (keys.id === id) === (keys.digest === digest)) continue;
-        (keys.id === id ? otherKeys : otherIds).push(other);
-      }
-      return { otherKeys, otherIds };
-    },
+    conflicts: (streamId: string, keys: IndexedKeys) => ({
+      otherKeys: differing(streamId, keys.id, keys),
+      otherIds: differing(streamId, keys.digest, keys),
+    }),
     /** How many key files have keys. */
     size: () => all.size,
   };
