@@ -96,7 +96,7 @@ export function createConnections({
   onRefused = () => undefined,
   answerMs = ANSWER_MS,
 }: ConnectionOptions = {}) {
-  /** By address and port of the client, the oldest first. */
+  /** By the addresses of both sides and the port of the client, the oldest first. */
   const open = new Map<string, Connection>();
   const refused = Object.fromEntries(REFUSAL_CAUSES.map((cause) => [cause, 0])) as Record<
     RefusalCause,
@@ -299,10 +299,11 @@ function stateOf({ refused, request, response }: Connection): ConnectionState {
   return request.complete || (length ?? coding) === undefined ? 'working' : 'receiving';
 }
 
-type Peer = Pick<Socket, 'remoteAddress' | 'remotePort'>;
+type Peer = Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress'>;
 
-function peerOf({ remoteAddress, remotePort }: Peer): string {
-  return `${remoteAddress} ${remotePort}`;
+/** A client may call two addresses of this machine from the same port of its own. */
+function peerOf({ remoteAddress, remotePort, localAddress }: Peer): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
 
 const USE_HTTPS = httpError('https_required');

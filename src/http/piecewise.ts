@@ -14,6 +14,7 @@ const LINGER_MS = 1000;
 export class PiecewiseSocket extends Duplex {
   declare readonly remoteAddress: string | undefined;
   declare readonly remotePort: number | undefined;
+  declare readonly localAddress: string | undefined;
   #rest: Buffer | undefined;
   #isDue = false;
   #hasEnded = false;
@@ -45,9 +46,10 @@ export class PiecewiseSocket extends Duplex {
         done(error);
       },
     });
-    const { remoteAddress, remotePort, localPort } = inner;
-    // Express reads `encrypted`, for `request.protocol`.
-    Object.assign(this, { remoteAddress, remotePort, localPort, encrypted: 'encrypted' in inner });
+    const { remoteAddress, remotePort, localAddress, localPort } = inner;
+    // Express reads it, for `request.protocol`.
+    const encrypted = 'encrypted' in inner;
+    Object.assign(this, { remoteAddress, remotePort, localAddress, localPort, encrypted });
     inner.on('data', (chunk: Buffer) => {
       if (chunk.length > pieceBytes()) {
         this.#rest = chunk;

@@ -327,6 +327,18 @@ test('knows the address of a client whose connection is reset meanwhile', async 
   expect(addressOf()).toBe('127.0.0.1');
 });
 
+test('answers a client that has called another address of this machine from the same port of its own', async () => {
+  connections = createConnections();
+  const { port, stop } = await listen(answer, '0.0.0.0', 0, { connections });
+  afterTest(() => stop(0));
+  const first = await hostile(port);
+  const to = { port, host: '127.0.0.2', localAddress: '127.0.0.1', localPort: first.socket.localPort };
+  const second = connect(to, () => second.end(`${HEAD}connection: close\r\n\r\n`));
+  expect(await text(second)).toMatch(/answer to \/x$/);
+  first.socket.write(`${HEAD}\r\n`);
+  await until(() => first.received().endsWith('answer to /x'));
+});
+
 test.each([
   ['small', 0],
   ['of two pieces', 600],
