@@ -117,6 +117,7 @@ describe('delete', () => {
       '--yes':
         'No key files are given: name their streams, or give --prefix, or --not-in with the manifest of the streams that stay.',
       'a --prefix b --yes': 'Name streams, or select them with --prefix and --not-in, not both.',
+      'a b --if-match x --yes': '--if-match is for one stream: an ETag belongs to one file.',
       '--prefix b --if-match x --yes': '--if-match is for one stream: an ETag belongs to one file.',
       '--not-in empty.yaml --yes': 'empty.yaml: the file names no streams and no groups.',
       '--not-in smil.yaml --yes': 'smil.yaml:2: smil names a file that can’t be read, or is not UTF-8.',

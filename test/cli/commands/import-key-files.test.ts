@@ -92,6 +92,12 @@ describe('apply with key files', () => {
     await run(['put', 'ch1000', '--file', 'old/ch1000.key']);
     const cencAlone = POST_MANUAL_FILE.split('\n').slice(0, 3).join('\n');
     await run(['put', 'live/news', '--file', '-'], { stdin: `${cencAlone}\n` });
+    expect(await run(['apply', 'old'])).toEqual(
+      refused(
+        2,
+        "This is not a terminal, so the question can't be answered. Add --yes to import the key files, or --dry-run to preview it.",
+      ),
+    );
     const { code, stdout, stderr } = await run(['apply', 'old'], { typed: 'y' });
     expect(code).toBe(0);
     expect(stdout.split('\n').filter((line) => !line.startsWith(' '))).toEqual([

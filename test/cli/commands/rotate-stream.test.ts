@@ -252,6 +252,7 @@ test('an interrupt lets the write under way finish, and its key is reported', as
 });
 
 test.each([
+  [['rotate'], 'Give a manifest, or --stream with the id of one stream.'],
   [['rotate', 'm.yaml', '--stream', 'a'], 'Give a manifest, or --stream with the id of one stream.'],
   [['rotate', 'm.yaml', '--every', '10s'], '--every is for --stream; leave it out.'],
   [

@@ -131,6 +131,14 @@ test('asks at a terminal', async () => {
   expect({ code, contents: await contentIds() }).toEqual({ code: 0, contents: {} });
 });
 
+test('leaves what the sidecar refuses of a group with a key for each to the sidecar', async () => {
+  await fs.writeFile(
+    join(cwd, 'manifest.yaml'),
+    MANIFEST.replace('keys: each', 'keys: each, heights: { sd: 720 }'),
+  );
+  expect((await rotate('--yes')).stderr).toContain('heights: ');
+});
+
 test('makes content ids from those of now, and of the manifest', async () => {
   await run(['apply', 'manifest.yaml', '--yes']);
   await rotate('--yes', '--content-id', '{old}-{time}');

@@ -77,6 +77,11 @@ describe('import', () => {
     expect([ended.stdout, waits]).toEqual(['', [1000, 2000]]);
   });
 
+  test('shows on a terminal how far it is', async () => {
+    await writeFiles('a', 'b');
+    expect((await run(['import'], { typed: '' })).stderr).toMatch(/Importing [█░]+ 2 of 2/);
+  });
+
   test('reports what is done when the sidecar goes away amid it, and how to go on', async () => {
     await writeFiles(...MANY);
     const url = await startCuttingProxy((request) => request > 1);
@@ -154,6 +159,10 @@ describe('retire', () => {
       'origin-3': refused(
         2,
         "This is not a terminal, so the question can't be answered. Add --yes to retire the packager.",
+      ),
+      'origin-2 --yes': refused(
+        1,
+        'The packager origin-2 is running. Stop its sidecar, wait half a minute, then retire it.',
       ),
       'origin/9 --yes': refused(1, 'No packager of the fleet is called origin/9. GET /api/fleet lists them.'),
     }),

@@ -3,7 +3,7 @@ import fs from 'fs-extra';
 import { apiError } from '../../../src/sidecar/errors';
 import { temporaryFolder } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
-import { type CliOptions, type CliRun, cli } from '../../support/run-cli';
+import { type CliOptions, type CliRun, cli, jsonOf } from '../../support/run-cli';
 import { API_KEY, apiKeysFile, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const KEY = ['--cenc-keyid', 'RNpS70UjCY5oVHd+4yJoHQ==', '--cenc-contentkey', 'lnA03mLuxnL3toiRMxV4Zw=='];
@@ -67,15 +67,20 @@ describe('of one stream', () => {
     const { code, stderr } = await run(['put', 'live/a', ...KEY]);
     expect(code).toBe(0);
     expect(stderr).toContain('warning: fleet_not_here: the fleet has accepted the change');
+    const warnings = [{ code: 'fleet_not_here' }];
+    expect(jsonOf(await run(['put', 'live/a', ...KEY, '--json'])).document).toMatchObject({
+      warnings: [{ code: 'no_drm_system' }, ...warnings],
+    });
     fleet.faultHere = undefined;
     await run(['put', 'live/a', ...KEY]);
     fleet.faultHere = apiError('insufficient_storage');
-    const { stdout } = await run(['delete', 'live/a', '--json']);
-    expect(JSON.parse(stdout)).toMatchObject({ result: 'deleted', warnings: [{ code: 'fleet_not_here' }] });
+    const { document } = jsonOf(await run(['delete', 'live/a', '--json']));
+    expect(document).toMatchObject({ result: 'deleted', warnings });
   });
 
   test.each([
     [['put', 'live/a', ...KEY, '--wait', '31'], '--wait takes at most 30 seconds for one stream.'],
+    [['delete', 'live/a', '--wait', '31'], '--wait takes at most 30 seconds for one stream.'],
     [
       ['put', 'live/a', ...KEY, '--dry-run', '--wait'],
       "option '--wait [seconds]' cannot be used with option '--dry-run'",

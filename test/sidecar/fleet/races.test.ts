@@ -154,7 +154,7 @@ test('what another sidecar seals with the former secret, while the fleet is rese
   expect([three.file('news'), three.file('sport'), lacksOf(three)]).toEqual([B, A, NO_LACKS]);
 });
 
-test('a file that the fleet gets while the one made by hand is deleted stays', async () => {
+test('a deletion of a file made by hand is one in the whole fleet when the fleet gets the file meanwhile', async () => {
   const { cluster, one } = await startOne();
   let meanwhile: (() => Promise<void>) | undefined;
   const two = await startLevel(cluster.connect(), {
