@@ -68,6 +68,8 @@ class Connection {
   /** The latest request, and its response while that is under way. */
   request: IncomingMessage | undefined;
   response: ServerResponse | undefined;
+  /** The response that is being made or taken, while those of later requests wait for it. */
+  served: ServerResponse | undefined;
 
   /** @param raw the TCP connection */
   constructor(readonly raw: Socket) {
@@ -163,14 +165,18 @@ export function createConnections({
 
   const limitUnread = () => {
     for (const connection of open.values()) {
-      const { socket, response } = connection;
+      const { socket, served: response = connection.response } = connection;
       if (!response || stateOf(connection) !== 'answering' || socket?.inner.timeout === answerMs) continue;
       const late = () => count(connection, 'answer_timeout');
       // Node destroys a socket that has timed out.
       socket?.setTimeout(answerMs).once('timeout', late);
       // A stream may pause when the client has read what was written.
       response.once('drain', () => socket?.setTimeout(0).off('timeout', late));
-      response.once('close', () => socket?.off('timeout', late));
+      response.once('close', () => {
+        socket?.off('timeout', late);
+        // The next answer has all its time.
+        if (connection.response) socket?.setTimeout(0);
+      });
     }
   };
 
@@ -242,6 +248,7 @@ export function createConnections({
       response.on('close', () => {
         connection.underWay -= 1;
         if (connection.response === response) connection.response = undefined;
+        connection.served = undefined;
         connection.waiting.shift()?.();
         if (connection.underWay === 0) connection.socket?.passOnEnd();
       });
@@ -258,7 +265,10 @@ export function createConnections({
       if (draining || connection.reserve) response.setHeader('connection', 'close');
       let hasBegun = false;
       const begin = () => {
-        if (!hasBegun && !connection.refused && !response.closed) serve();
+        if (!hasBegun && !connection.refused && !response.closed) {
+          connection.served = response;
+          serve();
+        }
         hasBegun = true;
       };
       connection.begin = begin;
@@ -290,11 +300,11 @@ export function createConnections({
   };
 }
 
-function stateOf({ refused, request, response }: Connection): ConnectionState {
+function stateOf({ refused, request, response, served = response }: Connection): ConnectionState {
   if (refused) return 'closing';
   if (!request) return 'opening';
   if (!response) return 'idle';
-  if (response.writableEnded || response.writableNeedDrain) return 'answering';
+  if (served?.writableEnded || served?.writableNeedDrain) return 'answering';
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
   return request.complete || (length ?? coding) === undefined ? 'working' : 'receiving';
 }

@@ -245,6 +245,23 @@ test('an answer to a slow client goes on while that takes something of it', asyn
   expect(refused).toEqual([]);
 });
 
+test('a request has all its time when an answer before it was taken late', async () => {
+  const { port } = await serve(({ url }, response) => {
+    if (url === '/x') response.end('x'.repeat(64 * 1024 * 1024));
+    else setTimeout(() => response.end('made late'), 600);
+  });
+  const says = `${HEAD}\r\nGET /late HTTP/1.1\r\nhost: a\r\n\r\n`;
+  const { socket } = await hostile(port, { says, reads: false });
+  await until(() => connections.counts().answering === 1);
+  setTimeout(() => socket.resume(), 150);
+  let end = '';
+  socket.on('data', (chunk) => {
+    end = chunk.toString('latin1').slice(-9);
+  });
+  await until(() => end === 'made late');
+  expect(refused).toEqual([]);
+});
+
 describe('stop', () => {
   it.each([
     ['says nothing', undefined],
@@ -260,12 +277,13 @@ describe('stop', () => {
   });
 
   it.each([
-    ['an unauthenticated client', ''],
-    ['a client with a key', KEY],
-  ])('waits for the answer to %s only as long as it takes something of it', async (_whom, key) => {
+    ['an unauthenticated client', `${HEAD}\r\n`],
+    ['a client with a key', `${HEAD}${KEY}\r\n`],
+    ['a client that has sent its next request', `${HEAD}\r\n`.repeat(2)],
+  ])('waits for the answer to %s only as long as it takes something of it', async (_whom, says) => {
     const big = 'x'.repeat(64 * 1024 * 1024);
     const server = await serve((_request, response) => response.end(big));
-    const { socket, ended } = await hostile(server.port, { says: `${HEAD}${key}\r\n`, reads: false });
+    const { socket, ended } = await hostile(server.port, { says, reads: false });
     await until(() => connections.counts().answering === 1);
     await server.stop(60_000);
     expect(refused).toEqual([['answer_timeout', '127.0.0.1']]);
