@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { check } from '../../../src/api/check';
-import { swapKeyIdOrder } from '../../../src/drm/bytes';
+import { formatUuid, swapKeyIdOrder } from '../../../src/drm/bytes';
 import { chooseKeys } from '../../../src/drm/cpix/choose';
 import { type CpixDocument, type CpixKey, type CpixSystem, NO_FILTERS } from '../../../src/drm/cpix/document';
 import { sealCpix } from '../../../src/drm/cpix/encryption';
@@ -332,6 +332,14 @@ it.each<Held>([
   ],
 ])('FairPlay is told of when it has %s', (_what, signals, key, ...expected) => {
   expect(told(fairplay, signals, key)).toEqual(expected);
+});
+
+test('a key id that is the IV, too, is shown, as EZDRM sends it', () => {
+  const uriExtXKey = `skd://fps.ezdrm.com/;${formatUuid(FAIRPLAY.keyId)}`;
+  const keys = MADE.keys.slice(2).map((key) => ({ ...key, explicitIv: FAIRPLAY.keyId }));
+  const systems = [{ ...bare(fairplay as CpixSystem), uriExtXKey }];
+  const { fields } = check(madeCpix({ keys, systems, rules: [] }));
+  expect(fields).toContainEqual({ name: 'key.fairplay.uri', value: uriExtXKey });
 });
 
 test('signals of many keys are all looked at, however many fields an answer has', () => {

@@ -45,6 +45,7 @@ describe('one value', () => {
       'with a wrong last letter: key_id, W not_canonical': 'RNpS70UjSY6YVHd+4yJoHR==',
       'in hex with colons: key_id, W separators': (KEY_ID.toString('hex').match(/../g) ?? []).join(':'),
       'with a blank at its end: key_id, W white_space': `${base64(KEY_ID)} \n`,
+      'with a line feed at its end: key_id': `${base64(KEY_ID)}\n`,
       'broken over lines: pssh_box, W white_space': `${base64(WIDEVINE_BOX).slice(0, 20)}\n${base64(WIDEVINE_BOX).slice(20)}`,
       'in quotes: pssh_box, W wrapped': `"${base64(WIDEVINE_BOX)}"`,
       'in the element of a manifest: pssh_box, W wrapped': `<cenc:pssh>${base64(WIDEVINE_BOX)}</cenc:pssh>`,
