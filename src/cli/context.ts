@@ -150,7 +150,7 @@ function pemOf(sources: readonly Source[], name: 'ca' | 'cert' | 'certKey', cwd:
   if (!found) return undefined;
   const text = readNamed(found, cwd);
   const what = name === 'certKey' ? 'private key' : 'certificate';
-  if (!/-----BEGIN [A-Z ]+-----/.test(text))
+  if (!new RegExp(`-----BEGIN (?:[A-Z0-9]+ )*${what}-----`, 'i').test(text))
     throw usageError(`The file of ${found.from} holds no ${what}: a PEM file has a line -----BEGIN ….`);
   return text;
 }

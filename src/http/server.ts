@@ -167,12 +167,18 @@ export async function runAsProcess({ name, log, start }: Service): Promise<void>
       }, fail('stop failed'));
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, onSignal);
-  await starting.catch((thrown: unknown) => fail(startFailure(systemCode(thrown)))(thrown));
+  await starting.catch((thrown: unknown) => fail(startFailure(thrown))(thrown));
 }
 
-function startFailure(code: string | undefined): string {
-  if (code === 'EADDRINUSE') return 'cannot start: the port is taken by another program; choose another port';
-  if (code === 'EACCES') return 'cannot start: this user may not listen on the port; choose one above 1023';
+function startFailure(thrown: unknown): string {
+  const code = systemCode(thrown);
+  const port: unknown = Reflect.get(Object(thrown), 'port');
+  // Of a file, not of a port to listen on.
+  if (port === undefined) return 'cannot start';
+  if (code === 'EADDRINUSE')
+    return `cannot start: port ${port} is taken by another program; choose another port`;
+  if (code === 'EACCES')
+    return `cannot start: this user may not listen on port ${port}; choose one above 1023`;
   if (code === 'EADDRNOTAVAIL') return 'cannot start: the host address is not one of this machine';
   return 'cannot start';
 }

@@ -94,6 +94,7 @@ test('says that a file holds no certificate', async () => {
   const url = await startSecure();
   const sentence = 'The file of --ca holds no certificate: a PEM file has a line -----BEGIN ….';
   expect(await get(url, '--ca', __filename)).toEqual(refused(2, sentence));
+  expect(await get(url, '--ca', pemPath('client-key'))).toEqual(refused(2, sentence));
 });
 
 test('says when the scheme is the other one', async () => {

@@ -54,20 +54,21 @@ test('options win over the environment, which wins over the configuration file, 
 });
 
 const PEM = '-----BEGIN CERTIFICATE-----\n';
+const KEY_PEM = '-----BEGIN EC PRIVATE KEY-----\n';
 
 test('each value is looked for by itself', async () => {
   await write(join(cwd, 'packager-drm.yaml'), 'keyFile: secrets/key.txt\nca: secrets/ca.pem\n');
   await write(join(cwd, 'secrets', 'key.txt'), 'of-the-key-file\n');
   await write(join(cwd, 'secrets', 'ca.pem'), PEM);
   await write(join(cwd, 'cert.pem'), PEM);
-  await write(join(cwd, 'cert-key.pem'), PEM);
+  await write(join(cwd, 'cert-key.pem'), KEY_PEM);
   const options = { url: 'https://h', cert: 'cert.pem' };
   expect(read(options, { PACKAGERDRM_CERTKEY: 'cert-key.pem' })).toMatchObject({
     apiKey: 'of-the-key-file',
     apiKeyFrom: `keyFile in ${join(cwd, 'packager-drm.yaml')}`,
     ca: PEM,
     cert: PEM,
-    certKey: PEM,
+    certKey: KEY_PEM,
   });
 });
 

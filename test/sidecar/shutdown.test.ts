@@ -89,12 +89,12 @@ describe('a process', () => {
   });
 
   test.each([
-    ['EADDRINUSE', 'the port is taken by another program; choose another port'],
-    ['EACCES', 'this user may not listen on the port; choose one above 1023'],
+    ['EADDRINUSE', 'port 81 is taken by another program; choose another port'],
+    ['EACCES', 'this user may not listen on port 81; choose one above 1023'],
     ['EADDRNOTAVAIL', 'the host address is not one of this machine'],
   ])('ends with 1 when it cannot start, and says what %s means', async (code, meaning) => {
     const { log, lines } = recordedLog();
-    const start = () => Promise.reject(Object.assign(new Error(code), { code }));
+    const start = () => Promise.reject(Object.assign(new Error(code), { code, port: 81 }));
     await runAsProcess({ name: 'sidecar', log, start });
     expect(exits).toEqual([1]);
     expect(said(lines)).toEqual([`error: cannot start: ${meaning}`]);

@@ -132,7 +132,8 @@ async function readAndClose(reader: Reader, name: string): Promise<Content> {
 }
 
 function looksLikePath(input: string): boolean {
-  return /^[\w@~.+/\\-]{1,500}$/.test(input) && /[./\\]/.test(input) && !/^[A-Za-z0-9+/]+={0,2}$/.test(input);
+  const isBase64 = /^[A-Za-z0-9+/]+={0,2}$/.test(input) && !input.startsWith('/');
+  return /^[\w@~.+/\\-]{1,500}$/.test(input) && /[./\\]/.test(input) && !isBase64;
 }
 
 /** As much is checked as it stands; of what is longer, what says something of its protection. */

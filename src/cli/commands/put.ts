@@ -34,7 +34,7 @@ export async function put(
   }
   if (streamId === undefined)
     throw usageError(
-      'The stream is missing: give its id, or with a CPIX document or a content --tracks SD=news_sd,HD=news_hd.',
+      'The stream is missing: give its id, or, with --cpix or --content-id, --tracks SD=news_sd,HD=news_hd.',
     );
   const seconds = secondsOfOne(wait);
   const body = await putBody(context, fields);

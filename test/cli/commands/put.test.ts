@@ -158,7 +158,7 @@ describe('put with the tracks of a CPIX document', () => {
       '--cpix film.xml --tracks HD':
         "option '--tracks <track=streamid>' argument 'HD' is invalid. It must be a track and a stream id, such as SD=news_sd.",
       '--cpix film.xml':
-        'The stream is missing: give its id, or with a CPIX document or a content --tracks SD=news_sd,HD=news_hd.',
+        'The stream is missing: give its id, or, with --cpix or --content-id, --tracks SD=news_sd,HD=news_hd.',
     }),
   )('refuses %s, and sends nothing', async (args, sentence) => {
     await fs.writeFile(join(cwd, 'news.key'), POST_MANUAL_FILE);
