@@ -41,6 +41,8 @@ describe('the address of the key provider', () => {
     [undefined, 'https://keys.example/?a=1', PLAIN],
     [undefined, 'https://keys.example/{client}', JSON_HAS],
     ['json', 'https://keys.example/{contentId}/{client}', JSON_HAS],
+    ['json', 'https://keys.example/{kid}', JSON_HAS],
+    ['cpix', 'https://keys.example/cpix', CPIX_HAS_NOT],
     ['cpix', 'https://keys.example/cpix/{client}', CPIX_HAS_NOT],
     ['cpix', 'https://{kid}.example/', ORIGIN],
     ['speke2', 'https://keys.example/{kid}', IN_BODY],

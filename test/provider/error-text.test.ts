@@ -77,22 +77,27 @@ it.each(['a', 'Aa', 'a-', '/', '%2', '0 ', 'aA0', '&#5', '\\u0', '-1 '])(
 describe("a provider's error text", () => {
   it('is in the log at level debug, and in no answer', async () => {
     const token = 'Bearer secret-of-the-tests';
-    const { sidecar, upstream } = await startSpeke({
-      config: {},
+    const { upstream } = await startSpeke();
+    const path = `${SPEKE_PATH}?p=pass.word`;
+    const { sidecar } = await startSpeke({
+      config: { keyProviderUrl: upstream.url + path },
       ambient: { providerHeaders: () => ({ authorization: token }) },
     });
-    const body = `Mismatched contentId ${CONTENT_ID}: key ${KEY}, ${token}`;
-    upstream.on(SPEKE_PATH, { status: 422, headers: { 'x-axdrm-errormessage': 'Bad request' }, body });
-    const answer = await sidecar.api.post('/api/keyfile/demo').send({ contentId: CONTENT_ID }).expect(502);
+    const clientApiKey = 'key.of.a.client';
+    const body = `Mismatched contentId ${CONTENT_ID}: key ${KEY}, ${token}, ${clientApiKey}, pass.word`;
+    const headers = { 'x-axdrm-errormessage': 'Bad request', 'x-request-id': clientApiKey };
+    upstream.on(path, { status: 422, headers, body });
+    const asked = { client: 'demo', clientApiKey, contentId: CONTENT_ID };
+    const answer = await sidecar.api.post('/api/keyfile/demo').send(asked).expect(502);
     expect(answer.text).not.toMatch(/Mismatched|Bad request/);
     const entries = await sidecar.logEntries();
-    const text = `Bad request | Mismatched contentId ${CONTENT_ID}: key …, …`;
+    const text = `Bad request | Mismatched contentId ${CONTENT_ID}: key …, …, …, …`;
     // The other of the two calls may be cut by the first failure.
     expect(entries.find(({ message }) => message === 'upstream error')).toMatchObject({
       ...{ level: 'debug', upstream: 'key provider', status: 422, text },
     });
-    expect(JSON.stringify(entries)).not.toContain(KEY);
-    expect(JSON.stringify(entries)).not.toContain('secret-of-the-tests');
+    for (const secret of [KEY, 'secret-of-the-tests', clientApiKey, 'pass.word'])
+      expect(JSON.stringify(entries)).not.toContain(secret);
   });
 
   it.each([

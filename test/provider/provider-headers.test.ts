@@ -5,11 +5,12 @@ import { openProviderHeaders, parseProviderHeaders } from '../../src/provider/pr
 import { afterTest, temporaryFolder } from '../support/after-test';
 import { faultsOf } from '../support/faults-of';
 import { type LogLine, recordedLog } from '../support/recorded-log';
-import { PROVIDED, startProvisioning } from '../support/start-provisioning';
+import { PATHS, PROVIDED, startProvisioning } from '../support/start-provisioning';
 import { CONTENT_ID, reference, SPEKE_PATH, startSpeke } from '../support/start-speke';
 import { until } from '../support/until';
 
-const SECRET = 'secret-value-of-the-tests';
+/** In pieces too short to be taken for key material: it is hidden because it was sent. */
+const SECRET = 'secret.value.of.the.tests';
 let file: string;
 let lines: LogLine[];
 
@@ -152,6 +153,9 @@ describe('the headers of the file', () => {
       ['keys', SECRET, 'application/vnd.keys+json'],
       ['keys', SECRET, 'application/vnd.keys+json'],
     ]);
+    upstream.on(PATHS.cenc, { status: 400, body: SECRET });
+    await sidecar.api.post(PATH).send(PROVIDED).expect(502);
+    expect(await sidecar.logText()).not.toContain(SECRET);
   });
 
   it.each([

@@ -179,6 +179,7 @@ describe('readSidecarConfig', () => {
 
   it.each([
     ['0680', 'must be an octal mode like 0640'],
+    ['640 ', 'must be an octal mode like 0640'],
     ['0440', 'must let the owner read and write (06xx)'],
     ['0750', 'must not make key files executable'],
   ])('refuses the mode %j', (mode, fault) => {
@@ -233,6 +234,7 @@ const CPIX =
   'PACKAGERDRMAPI_CPIXCERT and PACKAGERDRMAPI_CPIXKEY: encrypted content keys need both; set the other one, too, or none';
 
 test.each<[env: Record<string, string>, fault: string]>([
+  [{ PACKAGERDRMAPI_TLSCERT: '/etc/tls.crt' }, HTTPS],
   [{ PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt' }, HTTPS],
   [{ PACKAGERDRMAPI_TLSKEY: '/etc/tls.key', PACKAGERDRMAPI_TLSCLIENTCA: '/etc/clients.crt' }, HTTPS],
   [{ PACKAGERDRMAPI_CPIXCERT: '/etc/cpix.crt' }, CPIX],

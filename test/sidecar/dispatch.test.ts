@@ -93,6 +93,7 @@ test.each([
   ['that asks for a key that is not there', 409, `${PATH}?as=ffmpeg&scheme=aes-128`, {}],
   ['that asks for an unknown form', 400, `${PATH}?as=other`, {}],
   ['of a stream that the key may not read', 403, PATH, { 'x-api-key': 'key-of-another-stream' }],
+  ['of its export by such a key', 403, `${PATH}?as=shaka`, { 'x-api-key': 'key-of-another-stream' }],
   ['by a client that has the file', 304, PATH, { 'if-none-match': TAG }],
   ['by a client that asks for JSON', 200, PATH, { accept: 'application/json' }],
 ] as const)('logs a read %s once', async (_what, status, path, headers) => {

@@ -111,6 +111,7 @@ test('tells a file that another program changed', async () => {
 
 test.each([
   ['if-match', ''],
+  ['if-match', '"half'],
   ['if-none-match', 'nonsense'],
   ['if-match', `${MANUAL_TAG} ${MANUAL_TAG}`],
 ])('refuses %s: %s, which is no entity tag', async (header, tag) => {

@@ -100,7 +100,7 @@ test('refuses the name and the key of PACKAGERDRMAPI_APIKEY', () => {
   ]);
 });
 
-test.each(['', '/live', 'live//news', 'live/.hidden', 'live/*'])(
+test.each(['', '/live', '.hidden', 'live//news', 'live/.hidden', 'live/*', 'a'.repeat(201)])(
   'refuses "%s" as the beginning of a stream id',
   (beginning) => {
     expect(wrongIn(key({ streams: ['live/', beginning] }))).toEqual([

@@ -60,9 +60,9 @@ describe('sub-folders', () => {
 
   test.each(['0000', '0077'])('are made with 0750 whatever the umask takes away (%s)', async (mask) => {
     process.umask(Number.parseInt(mask, 8));
-    await store.write(id('site/event/live'), Buffer.from('name: value\n'));
-    expect([mode('site'), mode('site', 'event')]).toEqual(['750', '750']);
-    expect(mode('site', 'event', 'live.key')).toBe('640');
+    await store.write(id('site/Event/Live'), Buffer.from('name: value\n'));
+    expect([mode('site'), mode('site', 'Event')]).toEqual(['750', '750']);
+    expect(mode('site', 'Event', 'Live.key')).toBe('640');
   });
 
   test('keep the rights that they have', async () => {
