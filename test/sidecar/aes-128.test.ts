@@ -68,10 +68,12 @@ describe('a key for HLS with AES-128', () => {
 describe("the key provider's AES-128", () => {
   const AES_PATH = `/keys/aes/${PROVIDED.client}/${PROVIDED.contentId}`;
   const ANSWER = { key_hex: KEY.toLowerCase(), key_url: URL };
-  const WIDEVINE_LINES = PROVIDED_FILE.replace(/^(?:cupertino|.*keyserver-playready).*\n/gm, '');
+  const DASH_LINES = PROVIDED_FILE.replace(/^cupertino.*\n/gm, '');
+  const WIDEVINE_LINES = DASH_LINES.replace(/^.*keyserver-playready.*\n/gm, '');
 
   it.each([
     [['aes'], '', [AES_PATH, PATHS.config]],
+    [['widevine', 'playready', 'aes'], DASH_LINES, [AES_PATH, PATHS.cenc, PATHS.config]],
     [['aes', 'widevine'], WIDEVINE_LINES, [AES_PATH, PATHS.cenc, PATHS.config]],
   ])('is asked for by systems: %j', async (systems, dash, paths) => {
     const { sidecar, upstream } = await startProvisioning();

@@ -151,6 +151,7 @@ describe('a CPIX document', () => {
 
   it.each([
     ['?track=', 'track: must have 1 to 200 characters'],
+    ['?cmaf=yes', 'cmaf: must be true, cenc or false'],
     ['?kid=1', 'kid: is not a UUID (8-4-4-4-12 hex digits)'],
     ['?systems=widevine,', 'systems.1: must be one of widevine, playready, fairplay'],
     ['?laurl=skd://a', 'laurl: must be an address that starts with https:// or http://'],

@@ -94,6 +94,7 @@ it('a stream in a sub-folder gives its file the last part of its name', async ()
 });
 
 it.each([
+  ['as=cpix&as=shaka', 'as: must be one of shaka, shaka-streamer, nginx-vod, bento4, gpac, ffmpeg, cpix'],
   ['as=constructor', 'as: must be one of shaka, shaka-streamer, nginx-vod, bento4, gpac, ffmpeg, cpix'],
   [
     'as=cpix&scheme=cens',

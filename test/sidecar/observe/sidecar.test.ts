@@ -194,11 +194,13 @@ describe('audited refusals', () => {
     ['reader', 'delete', PATH, undefined, 'live', 'forbidden'],
     ['reader', 'post', BATCH, { streams: [] }, null, 'forbidden'],
     ['default', 'post', PATH, { cenc: {} }, 'live', 'invalid_body'],
+    ['default', 'post', `${PATH}?dryrun=false`, { cenc: {} }, 'live', 'invalid_body'],
     ['default', 'post', PATH, '{', 'live', 'malformed_json'],
     ['default', 'post', `${PATH}/`, '{', 'live', 'malformed_json'],
     ['default', 'post', PATH, '<p>', 'live', 'unsupported_media_type'],
     ['default', 'post', '/api/keyfile/.x', CENC_ONLY, null, 'invalid_stream_id'],
     ['default', 'post', BATCH, { streams: [{ streamid: 'live', cenc: {} }] }, 'live', 'invalid_body'],
+    ['default', 'post', BATCH, {}, null, 'invalid_body'],
     ['default', 'post', BATCH, { streams: [{}] }, null, 'invalid_body'],
   ])('has one line for a request with the key %s: %s %s %j', async (key, method, path, body, id, code) => {
     const { sidecar, lines } = await startAudited();
