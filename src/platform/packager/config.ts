@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import * as z from 'zod';
@@ -32,7 +33,11 @@ const VARIABLES = z.object({
     .default(8192),
   PACKAGER_ROTATE: z.enum(['true', 'false'], 'must be true or false').default('false'),
   PACKAGER_FFMPEG: z.string().default('ffmpeg'),
-  PACKAGER_SHAKAPACKAGER: z.string().optional(),
+  // A name alone is looked for in PATH.
+  PACKAGER_SHAKAPACKAGER: z
+    .string()
+    .refine((path) => !path.includes('/') || existsSync(path), 'there is no such file')
+    .optional(),
   PACKAGER_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 

@@ -43,7 +43,7 @@ test('takes every variable, and names the nearest of one that it does not know',
     PACKAGER_MAXMB: '1',
     PACKAGER_ROTATE: 'true',
     PACKAGER_FFMPEG: '/bin/ffmpeg',
-    PACKAGER_SHAKAPACKAGER: '/bin/packager',
+    PACKAGER_SHAKAPACKAGER: __filename,
     PACKAGER_LOGLEVEL: 'debug',
     PACKAGER_FOLDR: '/x',
   };
@@ -56,7 +56,7 @@ test('takes every variable, and names the nearest of one that it does not know',
     maxBytes: 1024 * 1024,
     rotate: true,
     ffmpeg: '/bin/ffmpeg',
-    shakaPackager: '/bin/packager',
+    shakaPackager: __filename,
     logLevel: 'debug',
     unknownVariables: ['PACKAGER_FOLDR (did you mean PACKAGER_FOLDER?)'],
   });
@@ -69,16 +69,18 @@ test('tells every fault at once, and quotes no value', () => {
     PACKAGER_FOLDER: '/a,SECRET',
     PACKAGER_MAXMB: '0',
     PACKAGER_ROTATE: 'yes',
+    PACKAGER_SHAKAPACKAGER: '/no/SECRET',
     PACKAGER_LOGLEVEL: 'loud',
   };
   const read = () => readPackagerConfig(env);
   expect(read).toThrow(
-    `The configuration has 6 faults:
+    `The configuration has 7 faults:
   - PACKAGER_PORT: must be at most 65535
   - PACKAGER_APIKEY: must have at least 16 characters
   - PACKAGER_FOLDER: must be a path without a comma
   - PACKAGER_MAXMB: must be a whole number of megabytes, from 1 to 99999999
   - PACKAGER_ROTATE: must be true or false
+  - PACKAGER_SHAKAPACKAGER: there is no such file
   - PACKAGER_LOGLEVEL: must be one of error, warn, info, debug, silent`,
   );
 });
