@@ -1,13 +1,13 @@
 import { distance } from 'fastest-levenshtein';
 
-/** The known name that a misspelt one most likely means: two letters may be wrong, or one of every `lettersPerError`. */
+/** The known name that a misspelt one most likely means: two letters may be wrong, or one of every `lettersPerError`, but not all. */
 export function nearestName(name: string, known: Iterable<string>, lettersPerError = 4): string | undefined {
   const lower = name.toLowerCase().slice(0, 100);
   let best: string | undefined;
   let least = Math.max(2, Math.floor(lower.length / lettersPerError)) + 1;
   for (const candidate of known) {
     const edits = distance(lower, candidate.toLowerCase());
-    if (edits < least) {
+    if (edits < least && edits < Math.max(lower.length, candidate.length)) {
       best = candidate;
       least = edits;
     }

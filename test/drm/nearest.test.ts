@@ -1,12 +1,13 @@
 import { nearestName, unknownName } from '../../src/drm/nearest';
 
-const KNOWN = ['key', 'content-key', 'license-url', 'content-key-of-vendor'];
+const KNOWN = ['as', 'key', 'content-key', 'license-url', 'content-key-of-vendor'];
 
 test.each([
   ['contnt-kei', 'content-key'],
   ['CONTENT-KEY', 'content-key'],
   ['kyes', 'key'],
   ['keyset', undefined],
+  ['zz', undefined],
   ['lizenz-ural', undefined],
 ])('of %s the name %s may have been meant', (name, near) => {
   expect(nearestName(name, KNOWN)).toBe(near);
