@@ -99,3 +99,17 @@ test('takes the key of a client from a file of one line alone', async () => {
     refused(2, 'The file passwd must hold one line with the key only.'),
   );
 });
+
+test('reads no more than 64 MiB of a file or standard input', async () => {
+  const cwd = await temporaryFolder();
+  const most = 64 * 1024 * 1024;
+  await fs.writeFile(join(cwd, 'most'), '');
+  await fs.truncate(join(cwd, 'most'), most);
+  const put = (name: string, stdin?: Buffer) =>
+    cli(['put', 'a', '--file', name, '--url', 'http://h', '--key', 'k'], { cwd, stdin: stdin ?? '' });
+  const unlike = (name: string) => refused(2, `${name} is not text; export it as text in UTF-8.`);
+  expect(await put('most')).toEqual(unlike('most'));
+  await fs.appendFile(join(cwd, 'most'), 'x');
+  expect(await put('most')).toEqual(refused(2, 'The file most is larger than 64 MiB.'));
+  expect(await put('-', Buffer.alloc(most + 1))).toEqual(refused(2, 'Standard input is larger than 64 MiB.'));
+});

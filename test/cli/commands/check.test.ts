@@ -206,6 +206,8 @@ test('--stream takes the key file from the sidecar, and holds it against media',
   const { api, url } = await startSidecar();
   await api.post('/api/keyfile/live%2Fnews').send(POST_MANUAL).expect(200);
   const env = { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: API_KEY };
+  const one = await cli(['check', '--stream', 'live/news'], { cwd, env });
+  expect(told(one.stdout)).toEqual(['This is a key file.']);
   const both = await cli(['check', 'stream.mpd', '--stream', 'live/news'], { cwd, env });
   expect([both.code, ...told(both.stdout)]).toEqual([
     0,

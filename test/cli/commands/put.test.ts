@@ -133,6 +133,13 @@ describe('put with the tracks of a CPIX document', () => {
     expect(requests).toHaveLength(1);
   });
 
+  it('says which track there is no key for, and writes the others', async () => {
+    const args = ['--cpix', 'film.xml', '--systems', 'widevine', '--tracks', 'SD=news_sd,UHD=news_uhd'];
+    const { code, stdout } = await put(args);
+    expect([code, Object.keys(await sidecar.files())]).toEqual([1, ['news_sd.key']]);
+    expect(stdout).toMatch(/ ! news_uhd\n {6}The CPIX document has no such track; it has SD, HD\.\n$/);
+  });
+
   it('shows what would be written with --dry-run, also as JSON', async () => {
     const args = ['--cpix', 'film.xml', '--systems', 'widevine', '--tracks', 'HD=news_hd', '--dry-run'];
     expect(await put(args)).toEqual({

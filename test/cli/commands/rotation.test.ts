@@ -1,5 +1,11 @@
-import { fillPattern, readPattern, restartCommands } from '../../../src/cli/commands/rotation';
+import {
+  fillPattern,
+  readPattern,
+  restartCommands,
+  rotateManifest,
+} from '../../../src/cli/commands/rotation';
 import { mountOf, untraceable } from '../../../src/cli/commands/watch-reads';
+import type { JsonObject } from '../../../src/drm/bytes';
 
 const NOW = new Date('2026-01-31T23:05:09.123Z');
 const VALUES = { streamid: 'live/a+b@c~d', contentId: 'news', old: 'news-2025' };
@@ -9,6 +15,7 @@ test.each([
   ['{name}-{date}-{time}', 'a_b_c_d-2026-01-31-230509'],
   ['{contentId}.{date}', 'news.2026-01-31'],
   ['{old}-b', 'news-2025-b'],
+  ['x-{name}-{name}', 'x-a_b_c_d-a_b_c_d'],
 ])('fills %s', (text, expected) => {
   const read = readPattern(text, NOW);
   expect(read.ok && fillPattern(read.value, VALUES)).toEqual({ ok: true, value: expected });
@@ -29,6 +36,7 @@ test.each([
     'unknown_place',
     'has the unknown placeholder {day}; it takes {streamid}, {name}, {contentId}, {old}, {date}, {time}',
   ],
+  ['news', 'same_for_all', SAME],
   ['{date}{time}', 'same_for_all', SAME],
 ])('refuses %s', (text, code, description) => {
   expect(readPattern(text, NOW)).toEqual({ ok: false, problem: { code, description } });
@@ -44,6 +52,64 @@ test.each([
   ],
 ])('says why %s gives a stream no content id', (text, code, description) => {
   expect(fillPattern(text, { streamid: 'a' })).toEqual({ ok: false, problem: { code, description } });
+});
+
+describe('a group with a key for each quality', () => {
+  const rotated = (body: JsonObject, streamIds: readonly string[], pattern = '{name}-b') => {
+    const item = { kind: 'groups', name: 'the group', line: 1, streamIds, body } as const;
+    const { manifest, ...rest } = rotateManifest([item], pattern, new Map());
+    return { ...rest, bodies: manifest.map((each) => each.body) };
+  };
+  const members = ['s:SD', 'h:HD', 'i:HD', 'u:UHD', 'v:UHD'].map((text) => {
+    const [streamid, quality] = text.split(':');
+    return { streamid, quality };
+  });
+  const ids = members.map(({ streamid = '' }) => streamid);
+
+  test('gets a content id for each, and keeps what is of one alone; whose keys are in the manifest is left', () => {
+    const keys = { SD: { contentId: 'old' }, HD: { contentId: 'h-b', cmaf: false }, UHD: { cenc: {} } };
+    expect(rotated({ members, folder: 'live', cmaf: true, contentId: 'n', keys }, ids)).toEqual({
+      bodies: [
+        {
+          cmaf: true,
+          members: members.slice(0, 3),
+          keys: {
+            SD: { contentId: 's-b' },
+            HD: { cmaf: false, contentId: 'h-b' },
+          },
+        },
+      ],
+      contentIds: new Map(Object.entries({ s: 's-b', h: 'h-b', i: 'h-b' })),
+      supplied: ['u', 'v'],
+      namesOthers: true,
+      faults: [],
+    });
+  });
+
+  test('of a SMIL document is divided by its limits', () => {
+    const video = (name: string, lines: number) => `<video src="mp4:${name}" height="${lines}"/>`;
+    const smil = `<smil><body><switch>${video('s', 360)}${video('h', 720)}</switch></body></smil>`;
+    const keys = { LOW: {}, TOP: {} };
+    const body = { smil, contentId: 'n', heights: { LOW: 400, TOP: 800 }, keys };
+    expect(rotated(body, ['s', 'h'], '{contentId}-b').bodies).toEqual([
+      {
+        members: [
+          { streamid: 's', quality: 'LOW' },
+          { streamid: 'h', quality: 'TOP' },
+        ],
+        keys: { LOW: { contentId: 'n-low-b' }, TOP: { contentId: 'n-top-b' } },
+      },
+    ]);
+  });
+
+  test('is left out when all its keys are in the manifest', () => {
+    const keys = { SD: { cenc: {} }, HD: { cenc: {} }, UHD: { cenc: {} } };
+    expect(rotated({ members, keys }, ids)).toMatchObject({ bodies: [], supplied: ids });
+    expect(rotated({ members, cpix: '<x/>', keys: 'quality' }, ids)).toMatchObject({
+      bodies: [],
+      supplied: ids,
+    });
+  });
 });
 
 const CURL = `curl -sS --fail-with-body --anyauth -u "$PACKAGER_LOGIN" -X PUT -H 'accept: application/json'`;

@@ -300,6 +300,7 @@ describe('the key folder', () => {
     ['ngrp:news_all.key', KEY_FILE, 'warning', 'group_key_file'],
     ['radio.key.txt', KEY_FILE, 'warning', 'wrong_suffix'],
     ['radio.KEY', KEY_FILE, 'warning', 'wrong_suffix'],
+    ['radio.key~', KEY_FILE, 'warning', 'wrong_suffix'],
     ['.radio.key.swp', KEY_FILE, 'warning', 'wrong_suffix'],
     ['.radio.key', KEY_FILE, 'warning', 'wrong_suffix'],
     ['.packagerdrmapi-00000000-1.tmp', KEY_FILE, 'warning', 'temporaries'],

@@ -1,9 +1,13 @@
+import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { LACK_REASONS } from '../../../src/api/fleet';
+import type { FleetPackager } from '../../../src/api/fleet-answers';
 import { apiError } from '../../../src/sidecar/errors';
 import { temporaryFolder } from '../../support/after-test';
-import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
-import { type CliOptions, type CliRun, cli, jsonOf } from '../../support/run-cli';
+import { createFakeFleet, type FakeFleet, PACKAGER } from '../../support/fake-fleet';
+import { startProxy } from '../../support/proxy';
+import { type CliOptions, type CliRun, cli, endOf, jsonOf } from '../../support/run-cli';
 import { API_KEY, apiKeysFile, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const KEY = ['--cenc-keyid', 'RNpS70UjCY5oVHd+4yJoHQ==', '--cenc-contentkey', 'lnA03mLuxnL3toiRMxV4Zw=='];
@@ -136,12 +140,16 @@ Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have every
     });
   });
 
-  test('names a packager whose file stays as it is, with --json, too', async () => {
+  test('names a packager whose file stays as it is, and why, with --json, too', async () => {
     fleet.hold('site-b', 'kept');
     const { code, stdout } = await apply(['--wait', '1', '--json']);
     const lacks = [{ streamid: 'vod/b', why: 'kept' }];
     const behind = [{ name: 'site-b', live: true, behind: 0, lacks }];
     expect([code, JSON.parse(stdout).fleet]).toEqual([1, { end: 'timeout', packagers: 3, behind }]);
+    const { stderr } = await apply(['--wait', '1']);
+    expect(stderr).toContain(
+      `Not everywhere in time: site-b (vod/b: ${LACK_REASONS.kept}) (2 of 3 packagers`,
+    );
   });
 
   test('names a packager that is not live, and ends with 130 when the user stops waiting', async () => {
@@ -155,7 +163,100 @@ Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have every
   });
 
   test('shows on a terminal how many packagers have everything', async () => {
-    expect((await apply(['--wait'], { typed: '' })).stderr).toMatch(/Packagers with everything [█░]+ 3 of 3/);
+    fleet.hold('origin-2');
+    const { stderr } = await apply(['--wait'], { typed: '', onWait: () => fleet.release('origin-2') });
+    expect(stderr).toMatch(/Packagers with everything [█░]+ 3 of 3/);
+  });
+
+  test('waits a minute unless told otherwise, by the clock if its pauses are shorter', async () => {
+    fleet.hold('origin-2');
+    let at = 0;
+    const onWait = () => {
+      at += 20_000;
+    };
+    expect((await apply(['--wait'], { now: () => new Date(at), onWait })).code).toBe(1);
+    expect(at).toBe(60_000);
+  });
+
+  test('waits also when it has nothing to send', async () => {
+    await apply([]);
+    expect(endOf(await apply(['--verbose', '--wait']))).toEqual([0, 'All 3 packagers have everything.']);
+  });
+
+  test('says nothing of packagers when nothing, or not everything, was written', async () => {
+    const client = ['--wait', '--client', 'c', '--client-api-key', 'k'];
+    await fs.writeFile(join(cwd, 'many.csv'), 'streamid,contentId\nlive/a,c\n');
+    expect(noted(await apply(client))).toEqual({ code: 1, stderr: 'many.csv: 1 failed.\n' });
+    const [head = '', row = ''] = CSV.split('\n');
+    const rows = Array.from({ length: 101 }, (_, index) => row.replace('live/a', `s${index}`));
+    await fs.writeFile(join(cwd, 'many.csv'), [head, ...rows].join('\n'));
+    const stop = new AbortController();
+    const url = await startProxy(sidecar.url, ({ method }) => method === 'POST' && stop.abort());
+    expect(endOf(await apply(['--wait', '--url', url], { interrupt: stop.signal }))).toEqual([
+      130,
+      'many.csv: 100 created, 1 not reached.',
+    ]);
+  });
+
+  const FAR = 1_000_000;
+
+  test.each<[what: string, packager: Partial<FleetPackager>, revision: number, code: number]>([
+    ['lacks another stream', { lacks: [{ streamid: 'x', why: 'kept' }], lacking: 1, applied: FAR }, FAR, 0],
+    ['lacks more than it names', { lacking: 1, applied: FAR }, FAR, 1],
+    [
+      'lacks what came later',
+      { lacks: [{ streamid: 'live/a', why: 'behind' }], lacking: 1, behind: 1, applied: FAR },
+      FAR,
+      0,
+    ],
+    ['has everything of its streams', { applied: null }, FAR, 0],
+    ['had everything before', { applied: 1 }, 1, 1],
+  ])('of a packager that %s', async (_what, packager, revision, code) => {
+    fleet.say({ revision, packagers: [{ ...PACKAGER, ...packager }] });
+    const ended = await apply(['--wait', '1']);
+    expect(ended.code).toBe(code);
+    if (code === 0) expect(endOf(ended)[1]).toBe('The packager has everything.');
+  });
+
+  describe('when the sidecar', () => {
+    /** A proxy before it that does something when the fleet is asked for, after the first time. */
+    const atLooks = (what: (look: number, request: IncomingMessage) => unknown) => {
+      let looks = -1;
+      return startProxy(sidecar.url, (request) => {
+        if (request.url !== '/api/fleet') return undefined;
+        looks += 1;
+        return looks > 0 && what(looks, request);
+      });
+    };
+    const UNKNOWN = 'Whether every packager has everything is not known. The fleet has accepted the changes.';
+
+    test('is away for a moment, asks again', async () => {
+      const url = await atLooks((look) => look < 3 && 'cut');
+      expect((await apply(['--wait', '--url', url])).code).toBe(0);
+    });
+
+    test('stays away, ends with 3', async () => {
+      const url = await atLooks(() => 'cut');
+      const { code, stderr } = await apply(['--wait', '1', '--url', url]);
+      expect([code, stderr]).toEqual([3, expect.stringMatching(/^error: Can't connect /m)]);
+      expect(stderr).toContain(`\n${UNKNOWN}\n`);
+    });
+
+    test('refuses, ends with 3 at once', async () => {
+      expect((await apply(['--wait', '--key', 'another'])).code).toBe(3);
+      const url = await atLooks((_look, { headers }) => delete headers['x-api-key']);
+      const onWait = jest.fn();
+      const { code, document } = jsonOf(await apply(['--wait', '--json', '--url', url], { onWait }));
+      const errors = [{ code: 'unauthorized', description: expect.any(String) }];
+      expect([code, document.fleet]).toEqual([3, { end: 'unknown', packagers: 0, behind: [], errors }]);
+      expect(onWait).not.toHaveBeenCalled();
+    });
+
+    test('is asked while the user stops, ends with 130', async () => {
+      const stop = new AbortController();
+      const url = await atLooks(() => stop.abort());
+      expect((await apply(['--wait', '--url', url], { interrupt: stop.signal })).code).toBe(130);
+    });
   });
 
   test('sends nothing when the sidecar is in no fleet, or does not show it', async () => {

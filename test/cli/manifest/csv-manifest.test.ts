@@ -236,6 +236,8 @@ groups:
       'streams: [{ streamid: a, cpix: film.xml, kid: abc }]': '1: kid is not a UUID (8-4-4-4-12 hex digits).',
       'groups: [{ tracks: { HD: a }, cenc: { keyid: DlhY5dF0QZlpqbFDhkbvRw==, contentkey: JC1s8W4A7IpnnWBwD5FlCQ== } }]':
         '1: tracks are for a CPIX document or a content; give cpix or contentId.',
+      'groups: [{ tracks: { HD: a }, members: [b], cpix: film.xml }]':
+        '1: a group has either members or smil, or with cpix tracks.',
       'groups: [{ tracks: { SD: a, HD: a }, cpix: film.xml }]':
         '1: a is already on line 1; give each stream once.',
     }),

@@ -164,6 +164,15 @@ describe('a PlayReady header', () => {
     expect(summary(utf16(xml).toString('base64'))).toEqual(['playready_header', ...faults]);
   });
 
+  /** An object of so many bytes: a header, and a store of licenses. */
+  const ofBytes = (length: number) => {
+    const value = utf16(CBC);
+    return buildPlayReadyObject([
+      { type: 1, value },
+      { type: 3, value: Buffer.alloc(length - value.length - 14) },
+    ]);
+  };
+
   it.each(
     rowsOf({
       'in UTF-8: playready_header, E not_utf16': Buffer.from(CBC),
@@ -173,6 +182,8 @@ describe('a PlayReady header', () => {
       'missing in its object: playready_object, E header_count, W unknown_record': buildPlayReadyObject([
         { type: 9, value: Buffer.alloc(4) },
       ]),
+      'in an object of 15 KB: playready_object': ofBytes(15 * 1024),
+      'in a longer object: playready_object, W too_long': ofBytes(15 * 1024 + 1),
     }),
   )('is checked %s', (_what, bytes, expected) => {
     expect(summary(base64(bytes))).toEqual(expected);
