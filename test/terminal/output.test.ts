@@ -42,6 +42,7 @@ test.each<[string, readonly string[], string, object]>([
   ['get', ['get', 's'], '/api/keyfile/s', text(KEY_FILE)],
   ['get --reveal', ['get', 's', '--reveal'], '/api/keyfile/s', text(KEY_FILE)],
   ['get --json', ['get', 's', '--json'], '/api/keyfile/s', text(KEY_FILE)],
+  ['put', PUT, '/api/keyfile/s', text(KEY_FILE)],
   ['put --reveal', [...PUT, '--reveal'], '/api/keyfile/s', text(KEY_FILE)],
   ['put --dry-run', [...PUT, '--dry-run'], '/api/keyfile/s?dryrun=true', json(DRY_RUN)],
   ['a refusal', ['get', 's'], '/api/keyfile/s', json({ errors: [PROBLEM, PROBLEM] }, 400)],
