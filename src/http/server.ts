@@ -173,6 +173,8 @@ export async function runAsProcess({ name, log, start }: Service): Promise<void>
 function startFailure(thrown: unknown): string {
   const code = systemCode(thrown);
   const port: unknown = Reflect.get(Object(thrown), 'port');
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return 'cannot start: no host has the name to listen on; give a name or an address, without scheme and port';
   // Of a file, not of a port to listen on.
   if (port === undefined) return 'cannot start';
   if (code === 'EADDRINUSE')
