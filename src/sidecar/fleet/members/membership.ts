@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { takes } from '../../../api/stream-id';
@@ -342,6 +342,8 @@ function createReporter(options: PacedOptions, lease: NameLease) {
 /** Waits until packagers have changes, by reading their reports repeatedly. */
 function createWaiter(list: () => Promise<readonly Packager[]>, pace: Pace) {
   const closing = new AbortController();
+  // Of each wait, two.
+  setMaxListeners(0, closing.signal);
   /** All waits share a reading that is under way. */
   const readAll = cached(0, () => 0, list);
 
@@ -361,13 +363,18 @@ function createWaiter(list: () => Promise<readonly Packager[]>, pace: Pace) {
     /** @see Fleet.waitFor @throws EngineError when the packagers could not be read in time. */
     async waitFor(changes: readonly AwaitedChange[], seconds: number): Promise<readonly string[]> {
       if (changes.length === 0) return [];
-      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(seconds * 1000)]);
+      const untilClosed = { signal: closing.signal, ref: false };
+      // Not by AbortSignal.any: Node 20 forgets a timeout that nothing else holds.
+      let isOver = false;
+      const deadline = pause(seconds * 1000, undefined, untilClosed).finally(() => {
+        isOver = true;
+      });
       let names: readonly string[] | undefined;
       let fault: unknown = new EngineError('unavailable', 'the packagers could not be listed in time');
       const poll = async () => {
         const [first, longest] = pace.pollMs;
-        for (let ms = first; names?.length !== 0; ms = Math.min(ms * 1.25, longest)) {
-          await pause(ms, undefined, { signal, ref: false });
+        for (let ms = first; names?.length !== 0 && !isOver; ms = Math.min(ms * 1.25, longest)) {
+          await pause(ms, undefined, untilClosed);
           try {
             names = await behind(changes);
           } catch (thrown) {
@@ -376,7 +383,7 @@ function createWaiter(list: () => Promise<readonly Packager[]>, pace: Pace) {
         }
       };
       // A reading may take longer than the wait.
-      await Promise.race([poll(), once(signal, 'abort')]).catch(() => undefined);
+      await Promise.race([poll(), deadline]).catch(() => undefined);
       if (!names) throw fault;
       return names;
     },

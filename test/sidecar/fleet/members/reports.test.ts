@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { StreamId } from '../../../../src/api/stream-id';
 import { EngineError } from '../../../../src/sidecar/fleet/engine/engine';
 import {
@@ -252,4 +254,15 @@ test('the end of a sidecar ends its waits', async () => {
   await until(() => engine.count('list') >= 6);
   await membership.close();
   expect(await wait).toEqual(['p1']);
+});
+
+test('a wait ends in time although memory is collected meanwhile', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const { membership } = fleetMember(new FakeCluster(), 'origin-1');
+  await membership.join();
+  const waited = membership.waitFor([{ streamId: 'news' as StreamId, revision: 1_000_000 }], 0.2);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  collect();
+  expect(await waited).toEqual(['origin-1']);
 });
