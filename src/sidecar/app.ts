@@ -205,6 +205,8 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     handler: config.tls?.clientAuthorities ? app : createFastRead(app, { ...shell, store, findApiKey }),
     /** What the server that runs the handler has its connections followed by. */
     connections,
+    /** Whether the addresses are set that keys can be fetched from. */
+    canProvision: !('missing' in upstreams),
     /** Removes temporary files of killed writers; until it is done, `/readyz` answers 503. `close` ends it before that. */
     async sweep(): Promise<void> {
       const { signal } = sweeping;

@@ -117,7 +117,7 @@ async function start(
     address: `${config.host.includes(':') ? `[${config.host}]` : config.host}:${server.port}`,
     url: server.url,
     keyFilesPath,
-    provisioning: config.keyProviderUrl !== undefined,
+    provisioning: sidecar.canProvision,
   });
   for (const { code, description } of warnings) log.warn('warning at the start', { code, why: description });
   // Not waited for: a stop must not wait for it either.

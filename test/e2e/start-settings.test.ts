@@ -56,6 +56,8 @@ test('says in its log where it listens, an address to call, and of a variable th
     PACKAGERDRMAPI_APIKEY: 'key',
     PACKAGERDRMAPI_HOST: '0.0.0.0',
     PACKAGERDRMAPI_KEYFILEPATH: 'keys',
+    // Not enough: this protocol needs the configuration service, too.
+    PACKAGERDRMAPI_KEYPROVIDERURL: 'http://127.0.0.1:1/keyprovider',
   };
   const { until } = await startBuilt('sidecar', { cwd, env });
   const [line] = await until(/^.*"message":"listening".*$/m);
