@@ -34,7 +34,10 @@ test('a value that v2 cannot take is told with what it must be, and each of seve
   ).toEqual([
     { field: 'date', fault: 'must be a UNIX time in seconds, as 1237387851' },
     { field: 'sourcetype', fault: 'must be one of file, url' },
-    { field: 'upload_method', fault: 'must be one of single, s3, multipart, fetch, external, direct' },
+    {
+      field: 'upload_method',
+      fault: 'must be one of single, s3, multipart, resumable, fetch, external, direct',
+    },
   ]);
   const channel = { type: 'radio', sort_order: 'size-asc', videos_max: 'all' };
   expect(read('/v1/channels/create', channel).faults.map(({ fault }) => fault)).toEqual([

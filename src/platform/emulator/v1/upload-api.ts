@@ -102,7 +102,8 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
         size === said
           ? undefined
           : v1Error('FileSizeInvalid', `The chunk has ${size} bytes, and X-Content-Range said ${said}.`);
-      await taken(upload.receivePart(number, request, { ...sentBy(request), check }));
+      if (number !== undefined)
+        await taken(upload.receivePart(number, request, { ...sentBy(request), check }));
       const size = sizeOf(upload.parts);
       if (size < total) {
         const range = `0-${size - 1}/${total}`;
@@ -183,10 +184,11 @@ function rangeOf(request: Request): { first: number; last: number; total: number
 }
 
 /**
- * The number of a chunk among the parts. Chunks come one behind the other; the same one may come again.
+ * The number of a chunk among the parts. Chunks come one behind the other; the same one may come again. Undefined for
+ * other bytes that are there: a client that resumes sends some, to be told where to go on.
  * @param end the first byte behind it. @throws HttpError PreconditionFailed
  */
-function numberOfChunk({ parts }: Upload, first: number, end: number): number {
+function numberOfChunk({ parts }: Upload, first: number, end: number): number | undefined {
   let number = 1;
   let next = 0;
   for (let part = parts.get(1); part && next < first; part = parts.get(number)) {
@@ -197,7 +199,8 @@ function numberOfChunk({ parts }: Upload, first: number, end: number): number {
   // As long as no other one follows it, a chunk may come again with another length.
   const fits = size === undefined || next + size === end || !parts.has(number + 1);
   if (first === next && fits) return number;
-  const message = `${sizeOf(parts)} bytes are there: the next chunk begins with that byte. Send one that has come as it was.`;
+  if (end <= sizeOf(parts)) return undefined;
+  const message = `${sizeOf(parts)} bytes are there: the next chunk begins with that byte.`;
   throw v1Error('PreconditionFailed', message);
 }
 

@@ -68,9 +68,11 @@ const VIDEO: readonly FieldMapping[] = [
   { ...sent('trim_in_point', 'upload.trim_in_point', 'text', CONTRACT.upload), answer: 'trim_in_point' },
   { ...sent('trim_out_point', 'upload.trim_out_point', 'text', CONTRACT.upload), answer: 'trim_out_point' },
   sent('download_url', 'upload.download_url', 'text', CONTRACT.upload),
+  // The last of these that is given counts.
+  { ...sent('update_file', 'upload.method', 'new_file', CONTRACT.upload), only: ['update'] },
+  sent('resumable', 'upload.method', 'resumable', CONTRACT.upload),
   sent('upload_method', 'upload.method', 'upload_method', CONTRACT.upload),
   sent('upload_content_type', 'upload.mime_type', 'text', CONTRACT.upload),
-  { ...sent('update_file', 'upload.method', 'new_file', CONTRACT.upload), only: ['update'] },
   gone('md5', { sentence: CONTRACT.mediaRemoved }),
   gone('size', { sentence: CONTRACT.mediaRemoved }),
 ];

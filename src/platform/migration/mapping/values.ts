@@ -72,6 +72,7 @@ const UPLOAD_METHODS = [
   ['single', 'direct'],
   ['s3', 'direct'],
   ['multipart', 'multipart'],
+  ['resumable', 'multipart'],
   ['fetch', 'fetch'],
   ['external', 'external'],
   ['direct', 'direct'],
@@ -95,6 +96,17 @@ const readBoolean = (text: string) => {
   if (TRUE.includes(lower)) return true;
   return FALSE.includes(lower) ? false : undefined;
 };
+
+/** A boolean of v1 that says how a file comes. */
+function method(yes: string, no: string | null): Codec {
+  return {
+    toV2: (text) => {
+      const value = readBoolean(text);
+      return value === undefined ? fault('must be true or false') : translated(value ? yes : no);
+    },
+    toV1: same,
+  };
+}
 
 const CODECS = {
   /** The same text in both. */
@@ -144,14 +156,9 @@ const CODECS = {
   source_type: { toV2: named(SOURCE_METHODS, false).toV2, toV1: named(HOSTING_TYPES, true).toV1 },
   upload_method: named(UPLOAD_METHODS, false),
   /** `update_file`: v1 answers where to send a file then, as v2 does for a direct upload. */
-  new_file: {
-    toV2: (text) => {
-      const value = readBoolean(text);
-      if (value === undefined) return fault('must be true or false');
-      return translated(value ? 'direct' : null);
-    },
-    toV1: same,
-  },
+  new_file: method('direct', null),
+  /** `resumable`, which `upload_method` took the place of. */
+  resumable: method('multipart', 'direct'),
   /** v1: `manual` and others; v2: the same with `_playlist` behind. */
   playlist_type: { toV2: readPlaylistType, toV1: (value) => asText(value).replace(/_playlist$/, '') },
   /** v1: UNIX time in seconds; v2: the day. */

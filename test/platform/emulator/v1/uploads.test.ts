@@ -137,13 +137,41 @@ test('a chunk that was lost is told, and one that came already may come again', 
   expect(await send('3-3/4', 'd')).toEqual([412, 'PreconditionFailed']);
 });
 
-test('a chunk that comes again keeps its length, as another one follows it', async () => {
+test('a chunk that comes again with another length is dropped, as another one follows it', async () => {
   const { send } = await startChunks();
   await send('0-3/8', 'abcd');
   expect(await send('0-5/8', 'abcdef')).toEqual([201, '0-5/8']);
   expect(await send('6-6/8', 'g')).toEqual([201, '0-6/8']);
-  expect(await send('0-3/8', 'abcd')).toEqual([412, 'PreconditionFailed']);
+  expect(await send('0-3/8', 'abcd')).toEqual([201, '0-6/8']);
   expect(await send('0-5/8', 'ABCDEF')).toEqual([201, '0-6/8']);
+});
+
+test('a client that resumes finds out with any chunk from byte 0 where to go on', async () => {
+  const { emulator, send, key } = await startChunks();
+  await send('0-3/9', 'abcd');
+  await send('4-6/9', 'efg');
+  expect(await send('0-0/9', '?')).toEqual([201, '0-6/9']);
+  expect(await send('0-5/9', '??????')).toEqual([201, '0-6/9']);
+  expect(await send('0-8/9', 'abcdefghi')).toEqual([412, 'PreconditionFailed']);
+  expect((await send('7-8/9', 'hi'))[0]).toBe(200);
+  expect((await send('0-1/9', '??'))[0]).toBe(200);
+  await processFile(emulator, key);
+  const { video } = await okV1(emulator, 'videos/show', { video_key: key });
+  expect(video).toMatchObject({ md5: md5Of('abcdefghi') });
+});
+
+test.each([
+  ['create', { upload_method: 'multipart' }],
+  ['create', { upload_method: 'resumable' }],
+  ['create', { resumable: 'True' }],
+  ['update', { update_file: 'True', upload_method: 'multipart' }],
+  ['update', { update_file: 'True', resumable: 'true' }],
+] as const)('videos/%s with %j is told where to send chunks', async (method, parameters) => {
+  const emulator = await startEmulator();
+  const { key } = (await okV1(emulator, 'videos/create')).video as { key: string };
+  const video = method === 'update' ? { video_key: key } : {};
+  const made = await okV1(emulator, `videos/${method}`, { ...video, ...parameters });
+  expect([linkOf(made).path, made.session_id]).toEqual(['/v1/videos/upload/resumable', expect.any(String)]);
 });
 
 test.each([
