@@ -54,6 +54,11 @@ export function mountV1(app: Express, context: EmulatorContext): void {
   };
   app
     .route(ROUTES.map(({ route }) => route))
+    .all((request, _response, next) => {
+      // The log names the route by its one path.
+      request.route = { path: pathOf(request) };
+      next();
+    })
     .get(readRaw, handler)
     .post(readRaw, handler)
     .all((request) => {

@@ -255,3 +255,17 @@ test('Python is pickled in protocol 2', () => {
     ].join(''),
   ]);
 });
+
+test('the log names the call, as long as it is one', async () => {
+  const emulator = await startEmulator();
+  const { unauthenticated } = emulator;
+  await unauthenticated.get('/v1/Videos/List/').expect(400);
+  await unauthenticated.put('/v1/videos/show').expect(405);
+  await unauthenticated.get('/v1/videos/none').expect(404);
+  const lines = (await emulator.logOf(3)).trim().split('\n');
+  expect(lines.map((line) => JSON.parse(line)).flatMap(({ route }) => route ?? [])).toEqual([
+    '/v1/videos/list',
+    '/v1/videos/show',
+    'unmatched',
+  ]);
+});
