@@ -111,11 +111,18 @@ function urlOf(scheme: string, host: string, port: number): string {
   return `${scheme}://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
-/** Services have no options: `--help` names the page that describes their variables, and ends the process. */
+/**
+ * Services have no options: `--help` names the page that describes their variables, and ends the process; what could be meant as an
+ * option is refused, since it would change nothing.
+ */
 export function answerHelp(page: string): void {
-  if (!process.argv.slice(2).some((argument) => argument === '--help' || argument === '-h')) return;
-  process.stdout.write(`All settings are environment variables. See ${page}.\n`);
-  process.exit(0);
+  const given = process.argv.slice(2);
+  if (given.length === 0) return;
+  const isHelp = given.some((argument) => argument === '--help' || argument === '-h');
+  const says = `All settings are environment variables. See ${page}.\n`;
+  if (isHelp) process.stdout.write(says);
+  else process.stderr.write(`This program takes no arguments. ${says}`);
+  process.exit(isHelp ? 0 : 2);
 }
 
 /**

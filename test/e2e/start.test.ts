@@ -25,14 +25,16 @@ test.each([
   ['sidecar', 'docs/configuration.md'],
   ['emulator', 'docs/emulator.md'],
   ['packager', 'docs/packager.md'],
-])('does not start the %s for --help, and names the page of its variables', async (house, page) => {
-  const { code, stdout } = await runScript(join(DIST, house, 'main.js'), { cwd, env: {}, args: ['--help'] })
-    .ended;
-  expect({ code, stdout }).toEqual({
-    code: 0,
-    stdout: `All settings are environment variables. See ${page}.\n`,
-  });
-});
+])(
+  'does not start the %s for --help and other arguments, and names the page of its variables',
+  async (house, page) => {
+    const run = (...args: string[]) => runScript(join(DIST, house, 'main.js'), { cwd, env: {}, args }).ended;
+    const says = `All settings are environment variables. See ${page}.\n`;
+    expect(await run('--help')).toMatchObject({ code: 0, stdout: says, stderr: '' });
+    const stderr = `This program takes no arguments. ${says}`;
+    expect(await run('--port', '9000')).toMatchObject({ code: 2, stdout: '', stderr });
+  },
+);
 
 test('refuses to start with every fault of the configuration in one message', async () => {
   const env = {
