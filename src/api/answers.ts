@@ -17,7 +17,7 @@ export const keyFileAnswer = z
   .describe('The lines of a key file.');
 
 /** How a line of the file to write differs from the present one. */
-export const lineChange = z.object({
+const lineChange = z.object({
   name: lineName,
   value: z.string().describe('Its value; key material is `********`.'),
   change: z.enum(['added', 'changed', 'removed', 'same']).describe('What happens to the line.'),

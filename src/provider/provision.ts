@@ -270,13 +270,10 @@ export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamN
   };
 }
 
-/** The fields that each protocol takes to choose among the keys of a document: SPEKE is asked for keys by track. */
-const TAKEN: Readonly<Record<Exclude<ProviderProtocol, 'json'>, readonly DocumentField[]>> = {
-  cpix: ['kid', 'track', 'period', 'systems', 'playready'],
-  speke1: ['track', 'systems', 'playready'],
-  speke2: ['track', 'systems', 'playready'],
-  speke21: ['track', 'systems', 'playready'],
-};
+/** The fields that choose among the keys of a document. */
+const TAKEN: readonly DocumentField[] = ['kid', 'track', 'period', 'systems', 'playready'];
+/** SPEKE is asked for keys by track. */
+const TAKEN_BY_SPEKE: readonly DocumentField[] = ['track', 'systems', 'playready'];
 
 /** The fields that the key provider needs and takes. */
 export function providerRules({
@@ -286,8 +283,8 @@ export function providerRules({
   if (protocol === 'json') return ASKED_BY_JSON;
   // No request can do without a client then.
   const needed = keyProviderUrl.includes('{client}') ? (['client'] as const) : [];
-  const ofSpeke = protocol !== 'cpix' && { trackTypes: Object.keys(SPEKE_TRACKS) };
-  return { needed, taken: TAKEN[protocol], ...ofSpeke };
+  if (protocol === 'cpix') return { needed, taken: TAKEN };
+  return { needed, taken: TAKEN_BY_SPEKE, trackTypes: Object.keys(SPEKE_TRACKS) };
 }
 
 const secret = z.string().min(1).nullish();
