@@ -16,11 +16,14 @@ import { resumeContent } from '../resources/content';
 import { resumeMaster } from '../resources/events';
 import { Choice, Flag } from '../resources/fields';
 import { resumeMedia } from '../resources/media-behaviour';
-import { once } from '../resources/resource-calls';
+import { TYPED_PLAYLISTS } from '../resources/playlists';
+import type { Resource } from '../resources/resource';
 import { RESOURCES } from '../resources/table';
 import type { UsageOfDay } from '../resources/usage';
+import { webhookResource } from '../resources/webhooks';
 import type { EmulatorState } from '../state';
 import type { StoredFile } from '../uploads/uploads';
+import type { ReceiverRules } from '../webhooks/receiver';
 import type { Webhook } from '../webhooks/webhooks';
 import { FaultBody, faultOf, renderFaults } from './switches';
 
@@ -64,7 +67,8 @@ type Saved = Readonly<Record<Name, readonly Item[]>> & {
   readonly faults: readonly FaultBody[];
 };
 
-const savedSchema = once(() => {
+/** @param receivers the rules for the addresses of webhooks. */
+function savedSchema(receivers: ReceiverRules) {
   const text = z.string('must be a string');
   const count = z.number('must be a number');
   const counts = z.record(z.string(), count, 'must be an object');
@@ -98,8 +102,7 @@ const savedSchema = once(() => {
     [z.looseObject({}, objectParams), 'relationships'],
   ];
   const byName = new Map(forms.flatMap(([form, fields]) => fields.split(' ').map((name) => [name, form])));
-  const lists = NAMES.map((kind) => {
-    const of = RESOURCES.findLast(({ plural }) => plural.endsWith(snakeCase(kind)));
+  const itemOf = (kind: Name, of?: Resource, own: z.ZodRawShape = {}) => {
     const metadata = Object.entries(of?.metadata ?? {}).map(([name, field]) => {
       return [name, field.required || 'default' in field ? field.schema : field.schema.nullable()];
     });
@@ -107,7 +110,18 @@ const savedSchema = once(() => {
     const fields = KINDS[kind]
       .split(' ')
       .map((name) => [name, byName.get(name) ?? of?.shown[snakeCase(name)]?.schema]);
-    return [kind, z.array(z.strictObject(Object.fromEntries(fields), objectParams), 'must be an array')];
+    return z.strictObject({ ...Object.fromEntries(fields), ...own }, objectParams);
+  };
+  const playlists = TYPED_PLAYLISTS.map((of) =>
+    itemOf('playlists', of, { playlistType: z.literal(of.type) }),
+  ) as [z.ZodObject, ...z.ZodObject[]];
+  const known: Partial<Record<Name, z.ZodType>> = {
+    webhooks: itemOf('webhooks', webhookResource(receivers)),
+    playlists: z.discriminatedUnion('playlistType', playlists, 'must be an object with a known playlistType'),
+  };
+  const lists = NAMES.map((kind) => {
+    const of = RESOURCES.find(({ plural }) => plural.endsWith(snakeCase(kind)));
+    return [kind, z.array(known[kind] ?? itemOf(kind, of), 'must be an array')];
   });
   const saved = {
     version: z.literal(1, 'must be 1: another release of the emulator has saved this state'),
@@ -118,12 +132,20 @@ const savedSchema = once(() => {
   };
   const wrong = 'A state is a JSON object with saved, as GET /state answers it.';
   return z.object({ saved: z.strictObject(saved, objectParams) }, wrong);
-});
+}
 
 /** Reads a document that has `saved`. A state of another version has this one problem. */
-export function readState(document: unknown): Parsed<Saved> {
-  const read = readBody(savedSchema(), document);
-  if (read.ok) return { ok: true, value: read.value.saved as unknown as Saved };
+export function readState(document: unknown, receivers: ReceiverRules): Parsed<Saved> {
+  const read = readBody(savedSchema(receivers), document);
+  if (read.ok) {
+    const saved = read.value.saved as unknown as Saved;
+    const channels = new Set(saved.channels.map(({ siteId, id }) => `${siteId}/${id}`));
+    const alone = saved.events.flatMap(({ siteId, channelId }, place) => {
+      const description = `saved.events.${place}.channelId: the state has no channel with this id on its site`;
+      return channels.has(`${siteId}/${channelId}`) ? [] : { code: 'invalid_body', description };
+    });
+    return alone.length > 0 ? { ok: false, problems: alone } : { ok: true, value: saved };
+  }
   const problems = read.problems.map(({ description }) => ({ code: 'invalid_body', description }));
   const ofVersion = problems.filter(({ description }) => description.startsWith('saved.version'));
   return { ok: false, problems: ofVersion.length > 0 ? ofVersion : problems };
@@ -278,7 +300,7 @@ export function openStateFile(
       throw fault(`has ${size} bytes, and a state has at most ${maxBytes}; name another file`);
     if (size > 0) {
       written = readFileSync(path, 'utf8');
-      const read = readState(JSON.parse(written));
+      const read = readState(JSON.parse(written), context.webhooks.rules);
       if (!read.ok) throw fault(...read.problems.map(({ description }) => description));
       const missing = restoreState(context, read.value);
       log.info('state restored', { path, bytes: size, missingFiles: missing.length });

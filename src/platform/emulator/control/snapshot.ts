@@ -21,7 +21,9 @@ export function mountSnapshot(app: Express, context: EmulatorContext): void {
       response.set('cache-control', 'no-store').json(renderState(context, request));
     })
     .put(json({ limit: MAX_STATE_BYTES, type: () => true }), (request, response) => {
-      response.json({ missing_files: restoreState(context, parsedOr400(readState(request.body))) });
+      response.json({
+        missing_files: restoreState(context, parsedOr400(readState(request.body, context.webhooks.rules))),
+      });
     })
     .all(onlyMethods('GET', 'PUT'));
 

@@ -147,14 +147,55 @@ test.each([
     ),
     'saved.faults.0.status: must be 400 to 599',
   ],
+  [
+    'with a webhook that may not be called',
+    changed((saved) =>
+      Object.assign(saved, {
+        webhooks: [
+          {
+            id: 'hook0001',
+            created: '2030-01-01T00:00:00.000Z',
+            lastModified: '2030-01-01T00:00:00.000Z',
+            secret: 'secret-of-a-webhook',
+            metadata: {
+              name: 'n',
+              description: '',
+              webhook_url: 'receiver',
+              events: ['channel_created'],
+              site_ids: ['demosite'],
+            },
+          },
+        ],
+      }),
+    ),
+    'saved.webhooks.0.metadata.webhook_url: must be an absolute https address',
+  ],
+  [
+    'with a playlist whose type has other fields',
+    at('playlists', {
+      metadata: { title: 't', description: null, author: null, link: null, custom_params: {} },
+    }),
+    'saved.playlists.0.metadata.media_filter: is missing',
+  ],
+  [
+    'with a playlist of no type',
+    at('playlists', { playlistType: 'none' }),
+    'saved.playlists.0.playlistType: must be an object with a known playlistType',
+  ],
+  [
+    'with an event of no channel',
+    changed((saved) => Object.assign(saved, { channels: [] })),
+    'saved.events.0.channelId: the state has no channel with this id on its site',
+  ],
   ['without a part', changed((saved) => Reflect.deleteProperty(saved, 'media')), 'saved.media: is missing'],
   ['that is no object', () => '[]', 'A state is a JSON object with saved, as GET /state answers it.'],
   ['that is cut', (state: object) => JSON.stringify(state).slice(0, -9), undefined],
 ])(
   'refuses a state %s, by PUT and as a file, and keeps the one that there is',
   async (_name, text, description) => {
-    const { control, context, createChannel } = await startEmulator();
-    await createChannel();
+    const { control, context, admin, createChannel, connect } = await startEmulator();
+    await connect(await createChannel());
+    await admin.post('/v2/sites/demosite/playlists/manual_playlist/').send({ metadata: {} }).expect(201);
     const { body: state } = await control.get('/state?reveal=true');
     const sent = text(state);
     const { status, body } = await control.put('/state').type('json').send(sent);
