@@ -12,9 +12,10 @@ const BODY = JSON.stringify({ channel_id: 'x'.repeat(120) });
 
 function createWebhooks(retryDelaysMs: readonly number[], waiting: number): Webhooks {
   const silent = () => undefined;
+  const clock = createClock(() => new Date());
   const surroundings = {
-    clock: createClock(() => new Date()),
-    faults: new FaultSwitches(randomBytes),
+    clock,
+    faults: new FaultSwitches(randomBytes, clock),
     now: () => performance.now(),
     log: { error: silent, warn: silent, info: silent, debug: silent },
     newResourceId: () => 'benchhok',

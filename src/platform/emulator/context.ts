@@ -27,7 +27,7 @@ export function createContext(
   const clock = createClock(source ? () => SEEDED_TIME : surroundings.wallClock);
   const state = createState();
   seedState(state, seeds, clock.now());
-  const faults = new FaultSwitches(surroundings.newBytes);
+  const faults = new FaultSwitches(surroundings.newBytes, clock, source !== undefined);
   const journal = new Journal();
   const { allowHttpWebhooks: allowHttp, packager, uploadsFolder } = seeds;
   const webhooks = new Webhooks({ ...surroundings, clock, faults }, { ...WEBHOOK_SETTINGS, allowHttp });

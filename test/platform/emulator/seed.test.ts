@@ -53,3 +53,19 @@ test('answers and notifies with equal bytes in each run with one seed, and after
   expect(await run('42')).toEqual([first]);
   expect(await run('-42')).not.toEqual([first]);
 });
+
+test('a webhook call that a fault delays takes real time, as the clock stands', async () => {
+  const receiver = await startWebhookReceiver();
+  const { admin, control, context } = await startEmulator({ EMULATOR_SEED: '1' });
+  context.webhooks.create({
+    name: 'w',
+    description: '',
+    webhook_url: receiver.url,
+    events: ['channel_created'],
+    site_ids: ['demosite'],
+  });
+  await control.post('/faults').send({ target: 'webhook:*', kind: 'delay', ms: 1 }).expect(201);
+  await admin.post(`${LIBRARY}/channels/`).send({ metadata: {} }).expect(201);
+  await until(() => context.webhooks.history().length === 1);
+  expect(receiver.received).toHaveLength(1);
+});

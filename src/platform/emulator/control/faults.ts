@@ -28,8 +28,15 @@ export class FaultSwitches {
   readonly #held = new Set<() => void>();
   readonly #chance: () => number;
 
-  /** @param newBytes what happens by chance follows from them. */
-  constructor(newBytes: (count: number) => Buffer) {
+  /**
+   * @param newBytes what happens by chance follows from them.
+   * @param isStanding whether the clock is one of a run with a seed: delays take real time.
+   */
+  constructor(
+    newBytes: (count: number) => Buffer,
+    private readonly clock: Clock,
+    private readonly isStanding = false,
+  ) {
     this.#chance = () => newBytes(4).readUInt32BE() / 2 ** 32;
   }
 
@@ -41,12 +48,18 @@ export class FaultSwitches {
     return this.#switches;
   }
 
-  /** Holds a call back. What is answered lets it go on, once; so does `clear`, whichever comes first. */
-  hold(goOn: () => void): () => void {
-    const letGo = () => {
-      if (this.#held.delete(letGo)) goOn();
+  /**
+   * Holds a call back for so long. What is answered lets it go on at once; so does `clear`.
+   * @param goOn is called once, with whether the time is over.
+   */
+  hold(ms: number, goOn: (isOver: boolean) => void): () => void {
+    const end = (isOver: boolean) => {
+      if (this.#held.delete(letGo)) goOn(isOver);
     };
+    const letGo = () => end(false);
     this.#held.add(letGo);
+    this.clock.after(ms, () => end(true));
+    if (this.isStanding) setTimeout(end, ms, true).unref();
     return letGo;
   }
 
@@ -83,15 +96,7 @@ export function isMeant(target: string, call: string): boolean {
 }
 
 /** Lets the calls go wrong that the control port's fault switches mean. */
-export function injectFaults({
-  faults,
-  clock,
-  seeds,
-}: {
-  readonly faults: FaultSwitches;
-  readonly clock: Clock;
-  readonly seeds: { readonly seed: number | undefined };
-}): RequestHandler {
+export function injectFaults({ faults }: { readonly faults: FaultSwitches }): RequestHandler {
   return (request, _response, next) => {
     const fault = faults.take(`${request.method} ${request.path}`);
     if (!fault) return next();
@@ -100,10 +105,7 @@ export function injectFaults({
       return;
     }
     if (fault.kind === 'delay') {
-      const goOn = faults.hold(next);
-      clock.after(fault.ms, goOn);
-      // The clock of a run with a seed stands.
-      if (seeds.seed !== undefined) setTimeout(goOn, fault.ms).unref();
+      faults.hold(fault.ms, () => next());
       return;
     }
     const code = fault.status >= 500 ? 'server_error' : 'injected_fault';

@@ -55,7 +55,7 @@ export type WebhookSettings = Readonly<typeof WEBHOOK_SETTINGS>;
 
 interface WebhookParts extends Pick<Surroundings, 'log' | 'now' | 'newResourceId' | 'newSecret'> {
   readonly clock: Clock;
-  readonly faults: Pick<FaultSwitches, 'take'>;
+  readonly faults: Pick<FaultSwitches, 'take' | 'hold'>;
 }
 
 /** The webhooks of the account, and the delivery of notifications to them. */
@@ -232,8 +232,10 @@ class DeliveryQueue {
     if (fault?.kind === 'fail') return { status: fault.status };
     if (fault?.kind === 'reset') return { failure: 'connection_reset' };
     if (fault?.kind === 'delay') {
-      await this.#pause(Math.min(fault.ms, timeoutMs));
-      if (this.#ended || fault.ms >= timeoutMs) return { failure: 'timeout' };
+      const isOver = await new Promise<boolean>((resolve) => {
+        this.#interrupt = faults.hold(Math.min(fault.ms, timeoutMs), resolve);
+      });
+      if (this.#ended || (isOver && fault.ms >= timeoutMs)) return { failure: 'timeout' };
     }
     const call = calls.post(url, signed);
     this.#interrupt = call.cut;

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Response, Test } from 'supertest';
+import { createClock } from '../../../../src/platform/emulator/clock';
 import { FaultSwitches } from '../../../../src/platform/emulator/control/faults';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { tableRows } from '../../../support/table-rows';
@@ -91,9 +92,12 @@ test('lets a call go on after a reset that finds it held back, and it meets the 
 });
 
 test('lets a call go on once, however often it is let go', () => {
-  const faults = new FaultSwitches(randomBytes);
+  const faults = new FaultSwitches(
+    randomBytes,
+    createClock(() => new Date(0)),
+  );
   const goOn = jest.fn();
-  const letGo = faults.hold(goOn);
+  const letGo = faults.hold(1, goOn);
   expect(goOn).not.toHaveBeenCalled();
   faults.clear();
   letGo();
@@ -200,7 +204,10 @@ test('fails a part of the calls by chance, and the same ones in each run with a 
 });
 
 test('delays by a number of milliseconds within a range', async () => {
-  const faults = new FaultSwitches(randomBytes);
+  const faults = new FaultSwitches(
+    randomBytes,
+    createClock(() => new Date(0)),
+  );
   faults.add('GET /a', { kind: 'delay', ms: 100, ms_to: 102 }, 200);
   const delays = Array.from({ length: 200 }, () => JSON.stringify(faults.take('GET /a')));
   expect([...new Set(delays)].sort()).toEqual([100, 101, 102].map((ms) => `{"kind":"delay","ms":${ms}}`));

@@ -37,7 +37,7 @@ function leapingClock(): Clock {
 
 /** The webhook service alone; it is stopped after the test. */
 function startWebhooks(settings: Partial<WebhookSettings> = {}, clock = leapingClock()) {
-  const faults = new FaultSwitches(randomBytes);
+  const faults = new FaultSwitches(randomBytes, clock);
   const { log, lines } = recordedLog();
   let made = 0;
   const next = () => `made${++made}`;
@@ -370,6 +370,16 @@ test('removing a webhook ends its wait for the next try', async () => {
   await turn();
   expect(receiver.received).toHaveLength(1);
   expect(webhooks.history(webhook.id)).toHaveLength(1);
+});
+
+test('a call that is held back goes on at once when the faults are removed', async () => {
+  const { receiver, faults, notify, tries } = await startOne([], {}, standingClock());
+  faults.add('webhook:*', { kind: 'delay', ms: 60_000 }, 1);
+  notify('channel1');
+  await until(() => faults.list().length === 0);
+  faults.clear();
+  expect((await tries(1)).map(({ answer }) => answer)).toEqual([{ status: 200 }]);
+  expect(receiver.received).toHaveLength(1);
 });
 
 test('a fault switch fails, breaks or delays the next calls of a receiver', async () => {
