@@ -280,6 +280,15 @@ testsTogether(undefined, {
     }
   },
 
+  async 'a stream of one picture a second is packaged from its first one on'() {
+    const slides = await encoded('slides.flv', '-r', '1', '-g', '2', '-t', '12');
+    await stream('slides', newChannel(), slides).over;
+    await packager.api.post('/streams/slides/end');
+    // The last one may be on its way when the stream is ended.
+    const wanted = (await hashesOf(slides, 'video')).slice(0, -1);
+    expect((await decrypted('slides', 'hls', 'video')).slice(0, wanted.length)).toEqual(wanted);
+  },
+
   async 'a change of resolution, and of time, within a connection begins a part each, of whole pictures'() {
     const small = await encoded('small.flv', '-s', '160x90', '-t', '5');
     const large = await encoded('large.flv', '-t', '8');

@@ -296,9 +296,9 @@ function pull(source: string, { ffmpeg, folder, env }: Programs): RunningProgram
     ...['-f', 'mpegts', '-mpegts_copyts', '0', '-flush_packets', '1', '-muxdelay', '0', 'pipe:1'],
   ];
   const program = runProgram(ffmpeg, args, { cwd: folder, env, secrets: secretsOfAddress(source) });
-  program.stdin.end(
-    `ffconcat version 1.0\nfile '${source}'\noption rw_timeout ${SILENCE_SECONDS * 1_000_000}\n`,
-  );
+  // It would wait for twenty pictures to guess their rate, which is not used here.
+  const options = `option rw_timeout ${SILENCE_SECONDS * 1_000_000}\noption fpsprobesize 0\n`;
+  program.stdin.end(`ffconcat version 1.0\nfile '${source}'\n${options}`);
   return program;
 }
 
