@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import * as z from 'zod';
 import type { Environment } from '../http/config';
@@ -6,7 +6,7 @@ import type { CommandRun, Output } from '../terminal/output';
 import type { Fence } from '../verify/fenced-tester';
 import { CliError, EXIT, type ExitCode, optionOf, usageError } from './cli-error';
 import { type Connection, createHttpCall, createSidecarApi, type SidecarApi } from './client';
-import { encodingFault, isBelow } from './input';
+import { encodingFault, isBelow, readNamedFile } from './input';
 import type { Options } from './options';
 import { checkFields, fileError, readYaml } from './yaml-fields';
 
@@ -199,7 +199,7 @@ function parseUrl({ value, from }: Found): URL {
 function readNamed({ value, from }: Found, cwd: string): string {
   const path = resolve(cwd, value);
   try {
-    return readFileSync(path, 'utf8');
+    return readNamedFile({ cwd }, value).toString('utf8');
   } catch {
     throw usageError(`The file of ${from}, ${path}, can't be read; check the path and who may read it.`);
   }
@@ -287,7 +287,7 @@ function leaves(folder: string, file: string): boolean {
 function readConfigText(path: string): string {
   let bytes: Buffer;
   try {
-    bytes = readFileSync(path);
+    bytes = readNamedFile({ cwd: dirname(path) }, path);
   } catch {
     throw unusableConfig(`The configuration file ${path} can't be read; check the path and who may read it.`);
   }

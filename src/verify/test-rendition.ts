@@ -294,9 +294,11 @@ function withoutSamples(media: OpenedMedia): OpenedMedia {
   return { ...media, tracks };
 }
 
-/** WebVTT and TTML next to the media; subtitles are never encrypted like this. */
+/** WebVTT and TTML next to the media; subtitles are never encrypted like this. Other XML is the error of a server. */
 function isText(body: Buffer): boolean {
-  return /^(?:\xef\xbb\xbf)?(?:WEBVTT|<\?xml|<tt\b)/.test(body.toString('latin1', 0, 20));
+  return /^(?:\xef\xbb\xbf)?(?:WEBVTT|(?:<\?xml[\s\S]*)?<(?:\w+:)?tt[\s>])/.test(
+    body.toString('latin1', 0, 4096),
+  );
 }
 
 interface IndexReference {

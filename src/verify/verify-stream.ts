@@ -192,7 +192,7 @@ function renditionReport({ rendition, init, segment, signalling }: TestedRenditi
     name: rendition.name,
     kind: rendition.kind,
     codec: codecs.length > 0 ? codecs.join(',') : (rendition.codec ?? ''),
-    scheme: (segment ? tracks : claimed).find(({ scheme }) => scheme !== undefined)?.scheme ?? null,
+    scheme: (segment?.opened ? tracks : claimed).find(({ scheme }) => scheme !== undefined)?.scheme ?? null,
     keyIds: [...new Set(named.map(formatUuid))],
     init: init ? { url: shownAddress(init.url), bytes: init.bytes.length } : null,
     segment: segment

@@ -168,10 +168,18 @@ test.each<[Options, string, Environment?]>([
     'A client certificate needs both: --cert and --cert-key.',
   ],
   [{ url: 'https://h', keyFile: 'none' }, `The file of --key-file, ${UNREADABLE}`],
+  [
+    { url: 'https://h', keyFile: '/dev/zero' },
+    "The file of --key-file, /dev/zero, can't be read; check the path and who may read it.",
+  ],
   [{ url: 'https://h', key: 'k', ca: 'none' }, `The file of --ca, ${UNREADABLE}`],
   [
     { config: 'none.yaml' },
     "The configuration file CWD/none.yaml can't be read; check the path and who may read it.",
+  ],
+  [
+    { config: '/dev/zero' },
+    "The configuration file /dev/zero can't be read; check the path and who may read it.",
   ],
 ])('refuses %j', async (options, sentence, env = {}) => {
   expect(await fault(options, env)).toEqual([sentence.replace('CWD', cwd).replace('HOME', home)]);

@@ -54,6 +54,7 @@ interface Case {
   readonly verify?: Parameters<ServedStream['verify']>[0];
   /** What the renditions are judged to be; both decrypt where it is left out and nothing is wrong. */
   readonly states?: string;
+  readonly schemes?: string;
   /** The first fault's sentence. */
   readonly says?: RegExp | string;
 }
@@ -273,6 +274,16 @@ const CASES: Readonly<Record<string, Case>> = {
       stream.change('m.mpd', (text) => text.replaceAll(base64(WIDEVINE_BOX), base64(OTHER_BOX))),
   },
   'an init segment that is a web page: E not_media': instead('v.mp4', PAGE),
+  'a segment that is an error in XML: E not_media': {
+    ...instead('v3.m4s', '<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code></Error>'),
+    says: 'In v3.m4s: The segment is a web page instead of media; open its address in a browser: usually it is the error page of a server or CDN.',
+    schemes: 'cenc cenc',
+  },
+  'subtitles in TTML': {
+    ...instead('a3.m4s', '<?xml version="1.0"?>\n<!-- news -->\n<tt:tt xmlns:tt="x"/>'),
+    states: 'decrypts none',
+  },
+  'subtitles in WebVTT': { ...instead('a3.m4s', 'WEBVTT\n'), states: 'decrypts none' },
   'a segment of WebM: E not_media': {
     ...instead('v3.m4s', Buffer.from('1a45dfa39f4286810142f78101', 'hex')),
     says: 'In v3.m4s: The segment is WebM, whose encryption cannot be tested; test the renditions in mp4.',
@@ -362,7 +373,7 @@ const hasFfmpeg = spawnSync('ffmpeg', ['-version']).status === 0;
 
 test.each(rowsOf({ ...CASES, ...(hasFfmpeg && OF_FFMPEG) }))(
   '%s',
-  async (_what, { kind = 'dash', options, change, verify, states, says }, expected) => {
+  async (_what, { kind = 'dash', options, change, verify, states, schemes, says }, expected) => {
     const packaging = kind === 'hls' ? hlsPackaging() : dashPackaging();
     const stream = await startStream(kind, { packaging, ...options });
     await change?.(stream);
@@ -374,6 +385,7 @@ test.each(rowsOf({ ...CASES, ...(hasFfmpeg && OF_FFMPEG) }))(
     const wanted = states ?? (expected.length === 0 ? 'decrypts decrypts' : undefined);
     const judged = statesOf(report).map((state) => state ?? 'none');
     if (wanted !== undefined) expect(judged.join(' ')).toBe(wanted);
+    if (schemes !== undefined) expect(report.renditions.map(({ scheme }) => scheme).join(' ')).toBe(schemes);
     if (says !== undefined)
       expect(report.faults[0]?.description).toEqual(
         typeof says === 'string' ? says : expect.stringMatching(says),

@@ -159,7 +159,9 @@ async function withEtags(context: CliContext, candidates: readonly Deletion[]): 
     for (const candidate of candidates) {
       const { streamid, modified } = candidate;
       const etag = await answerOrError(withRetries(context, progress, () => sidecar.etagOf(streamid)));
-      if (!(etag instanceof CliError)) deletions.push({ ...candidate, etag: candidate.etag ?? etag });
+      if (!(etag instanceof CliError) && !isNamed(candidate.etag, etag))
+        failed.push({ streamid, result: 'failed', errors: [OTHER_ETAG] });
+      else if (!(etag instanceof CliError)) deletions.push({ ...candidate, etag: candidate.etag ?? etag });
       else if (etag.exitCode !== EXIT.failed) throw etag;
       // A file that was listed a moment ago and is deleted now needs no deletion.
       else if (modified === undefined || !isAbsent(etag))
@@ -170,6 +172,18 @@ async function withEtags(context: CliContext, candidates: readonly Deletion[]): 
     progress.stop();
   }
   return { deletions, failed };
+}
+
+const OTHER_ETAG: Problem = {
+  code: 'precondition_failed',
+  description: 'The key file has another ETag than the one of --if-match.',
+};
+
+/** Whether the ETags that the user gave, with or without quotes, have this one. */
+function isNamed(given: string | undefined, etag: string | undefined): boolean {
+  if (given === undefined || etag === undefined) return true;
+  const tags = given.replaceAll('"', '').split(',');
+  return [etag.replaceAll('"', ''), '*'].some((tag) => tags.some((each) => each.trim() === tag));
 }
 
 /** What became of a key file that was to go, or would; `gone`: another deleted it meanwhile. */

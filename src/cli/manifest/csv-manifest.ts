@@ -89,7 +89,7 @@ function faultsOfQuotes(broken: readonly CsvError[]): FileProblem[] {
 }
 
 function delimiterOf(text: string): string {
-  const header = text.trimStart().split('\n', 1)[0] ?? '';
+  const header = text.split('\n').find((line) => /^\s*[^\s#]/.test(line)) ?? '';
   const cells = (delimiter: string) => header.split(delimiter).length;
   return [',', ';', '\t'].reduce((best, delimiter) => (cells(delimiter) > cells(best) ? delimiter : best));
 }

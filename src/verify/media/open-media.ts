@@ -49,7 +49,7 @@ const WEBM = ['1a45dfa3', '1f43b675'];
 /** What bytes in the place of media are, where that is known: `a web page, …`. */
 export function foreignFormat(bytes: Buffer): string | undefined {
   const start = bytes.toString('latin1', 0, 100);
-  if (/^\s*<(?:!doctype html|html|head|body)\b/i.test(start))
+  if (/^(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html|head|body|\?xml|error)\b/i.test(start))
     return 'a web page instead of media; open its address in a browser: usually it is the error page of a server or CDN';
   if (WEBM.includes(bytes.toString('hex', 0, 4)))
     return 'WebM, whose encryption cannot be tested; test the renditions in mp4';

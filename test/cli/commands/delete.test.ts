@@ -101,6 +101,18 @@ describe('delete', () => {
     expect(await left()).toEqual(STREAMS);
   });
 
+  test('shows with --dry-run that a key file has another ETag than the one of --if-match', async () => {
+    expect(await run(['film', '--dry-run', '--if-match', 'another'])).toEqual({
+      code: 1,
+      stdout:
+        '1 key file can’t be deleted\n  ! film\n      The key file has another ETag than the one of --if-match.\n',
+      stderr: 'Nothing was deleted.\n',
+    });
+    const { etag = '' } = (await sidecar.api.get('/api/keyfile/film')).headers;
+    for (const given of [etag, etag.replaceAll('"', ''), `"x", ${etag}`, '*'])
+      expect((await run(['film', '--dry-run', '--if-match', given])).code).toBe(0);
+  });
+
   test.each([
     ['y', ['film', 'vod/x']],
     ['', STREAMS],

@@ -294,8 +294,8 @@ test('tells which column it does not know, and the columns once', async () => {
   ]);
 });
 
-test('passes over rows of delimiters', async () => {
-  const text = ';;\nstreamid;contentId;cmaf\n;;\na;b;\n;;\n';
+test.each(['', '# news, sport\n'])('passes over rows of delimiters, behind %j', async (comment) => {
+  const text = `${comment};;\nstreamid;contentId;cmaf\n;;\na;b;\n;;\n`;
   expect((await bodies('manifest.csv', text, ACME)).streams).toEqual([
     { streamid: 'a', contentId: 'b', ...ACME },
   ]);
