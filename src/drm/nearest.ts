@@ -7,7 +7,7 @@ export function nearestName(name: string, known: Iterable<string>, lettersPerErr
   let least = Math.max(2, Math.floor(lower.length / lettersPerError)) + 1;
   for (const candidate of known) {
     const edits = distance(lower, candidate.toLowerCase());
-    if (edits < least && edits < Math.max(lower.length, candidate.length)) {
+    if (edits < least && [...lower].some((letter) => candidate.toLowerCase().includes(letter))) {
       best = candidate;
       least = edits;
     }

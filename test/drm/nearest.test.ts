@@ -8,6 +8,7 @@ test.each([
   ['kyes', 'key'],
   ['keyset', undefined],
   ['zz', undefined],
+  ['sa', 'as'],
   ['lizenz-ural', undefined],
 ])('of %s the name %s may have been meant', (name, near) => {
   expect(nearestName(name, KNOWN)).toBe(near);
