@@ -63,7 +63,7 @@ const pageHeaders = helmet({
       formAction: ["'self'"],
       frameAncestors: ['*'],
       imgSrc: ["'self'", 'data:'],
-      mediaSrc: ["'self'", 'blob:'],
+      mediaSrc: ["'self'", 'blob:', 'data:'],
       scriptSrc: ["'self'"],
       styleSrc: ["'self'"],
     },

@@ -39,7 +39,7 @@ test('serves a page that uses the script, under a policy that allows the page it
   expect(headers['cache-control']).toBe('no-store');
   expect(headers['content-security-policy']).toBe(
     `default-src 'none';base-uri 'none';connect-src 'self';form-action 'self';frame-ancestors *;` +
-      `img-src 'self' data:;media-src 'self' blob:;script-src 'self';style-src 'self'`,
+      `img-src 'self' data:;media-src 'self' blob: data:;script-src 'self';style-src 'self'`,
   );
   expect(text.match(/<(?:script|link rel="stylesheet")[^>]*>/g)).toEqual([
     '<link rel="stylesheet" href="../docs/oat.min.css">',
