@@ -54,6 +54,17 @@ test('of many samples, the evidence says of how many some were taken', () => {
   );
 });
 
+test('of one small picture, either key is told to have too little data', () => {
+  const { tracks, ...media } = of(cbcs, 'v');
+  const one = tracks.map(({ content, ...track }) => {
+    return { ...track, samples: 1, content: { ...content, samples: content.samples.slice(-1) } };
+  });
+  for (const key of [KEY, otherKey(1)]) {
+    const { state, description } = judgeMedia({ ...media, tracks: one }, [{ key }]);
+    expect([state, description]).toEqual(['unknown', expect.stringContaining('too little data')]);
+  }
+});
+
 test('another content key under the right key id is garbage', () => {
   const judgement = judgeMedia(of(cenc, 'a'), [{ keyId: KEY_ID, key: otherKey(1) }]);
   expect(judgement).toMatchObject({ state: 'garbage', cause: 'wrong_key', kind: 'audio' });
