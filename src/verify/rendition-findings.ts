@@ -111,6 +111,8 @@ function ownFaults({ signalling, init }: TestedRendition): StreamFinding[] {
 function comparisons(tested: TestedRendition, options: FindingsOptions): StreamFinding[] {
   const { rendition, signalling, init } = tested;
   const { keyFiles, othersEncrypted } = options;
+  // A playlist says of segments how they are protected.
+  if (!init && !tested.newest) return [];
   const isClear = [signalling, ...(init ? [init.checked] : [])].every(isSaidClear);
   // Subtitles are always clear; clear audio with encrypted video may be intended.
   if (isClear && rendition.kind === 'text') return [];

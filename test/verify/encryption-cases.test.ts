@@ -261,6 +261,11 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'clear media where there is a key file: E not_protected': { options: { packaging: undefined } },
   'a manifest that says nothing of the protection: E not_protected': { change: withoutProtection },
+  'a box in the manifest that is not base64: E not_base64': {
+    change: (stream) => stream.change('m.mpd', (text) => text.replaceAll(/(?<=<cenc:pssh>)[^<]*/g, '!')),
+    states: 'decrypts decrypts',
+    says: /base64/,
+  },
   'another scheme in the manifest than in the media: E scheme_mismatch': {
     change: (stream) => stream.change('m.mpd', (text) => text.replaceAll('value="cenc"', 'value="cbcs"')),
     verify: { keyFiles: [] },
@@ -322,6 +327,11 @@ const CASES: Readonly<Record<string, Case>> = {
     change: ({ folder }) => fs.remove(join(folder, 'a.m3u8')),
     states: 'decrypts',
     says: /\/a\.m3u8 is not there \(404\); the multivariant playlist names it\.$/,
+  },
+  'media playlists without a segment yet: E no_segment': {
+    kind: 'hls',
+    change: (stream) => changePlaylists(stream, (text) => text.replaceAll(/#EXTINF.*\n.*\n/g, '')),
+    states: 'none none',
   },
   'session keys that no media playlist has: W session_key_differs': {
     kind: 'hls',

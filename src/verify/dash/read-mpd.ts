@@ -332,7 +332,7 @@ function inheritedRepresentations(
 ): InheritedRepresentation[] {
   const mpd = library.stringToMpdXml(text);
   keepFirstBaseUrl(mpd);
-  removeSegments(mpd);
+  removeUnread(mpd);
   const elements: Elements[] = [];
   childrenOf(root, 'Period').forEach((period, periodIndex) => {
     const periodNode = nodesOf(mpd, 'Period')[periodIndex];
@@ -360,11 +360,14 @@ function keepFirstBaseUrl(node: MpdNode | undefined): void {
   for (const other of node ? nodesOf(node, 'BaseURL').slice(1) : []) node?.removeChild(other);
 }
 
-/** The library copies the segments of a Period or AdaptationSet to each Representation in it. */
-function removeSegments(node: MpdNode): void {
+/** The library copies the segments of a Period or AdaptationSet to each Representation in it, and throws on a broken box. */
+const NOT_FOR_THE_LIBRARY = ['SegmentTimeline', 'SegmentURL', 'ContentProtection'];
+
+function removeUnread(node: MpdNode): void {
   for (const child of Array.from(node.childNodes)) {
-    if (child.tagName === 'SegmentTimeline' || child.tagName === 'SegmentURL') node.removeChild(child);
-    else if (child.tagName !== undefined) removeSegments(child);
+    if (child.tagName === undefined) continue;
+    if (NOT_FOR_THE_LIBRARY.includes(child.tagName)) node.removeChild(child);
+    else removeUnread(child);
   }
 }
 
