@@ -1,25 +1,40 @@
 import { isUtf8 } from 'node:buffer';
 import { closeSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
+import { addAbortSignal } from 'node:stream';
 import type { CommandRun } from '../terminal/output';
-import { CliError, EXIT } from './cli-error';
+import { CliError, EXIT, interrupted } from './cli-error';
 import type { Options } from './options';
 
 const MAX_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 256 * 1024;
 
 /** Reads a file that the user names, or standard input for `-`. @throws CliError when it can't be read. */
-export async function readInput(context: Pick<CommandRun, 'cwd' | 'stdin'>, name: string): Promise<Buffer> {
+export async function readInput(
+  context: StandardInput & Pick<CommandRun, 'cwd'>,
+  name: string,
+): Promise<Buffer> {
   if (name !== '-') return readNamedFile(context, name);
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of context.stdin) {
+  for await (const chunk of standardInput(context)) {
     const bytes = Buffer.from(chunk);
     length += bytes.length;
     if (length > MAX_BYTES) throw unusable('Standard input is larger than 64 MiB.');
     chunks.push(bytes);
   }
   return Buffer.concat(chunks);
+}
+
+type StandardInput = Pick<CommandRun, 'stdin' | 'interrupted'>;
+
+/** What comes from standard input. @throws CliError when the user stops the program, which would wait for more. */
+export async function* standardInput({ stdin, interrupted: signal }: StandardInput) {
+  try {
+    yield* addAbortSignal(signal, stdin);
+  } catch (thrown) {
+    throw signal.aborted ? interrupted() : thrown;
+  }
 }
 
 /** @throws CliError when the file can't be read, or is too large: a pipe or a device may have no end. */

@@ -113,3 +113,15 @@ test('reads no more than 64 MiB of a file or standard input', async () => {
   expect(await put('most')).toEqual(refused(2, 'The file most is larger than 64 MiB.'));
   expect(await put('-', Buffer.alloc(most + 1))).toEqual(refused(2, 'Standard input is larger than 64 MiB.'));
 });
+
+test.each([['check -'], ['put a --file -'], ['export - --as shaka']])(
+  'waits for no input at Ctrl-C: %s',
+  async (call) => {
+    const interrupt = AbortSignal.timeout(20);
+    expect(await cli(call.split(' '), { cwd: '/', typed: '', interrupt })).toEqual({
+      code: 130,
+      stdout: '',
+      stderr: 'Stopped.\n',
+    });
+  },
+);

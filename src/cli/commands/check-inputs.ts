@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { closeSync, createReadStream, fstatSync, openSync, readdirSync, readSync, type Stats } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Readable } from 'node:stream';
 import { checkInput } from '../../api/check';
 import type { CheckedInput } from '../../drm/check/check';
 import { beginsAsManifest, type ForwardReader, outlineManifest, outlineMedia } from '../../drm/check/outline';
@@ -11,7 +10,7 @@ import type { Problem } from '../../http/errors';
 import { shown } from '../../terminal/text';
 import { answerOrError, CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
-import { isEightBitText, isUtf16Words, statsOf, unusable } from '../input';
+import { isEightBitText, isUtf16Words, standardInput, statsOf, unusable } from '../input';
 
 export interface FoundInput extends CheckedInput {
   /** Whether it is one of a folder's: only its faults are shown. */
@@ -58,7 +57,7 @@ async function checkOne(context: CliContext, input: string, reveal: boolean): Pr
   if (stats || input === '-') {
     const content = stats
       ? await readFileContent(context, input, stats)
-      : await readAndClose(streamReader(context.stdin), 'Standard input');
+      : await readAndClose(streamReader(standardInput(context)), 'Standard input');
     const name = stats ? input : 'standard input';
     return [{ ...checkContent(content, name, reveal), isOfFolder: false }];
   }
@@ -208,7 +207,7 @@ function fileReader(path: string): Reader {
 }
 
 /** Reads standard input or a pipe, which has no size and can only be read forward. */
-function streamReader(stream: Readable): Reader {
+function streamReader(stream: AsyncIterable<unknown>): Reader {
   const chunks: AsyncIterator<unknown> = stream[Symbol.asyncIterator]();
   let waiting: Buffer = Buffer.alloc(0);
   let total = 0;
