@@ -225,7 +225,8 @@ export async function startEmulator({
       disconnect: (streamKey) => call('POST', '/encoder/disconnect', { stream_key: streamKey }),
     },
     async requests(filter = {}) {
-      const query = Object.entries(filter).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+      const given = Object.entries(filter).filter(([, value]) => value !== undefined);
+      const query = given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
       return (await call<{ requests: ReceivedRequest[] }>('GET', `/requests?${query.join('&')}`)).requests;
     },
     deliveries: async () => (await call<{ deliveries: Delivery[] }>('GET', '/deliveries')).deliveries,
