@@ -117,6 +117,7 @@ export class Finder {
   readUntil = 0;
   #depth = 0;
   #copied = 0;
+  #counted = { place: 0, line: 1 };
 
   constructor(text: string, language: Language) {
     this.text = text;
@@ -316,9 +317,11 @@ export class Finder {
     this.calls.push({ route: call.route, parameters: readable(call.parameters), line, incomplete: true });
   }
 
-  /** The line of a place, from 1. */
+  /** The line of a place, from 1, counted on from the place before: a file may have thousands of calls. */
   #lineAt(place: number): number {
-    return this.text.slice(0, place).split('\n').length;
+    const { place: from, line } = place < this.#counted.place ? { place: 0, line: 1 } : this.#counted;
+    this.#counted = { place, line: line + this.text.slice(from, place).split('\n').length - 1 };
+    return this.#counted.line;
   }
 }
 

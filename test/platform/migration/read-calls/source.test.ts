@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { UnreadableInput } from '../../../../src/platform/migration/read-calls/found-call';
 import { JAVASCRIPT, PHP, PYTHON } from '../../../../src/platform/migration/read-calls/languages';
 import { findCalls, type Language, mayCallV1 } from '../../../../src/platform/migration/read-calls/source';
+import { processorMs } from '../../../support/processor-time';
 import { tableRows } from '../../../support/table-rows';
 
 const find = (text: string, language: Language) => JSON.parse(JSON.stringify(findCalls(text, language)));
@@ -235,4 +236,15 @@ test('what calls nothing is not parsed', () => {
   expect(mayCallV1('import jwplatform')).toBe(true);
   expect(mayCallV1("require_once('botr/api.php');")).toBe(true);
   expect(mayCallV1('fetch("/v1/videos/list")')).toBe(true);
+});
+
+test('a program with very many calls is read in a time that grows with its length, and each has its line', async () => {
+  const begin = "const jw = require('jwplatform');\n";
+  const text = `${begin}${"jw.videos.show({ video_key: 'a' });\n".repeat(20_000)}`;
+  let lines: (number | undefined)[] = [];
+  const took = await processorMs(() => {
+    lines = findCalls(text, JAVASCRIPT).map(({ line }) => line);
+  });
+  expect(lines).toEqual(Array.from({ length: 20_000 }, (_none, at) => at + 2));
+  expect(took).toBeLessThan(2500);
 });
