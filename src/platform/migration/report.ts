@@ -275,7 +275,7 @@ ${entries.map((entry, index) => section(entry, index, how))}
 // Without quotes and angle brackets, which would be escaped.
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1f24;background:#fff;overflow-wrap:anywhere}
 a{color:inherit}table{border-collapse:collapse;width:100%}th,td{border-bottom:1px solid #d0d7de;padding:.4rem .6rem;text-align:left;vertical-align:top}
-pre{background:#f2f4f7;padding:.6rem;white-space:pre-wrap}td:first-child{min-width:17rem}td:last-child{min-width:11rem}
+pre{background:#f2f4f7;padding:.6rem;white-space:pre-wrap}td:first-child{min-width:17rem}td:nth-child(2){white-space:nowrap}td:last-child{min-width:11rem}
 .by_hand,.unknown,.unsupported{color:#9a3412;font-weight:600}.ready{color:#14622d}
 @media (max-width:50rem){thead{display:none}tr{display:block;border-bottom:1px solid #d0d7de;padding:.4rem 0}td,td:first-child{display:block;border:0;padding:0;min-width:0}td::before{content:attr(data-label)}}
 @media (prefers-color-scheme:dark){body{color:#e6edf3;background:#12161b}pre{background:#1e242c}th,td,tr{border-color:#3a424c}.by_hand,.unknown,.unsupported{color:#fdba74}.ready{color:#7ee2a0}}`;

@@ -256,7 +256,9 @@ export class Finder {
   }
 
   placeholder(node: SyntaxNode): string {
-    const text = this.textOf(node).replaceAll('->', '.').replaceAll(/[$\s]/g, '');
+    // Of `key as string` in TypeScript, the name.
+    const [name = ''] = this.textOf(node).split(/\sas\s/);
+    const text = name.replaceAll(/\s?(?:->|\.)\s?/g, '.').replaceAll('$', '');
     // Anything else than a name could hold a text of the program, and so a secret.
     return /^[A-Za-z_][\w.]{0,59}$/.test(text) ? `{${text}}` : '{value}';
   }
@@ -280,7 +282,7 @@ export class Finder {
     if (/^https?:\/\//.test(path)) return readUrl(path);
     const rest = path.replace(/^\/?(?:v1\/)?/, '');
     const [name = '', query] = rest.split(/\?(.*)/s);
-    if (/^v\d\//.test(rest) || !/^[a-z_]+(?:\/[a-z_]+)*$/.test(name)) return undefined;
+    if (/^v\d\//.test(rest) || !/^[a-z_]+(?:\/(?:[a-z_]+|\{[\w.]+\}))*$/.test(name)) return undefined;
     // Without a version it is only known by its class.
     if (!path.includes('v1/') && !CLASSES.has(name.split('/')[0] ?? '')) return undefined;
     return readUrl(`/v1/${name}${query === undefined ? '' : `?${query}`}`);

@@ -25,6 +25,7 @@ this.jw.videos.tracks.create({ video_key: this.key, kind: 'captions' }) → /v1/
 let p: Params = { title: 'a' }; p.author = 'b'; p['custom.x'] = -1; jw.videos.create(p) → /v1/videos/create → {"title":"a","author":"b","custom.x":"-1"}
 const p = { title: 'a' }; jw.videos.create({ ...p, 'tags': 'b' + ',c', api_key: 'K' }) → /v1/videos/create → {"title":"a","tags":"b,c"}
 const x = <a href={y}>{jw.videos.list()}</a> → /v1/videos/list → {}
+jw.videos.show({ video_key: item.key as string }) → /v1/videos/show → {"video_key":"{item.key}"}
 `;
 
 test.each([
@@ -46,6 +47,7 @@ p = dict(title='a')⏎p['date'] = 1⏎c.videos.update(video_key=self.k, **p) →
 p = {}⏎p.update({'title': 'a'}); p.update(tags='b')⏎c.videos.create(**p) → /v1/videos/create → {"title":"a","tags":"b"}
 for v in client.videos.list(result_limit=10, search=f'x{y}')['videos']: pass → /v1/videos/list → {"result_limit":"10","search":"x{y}"}
 c.channels.videos.create(**{'channel_key': "c", 'video_key': 'a' 'b'}) → /v1/channels/videos/create → {"channel_key":"c","video_key":"ab"}
+c.videos.show(video_key=a or b) → /v1/videos/show → {"video_key":"{value}"}
 c.accounts.tags.update(name=r'\a', new_name='''b\n''') → /v1/accounts/tags/update → {"name":"\\a","new_name":"b\n"}
 `;
 
@@ -59,6 +61,7 @@ const IN_PHP = String.raw`
 <?php⏎$params = array();⏎$params['title'] = 'A';⏎$params["description"] = "B $c";⏎$r = json_encode($jwplatform_api->call('/videos/create', $params)); → /v1/videos/create → {"title":"A","description":"B {c}"}
 <?php $this->botr->call("/videos/list", array('result_limit' => 5, 'search' => $term)); → /v1/videos/list → {"result_limit":"5","search":"{term}"}
 <?php $api->call('videos/update', ['video_key' => $v->key, 'title' => 'it\'s', 'date' => -1, 'x' => true]); → /v1/videos/update → {"video_key":"{v.key}","title":"it's","date":"-1","x":"true"}
+<?php $api->call("/videos/$action", array('video_key' => $v -> key)); → /v1/videos/{action} → {"video_key":"{v.key}"}
 <html><?= $api->call('/channels/' . 'list') ?></html> → /v1/channels/list → {}
 `;
 
