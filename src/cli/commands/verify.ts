@@ -258,7 +258,8 @@ interface Episode {
 }
 
 /**
- * Tests each new segment of a live stream until the user stops it, and shows what goes wrong when. With `--json` each look
+ * Tests each new segment of a live stream until the user stops it or the reader of the output ends, and shows what goes wrong
+ * when. With `--json` each look
  * that brought something is a line of JSON. Answers whether there was an error.
  */
 async function watchStream(context: CliContext, test: StreamTest): Promise<boolean> {
@@ -273,7 +274,7 @@ async function watchStream(context: CliContext, test: StreamTest): Promise<boole
   let segments = 0;
   let isFirst = true;
   try {
-    while (!signal.aborted) {
+    while (!signal.aborted && (await out.ready())) {
       const { report, hasMore } = await test({ remember: true });
       if (signal.aborted) break;
       const fresh = report.renditions.filter(({ segment }) => segment !== null);

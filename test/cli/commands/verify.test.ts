@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import fs from 'fs-extra';
 import { formatUuid } from '../../../src/drm/bytes';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
@@ -162,7 +163,10 @@ describe('--watch', () => {
   async function watch(
     atPause: (pause: number, stream: ServedStream) => unknown = () => undefined,
     args: readonly string[] = ['news.key'],
-    { before, env = {} }: { before?: (stream: ServedStream) => Promise<void>; env?: Environment } = {},
+    {
+      before,
+      ...options
+    }: { before?: (stream: ServedStream) => Promise<void>; env?: Environment; output?: Writable } = {},
   ) {
     const { stream, verify } = await start('hls');
     await before?.(stream);
@@ -184,7 +188,7 @@ describe('--watch', () => {
       await show(pause + 1);
       await atPause(pause, stream);
     };
-    const run = await verify([...args, '--watch'], { env, interrupt: interrupt.signal, onWait });
+    const run = await verify([...args, '--watch'], { ...options, interrupt: interrupt.signal, onWait });
     return { ...run, stream };
   }
 
@@ -279,6 +283,13 @@ describe('--watch', () => {
       expect.stringMatching(/over: next_key$/),
     ]);
     expect(stdout).not.toContain(fairplay.key);
+  });
+
+  test('ends when the reader of its output is gone', async () => {
+    const output = new Writable({ write: () => void output.destroy() });
+    const { code, stderr } = await watch(undefined, ['news.key'], { output });
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^2 segments in 0 s: no faults\.$/m);
   });
 
   test('with --json, each look that brought something is one line', async () => {
