@@ -4,8 +4,12 @@ import { parsedJson, readUrl } from './found-call';
 
 /** A longer line is left out: no server writes one. In characters. */
 const MAX_LINE = 1024 * 1024;
-/** A path with `/v1/`, or `/v1\\/` as JSON may have it: behind a separator, or behind the authority of a URL. */
-const ADDRESS = /(?:^|[\s"'=:,|`\\]|:\/\/[^\s"/]{1,300})(\/v1(?:\/[^\s"'\\]*|(?=\\\/)))/;
+/**
+ * A path with `/v1/`, or `/v1\\/` as JSON may have it: behind a separator, or behind the authority of a URL. It may have an
+ * apostrophe before more of it, and bytes as servers write those that could end a text: `\x22`.
+ */
+const ADDRESS =
+  /(?:^|[\s"'=:,|`\\]|:\/\/[^\s"/]{1,300})(\/v1(?:\/(?:[^\s"'\\]|'(?=[\w%&])|\\x[\da-fA-F]{2})*|(?=\\\/)))/;
 
 /**
  * Reads an access log: common, combined, those of nginx, Apache and load balancers, and JSON lines. One line is in
@@ -23,7 +27,7 @@ export async function readLog(
   const endLine = (line: string) => {
     lines += 1;
     const found = !isTooLong && line.length <= MAX_LINE ? addressIn(line) : undefined;
-    const call = found && readUrl(found.address);
+    const call = found && readUrl(found.address.replaceAll(/\\x([\da-f]{2})/gi, '%$1'));
     if (call) onCall(call, found.method);
     if (isTooLong || line.length > MAX_LINE) tooLong += 1;
     isTooLong = false;
@@ -75,7 +79,9 @@ function addressOf(
   const entries = Object.entries(value);
   for (const [, each] of entries) {
     if (typeof each !== 'string') continue;
-    const found = /(?:^|[\s"'])(?:([A-Z]+) )?(?:https?:\/\/[^/\s]+)?(\/v1\/[^\s"']+)/.exec(each);
+    const found = /(?:^|[\s"'])(?:([A-Z]+) )?(?:https?:\/\/[^/\s]+)?(\/v1\/(?:[^\s"']|'(?=[\w%&]))+)/.exec(
+      each,
+    );
     if (!found) continue;
     const [, method, address = ''] = found;
     const query = address.includes('?') ? undefined : fieldOf(entries, QUERIES);
