@@ -127,6 +127,8 @@ export async function readPieces(
     const isGzip = given.head[0] === 0x1f && given.head[1] === 0x8b;
     const unpacked = () => pipeline(given.all, createGunzip(), () => undefined);
     const { head, all } = isGzip ? await withHead(unpacked()) : given;
+    if (/^(?:fffe|feff)/.test(head.toString('hex', 0, 2)))
+      throw unusable(`${name} is UTF-16; save it as UTF-8.`);
     const kind = reading.from ?? (languageOfFile(name) ? 'source' : kindOfText(head.toString()));
     if (kind === 'log') {
       const { lines, tooLong } = await readLog(all, (call, method) =>

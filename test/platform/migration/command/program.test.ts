@@ -290,6 +290,12 @@ test('a log without calls is no fault', async () => {
   expect(await migrate(['a.log'])).toEqual({ code: 0, stdout: 'No call of v1 was found.\n', stderr: '' });
 });
 
+test('a file in UTF-16, as PowerShell writes, is refused: its calls would not be found', async () => {
+  await put('a.log', Buffer.from('\ufeff"GET /v1/status HTTP/1.1"\r\n', 'utf16le'));
+  const stderr = 'error: a.log is UTF-16; save it as UTF-8.\n';
+  expect(await migrate(['a.log'])).toEqual({ code: 2, stdout: '', stderr });
+});
+
 test('a large file has a bar at a terminal, and none elsewhere', async () => {
   await put('a.log', `${'x'.repeat(99)}\n`.repeat(100_000));
   expect((await migrate(['a.log'], { isTTY: true })).stderr).toContain('of 10 ');
