@@ -294,8 +294,8 @@ testsTogether(undefined, {
     const large = await encoded('large.flv', '-t', '8');
     const list = join(packager.home, 'list');
     writeFileSync(list, `ffconcat version 1.0\nfile ${small}\nfile ${large}\n`);
-    // Eight seconds on, a minute is skipped.
-    const jump = 'setts=pts=PTS+if(gt(DTS\\,8000)\\,60000):dts=DTS+if(gt(DTS\\,8000)\\,60000)';
+    // Eight seconds on, two days are skipped.
+    const jump = 'setts=pts=PTS+if(gt(DTS\\,8000)\\,2*86400000):dts=DTS+if(gt(DTS\\,8000)\\,2*86400000)';
     await stream('changes', newChannel(), list, ['-bsf:v', jump, '-bsf:a', jump]).over;
     await packager.api.post('/streams/changes/end');
     const changes = packager

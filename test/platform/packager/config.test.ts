@@ -120,6 +120,24 @@ test('a stream that goes on has not changed; one that begins again has jumped ba
   expect(changes(Buffer.concat([media('live-sound'), media('live-sound')]))).toBe(true);
 });
 
+/** The packet in which a picture of this time begins, without a byte of it. */
+function pictureAt(time: number): Buffer {
+  const packet = Buffer.alloc(188, 0xff);
+  packet.set([0x47, 0x41, 0, 0x10, 0, 0, 1, 0xe0, 0, 0, 0x80, 0x80, 5, 0x21]);
+  packet.writeUInt16BE(((time >> 15) << 1) | 1, 14);
+  packet.writeUInt16BE(((time & 0x7fff) << 1) | 1, 16);
+  return packet;
+}
+
+test('a time at which ffmpeg stays has gone back at the encoder, unless it does for a few pictures alone', () => {
+  const staysFor = (count: number) => {
+    const times = Array.from({ length: count }, (_, index) => 12_000 + index);
+    const video = { pid: 256, kind: 'video', codec: 'H.264' } as const;
+    return new ChangeWatch([video]).push([0, 6000, ...times, 18_000].map(pictureAt));
+  };
+  expect([1, 8, 20].map(staysFor)).toEqual([false, false, true]);
+});
+
 test('other parameters of the picture are a change', () => {
   const bytes = Buffer.from(media('live'));
   const last = bytes.lastIndexOf(Buffer.from([0, 0, 1, 0x67]));

@@ -290,6 +290,8 @@ export class Session {
 function pull(source: string, { ffmpeg, folder, env }: Programs): RunningProgram {
   const args = [
     ...['-hide_banner', '-nostdin', '-loglevel', 'error'],
+    // It would make up for times that jump by more than 30 hours, or back by many seconds, and let picture and sound drift apart.
+    ...['-dts_error_threshold', '1e10'],
     ...['-protocol_whitelist', 'pipe,fd,rtmp,rtmps,rtmpt,tcp,tls'],
     ...['-f', 'concat', '-safe', '0', '-i', 'pipe:0'],
     ...['-map', '0:v:0?', '-map', '0:a:0?', '-c', 'copy'],

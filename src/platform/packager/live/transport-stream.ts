@@ -128,6 +128,10 @@ function codecOf(type: number, descriptors: Buffer): Codec {
 /** Steps of a decoding time, in units of 1/90,000 s, that no pause of an encoder explains. */
 const JUMP_FORWARD = 10 * 90_000;
 const JUMP_BACKWARD = -90_000;
+/** A time that has gone back, ffmpeg writes as the last one and a unit more, until it is beyond. RTMP has milliseconds. */
+const HELD_STEP = 90;
+/** So many pictures in a row; those of one moment may be a few. */
+const HELD_PICTURES = 10;
 const WRAP = 2 ** 33;
 const START_CODE = Buffer.from([0, 0, 1]);
 const SEQUENCE_PARAMETER_SET = 7;
@@ -140,6 +144,7 @@ export class ChangeWatch {
   /** The beginning of the present unit, until it was searched. */
   #unit: Buffer | undefined;
   #dts: number | undefined;
+  #held = 0;
   #parameters: Buffer | undefined;
 
   constructor(streams: readonly ProgramStream[]) {
@@ -165,7 +170,8 @@ export class ChangeWatch {
     this.#dts = dts ?? before;
     if (dts === undefined || before === undefined) return false;
     const step = stepOf(before, dts);
-    return step > JUMP_FORWARD || step < JUMP_BACKWARD;
+    this.#held = step < HELD_STEP ? this.#held + 1 : 0;
+    return step > JUMP_FORWARD || step < JUMP_BACKWARD || this.#held > HELD_PICTURES;
   }
 
   /** The parameters go before the first slice of a picture (ISO/IEC 14496-10 annex B). */
