@@ -81,7 +81,7 @@ async function readTracks(
   if (found.length === 0) {
     return refused(
       'media_unreadable',
-      'This is no media file that can be read. Upload an MP4 or MOV with H.264 and AAC.',
+      'This is no media file that can be read, or a MOV with sound. Upload an MP4 with H.264 and AAC.',
     );
   }
   if (found.some(({ encrypted }) => encrypted)) {

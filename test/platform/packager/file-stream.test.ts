@@ -132,7 +132,8 @@ video_1.m4s
     };
     const unreadable = {
       code: 'media_unreadable',
-      description: 'This is no media file that can be read. Upload an MP4 or MOV with H.264 and AAC.',
+      description:
+        'This is no media file that can be read, or a MOV with sound. Upload an MP4 with H.264 and AAC.',
     };
 
     test.each(['', 'hello', '\0\0\0\x08free'])('the bytes %j', async (bytes) => {
