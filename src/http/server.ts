@@ -165,9 +165,12 @@ export async function runAsProcess({ name, log, start }: Service): Promise<void>
     if (stopping) process.exit(1);
     stopping = true;
     log.info('stopping', { service: name, signal });
+    // What a stop waits for may keep no process alive: this one would end before its last lines are written.
+    const alive = setInterval(() => undefined, 1000);
     // A signal may come before the start is done, and the service already answer requests.
     starting
       .then((running) => running.stop())
+      .finally(() => clearInterval(alive))
       .then(() => {
         log.info('stopped', { service: name });
         process.exit(0);

@@ -232,8 +232,10 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
       survey.close();
       attempts.shutdown();
       misses.shutdown();
-      await Promise.all([batch.idle(), pulls?.idle()]);
-      await fleet?.close();
+      const busy = Promise.all([batch.idle(), pulls?.idle()]);
+      // An engine that is silent must not hold up the stop until its time limit.
+      await fleet?.close(busy);
+      await busy;
       await cache?.close();
       await ambient.audit.close();
     },

@@ -1,6 +1,8 @@
 import { type EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { listen, type RunningServer, runAsProcess } from '../../src/http/server';
+import { temporaryFolder } from '../support/after-test';
+import { bundledScript, runScript } from '../support/built-program';
 import { type LogLine, recordedLog } from '../support/recorded-log';
 
 const said = (lines: readonly LogLine[]) => lines.map(([level, message]) => `${level}: ${message}`);
@@ -71,12 +73,15 @@ describe('a process', () => {
 
   test('ends at once on a second signal', async () => {
     const { log } = recordedLog();
-    await runAsProcess({ name: 'sidecar', log, start: async () => ({ stop: () => new Promise(() => {}) }) });
+    const stopped = gate();
+    await runAsProcess({ name: 'sidecar', log, start: async () => ({ stop: () => stopped.opened }) });
     process.emit('SIGTERM');
     await turn();
     expect(exits).toEqual([]);
     process.emit('SIGINT');
     expect(exits).toEqual([1]);
+    stopped.open();
+    await turn();
   });
 
   test('ends with 1 when stopping fails', async () => {
@@ -137,6 +142,14 @@ describe('a server that stops', () => {
     expect(await answered).toBe('whole');
     await stopped;
   });
+});
+
+test('a process does not end before its stop is done, even if that waits for nothing that keeps it alive', async () => {
+  const program = runScript(bundledScript('idle-stop'), { cwd: await temporaryFolder() });
+  await program.until(/listening/);
+  program.send('SIGTERM');
+  const { code, stdout } = await program.ended;
+  expect([code, stdout]).toEqual([0, expect.stringContaining('"message":"stopped"')]);
 });
 
 test('tells the address to call for a server that listens everywhere', async () => {

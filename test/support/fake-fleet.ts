@@ -223,9 +223,9 @@ export function createFakeFleet({
         await fleet.retire(name);
         calls.push(`retire ${name}`);
       },
-      async close() {
+      async close(busy) {
         isClosed = true;
-        await fleet.close();
+        await fleet.close(busy);
       },
     };
   };

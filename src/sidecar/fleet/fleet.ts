@@ -40,8 +40,11 @@ export interface Fleet {
   /** Removes a packager that does not run any more. @throws HttpError 404, 409. */
   retire(name: string): Promise<void>;
   figures(): FleetFigures;
-  /** Ends the heartbeat lease, and closes what is open. */
-  close(): Promise<void>;
+  /**
+   * Ends the heartbeat lease, and closes what is open. What requests still ask of the engine ends at once; `busy` resolves
+   * when none changes anything any more.
+   */
+  close(busy?: Promise<unknown>): Promise<void>;
 }
 
 /** Puts a fleet before the key files of this folder. */

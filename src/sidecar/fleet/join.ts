@@ -25,8 +25,8 @@ export function joinFleet(config: FleetConfig, { log, clock }: Following): OpenF
     const fleet = openFleet({ ...hooks, config, engine, secrets: secret.secrets, onSecrets }, local);
     return {
       ...fleet,
-      async close() {
-        await fleet.close();
+      async close(busy) {
+        await fleet.close(busy);
         access.close();
         secret.close();
       },

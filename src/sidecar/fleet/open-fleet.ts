@@ -268,13 +268,14 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
       asked(({ identity }) => resealStep(step, { engine, keys, seal, grouped, identity })),
     retire: (gone) => asked(({ membership }) => membership.retire(gone)),
     figures: () => fleetFigures(state, present?.apply.lacks.values() ?? [], servers),
-    async close() {
+    async close(busy) {
       ending.abort();
       restart();
       // A ledger that is being opened is closed, too.
       await opening?.catch(() => undefined);
       await present?.membership.close();
       engine.close();
+      await busy;
       await present?.ledger.close();
     },
   };

@@ -362,3 +362,32 @@ test('what comes from the fleet is counted, audited with where it was asked for,
     ['delete', 'default', 'news', 'deleted', 'origin-2'],
   ]);
 });
+
+test('a stop ends what a batch asks of an engine that is silent, and each stream is audited', async () => {
+  const { api, fleet, sidecar, audited } = await startInFleet();
+  const { engine } = fleet;
+  await until(() => sidecar.api.get('/readyz').then(({ status }) => status === 200));
+  const close = engine.close.bind(engine);
+  let asked = 0;
+  // What is asked of a silent server ends when the connections are closed.
+  const closed = new Promise<void>((resolve) => {
+    engine.close = () => {
+      close();
+      resolve();
+    };
+  });
+  engine.before = ({ keys }) => {
+    if (keys.every((key) => !key.endsWith('keys/news'))) return;
+    asked += 1;
+    return closed;
+  };
+  const batch = api.post('/api/keyfiles').send({ groups: [{ members: ['news'], ...PLAIN }] });
+  const cut = batch.then(
+    () => undefined,
+    ({ code }) => code,
+  );
+  await until(() => asked === 1);
+  await sidecar.stop();
+  expect(await cut).toBe('ECONNRESET');
+  expect(await audited(1)).toEqual([['refused', 'default', 'news', 'fleet_unavailable', undefined]]);
+});
