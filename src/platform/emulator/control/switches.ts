@@ -17,7 +17,7 @@ const ClockBody = z.strictObject(
   'The body must be a JSON object with advance_seconds.',
 );
 
-const TARGET = /^(?:webhook:(?:\*|[A-Za-z0-9]{8})|(?:\*|[A-Z]+) \/[\x21-\x7e]*)$/;
+const TARGET = /^(?:webhook:(?:\*|[A-Za-z0-9]{8})|(?:\*|[A-Z]+) \/(?:(?![?#])[\x21-\x7e])*)$/;
 
 const STATUS = 'must be 400 to 599';
 const RATE = 'must be a number from 0 to 1';
@@ -30,7 +30,10 @@ export const FaultBody = z
       target: z
         .string('must be a string')
         .max(500, 'is longer than 500 characters')
-        .regex(TARGET, 'must be "METHOD /path" (:name and * stand for one part), webhook:<id> or webhook:*'),
+        .regex(
+          TARGET,
+          'must be "METHOD /path" without a query (:name and * stand for one part), webhook:<id> or webhook:*',
+        ),
       kind: z.enum(['fail', 'delay', 'reset'], 'must be fail, delay or reset'),
       status: z.int('must be a status').min(400, STATUS).max(599, STATUS).optional(),
       ms: milliseconds.min(1, 'must be at least 1').optional(),

@@ -142,7 +142,8 @@ test('takes faults for one webhook receiver or all of them', async () => {
 /** A fault and what is wrong with it, one a line; `…` where a sentence goes on. Faults leave the probe `/healthz` alone. */
 const WRONG = `
 {} → target: is missing → kind: is missing
-{"target":"nowhere","kind":"fail"} → target: must be "METHOD /path" (:name and * stand for one part), webhook:<id> or webhook:*
+{"target":"nowhere","kind":"fail"} → target: must be "METHOD /path" without a query (:name and * stand for one part), webhook:<id> or webhook:*
+GET /v2/sites/demosite/media/?page=2 → target: must be "METHOD /path" without a query (:name and * stand for one part), webhook:<id> or webhook:*
 {"target":"GET /x","kind":"fail","status":200,"times":0} → status: must be 400 to 599 → times: must be at least 1
 {"target":"GET /x","kind":"reset","status":500} → status: goes with the kind fail
 {"target":"GET /x","kind":"fail","ms":5} → ms: goes with the kind delay
