@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import * as z from 'zod';
 import type { ClearKey } from '../../../drm/clearkey';
 import { ConfigError } from '../../../http/config';
@@ -277,6 +277,14 @@ function resume(context: EmulatorContext, encoders: readonly SimulatedEncoder[])
     resumeMedia(context, media, converting.has(media.id) || !converted.has(media.id));
 }
 
+/** Names the files of a state by the folder next to its file: both may have been moved or copied since. */
+function followFiles(saved: Saved, folder: string): void {
+  for (const file of NAMES.flatMap((name) => saved[name].flatMap(filesOf))) {
+    const here = join(folder, basename(file.path));
+    if (dirname(file.path).endsWith('.files') && existsSync(here)) Object.assign(file, { path: here });
+  }
+}
+
 const EVERY_MS = 60_000;
 
 /**
@@ -302,6 +310,7 @@ export function openStateFile(
       written = readFileSync(path, 'utf8');
       const read = readState(JSON.parse(written), context.webhooks.rules);
       if (!read.ok) throw fault(...read.problems.map(({ description }) => description));
+      followFiles(read.value, `${path}.files`);
       const missing = restoreState(context, read.value);
       log.info('state restored', { path, bytes: size, missingFiles: missing.length });
     } else {

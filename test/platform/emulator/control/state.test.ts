@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../../../src/http/config';
 import { openStateFile } from '../../../../src/platform/emulator/control/saved-state';
@@ -258,6 +266,19 @@ test('a state file has the state of the end, with files, for the next start, for
   openStateFile(second.context, path).close();
   expect((await second.control.get('/state?reveal=true')).body.saved).toEqual(given.saved);
   expect(second.context.uploads.files.usedBytes).toBe(first.context.uploads.files.usedBytes);
+});
+
+test('a state file that was moved with its folder still has its files', async () => {
+  const folder = await temporaryFolder();
+  const first = await startFilled({ EMULATOR_STATEFILE: join(folder, 'old', 'state.json') });
+  first.file?.close();
+  const bytes = first.context.uploads.files.usedBytes;
+  renameSync(join(folder, 'old'), join(folder, 'new'));
+  const path = join(folder, 'new', 'state.json');
+  const second = await startLibrary({ EMULATOR_STATEFILE: path });
+  openStateFile(second.context, path);
+  expect(second.context.uploads.files.usedBytes).toBe(bytes);
+  expect(await second.logOf(1)).toContain('"missingFiles":0');
 });
 
 test('restores 10,000 media', async () => {
