@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import type { Express } from 'express';
 import { MemoryStore } from 'express-rate-limit';
-import { MAX_PARTS } from '../api/stream-id';
+import { MAX_PARTS, type StreamId } from '../api/stream-id';
 import type { CpixRecipient } from '../drm/cpix/encryption';
 import { createApp, onlyMethods, pathOf, type Shell } from '../http/app';
 import { cached } from '../http/cached';
@@ -87,7 +87,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     isProbe: ({ url = '' }) => HEALTH_PATHS.includes(url),
     onRefused: createRefusalLog(log),
   });
-  const index = createKeyIndex();
+  const index = createKeyIndex((streamId) => local.read(streamId as StreamId));
   const survey = createSurvey(config.keyFilesPath, log, index);
   const metrics = createMetrics({
     ...ambient,

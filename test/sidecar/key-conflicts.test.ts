@@ -37,6 +37,8 @@ test('a POST warns of other key files with its key id or its content key, and fo
   await api.delete('/api/keyfile/one').expect(200);
   expect(await post('three', OTHER_KEY)).toBe(reused('the key file of two'));
   expect(await fs.readdir(folder)).toHaveLength(3);
+  await fs.remove(join(folder, 'two.key'));
+  expect(await post('three', OTHER_KEY)).toBeUndefined();
 });
 
 test('the list tells the conflicts of files that were there at the start', async () => {

@@ -158,8 +158,11 @@ export function indexedKeysIn(keys: ReturnType<typeof keysIn>): IndexedKeys | un
 
 export type KeyIndex = ReturnType<typeof createKeyIndex>;
 
-/** The keys of all key files of a folder, to find those that contradict each other. */
-export function createKeyIndex() {
+/**
+ * The keys of all key files of a folder, to find those that contradict each other. `read` answers what is in the place of a
+ * key file now; without it, none is looked at again.
+ */
+export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) {
   const all = new Map<string, IndexedKeys>();
   /** The streams of each key id, and of each digest, which is shorter; the latest come last. */
   const having = new Map<string, string[]>();
@@ -177,28 +180,42 @@ export function createKeyIndex() {
       const keys = all.get(other);
       return other !== streamId && (keys?.id !== id || keys.digest !== digest);
     });
+  const set = (streamId: string, keys: IndexedKeys | undefined): void => {
+    const former = all.get(streamId);
+    if (former && former.id === keys?.id && former.digest === keys.digest) return;
+    if (former) forget(streamId, former);
+    if (!keys) return;
+    all.set(streamId, keys);
+    for (const value of [keys.id, keys.digest]) {
+      const streams = having.get(value);
+      if (streams) streams.push(streamId);
+      else having.set(value, [streamId]);
+    }
+  };
+  /** Another program may have removed or changed it. */
+  const lookAgain = (streamId: string): void => {
+    if (!read) return;
+    try {
+      const bytes = read(streamId);
+      set(streamId, bytes && indexedKeysIn(keysIn(bytes.toString('latin1'))));
+    } catch {
+      // What can't be read is as it was.
+    }
+  };
   return {
     /** Takes the keys of a stream's key file; undefined: it has none, or is gone. */
-    set(streamId: string, keys: IndexedKeys | undefined): void {
-      const former = all.get(streamId);
-      if (former && former.id === keys?.id && former.digest === keys.digest) return;
-      if (former) forget(streamId, former);
-      if (!keys) return;
-      all.set(streamId, keys);
-      for (const value of [keys.id, keys.digest]) {
-        const streams = having.get(value);
-        if (streams) streams.push(streamId);
-        else having.set(value, [streamId]);
-      }
-    },
+    set,
     /**
      * The other streams that have the same key id and another content key, so that a player that has one of the keys shows
      * black for the other; and those that have the same content key under another key id. The latest come last.
      */
-    conflicts: (streamId: string, keys: IndexedKeys) => ({
-      otherKeys: differing(streamId, keys.id, keys),
-      otherIds: differing(streamId, keys.digest, keys),
-    }),
+    conflicts(streamId: string, keys: IndexedKeys) {
+      const found = () => [keys.id, keys.digest].map((value) => differing(streamId, value, keys));
+      // Those that are named; all of many would take too long.
+      for (const others of found()) others.slice(-MAX_NAMES).forEach(lookAgain);
+      const [otherKeys = [], otherIds = []] = found();
+      return { otherKeys, otherIds };
+    },
     /** How many key files have keys. */
     size: () => all.size,
   };
