@@ -37,7 +37,7 @@ export async function startMember(engine: Engine, options: MemberOptions = {}) {
   const folder = options.folder ?? (await temporaryFolder());
   let secrets = options.secrets ?? [FLEET_SECRET];
   let listener = () => {};
-  const { log } = recordedLog();
+  const { log, lines } = recordedLog();
   const audit: AuditEntry[] = [];
   let conflicts = 0;
   let stopped: Promise<void> | undefined;
@@ -75,6 +75,7 @@ export async function startMember(engine: Engine, options: MemberOptions = {}) {
     fleet,
     folder,
     audit,
+    lines,
     conflicts: () => conflicts,
     /** Writes a key file for the fleet. */
     put: (stream: string, text: string) =>

@@ -78,7 +78,8 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     const ledger = await openLedger(folder, { newId, log });
     versions.see(ledger.head.highest);
     const hasLevelled = () => ledger.head.levelled === levelledStreams;
-    const apply = createApply({ local, ledger, hasLevelled, log });
+    const isEnding = () => ending.signal.aborted;
+    const apply = createApply({ local, ledger, hasLevelled, isEnding, log });
     const identity = createIdentity({ engine, keys, seal, ledger, newId });
     const membership = createMembership({
       ...options,

@@ -474,3 +474,14 @@ test('a sidecar that ends while it opens the ledger leaves the folder to the nex
   await stop();
   await startLevel(cluster.connect(), { folder });
 });
+
+test('a sidecar that ends while it takes key files reports none that could not be written', async () => {
+  const { cluster, one } = await startOne();
+  const streams = Array.from({ length: 300 }, (_, index) => `live-${index}`);
+  await Promise.all(streams.map((stream) => one.put(stream, A)));
+  const two = await startMember(cluster.connect(), { name: 'two' });
+  await until(() => streams.some((stream) => two.file(stream) === A));
+  await two.stop();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(two.lines.filter(([level]) => level === 'error')).toEqual([]);
+});

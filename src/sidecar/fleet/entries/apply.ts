@@ -35,11 +35,13 @@ interface ApplyOptions {
   readonly local: KeyFileStore;
   readonly ledger: Ledger;
   readonly hasLevelled: () => boolean;
+  /** Whether the sidecar is about to end: what fails then is made after the next start. */
+  readonly isEnding: () => boolean;
   readonly log: Log;
 }
 
 /** Applies entries to the folder: streams in parallel, the changes of one stream in order. */
-export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions) {
+export function createApply({ local, ledger, hasLevelled, isEnding, log }: ApplyOptions) {
   const inTurn = queueByName();
   const lacks = new Map<StreamId, Lack>();
 
@@ -116,7 +118,7 @@ export function createApply({ local, ledger, hasLevelled, log }: ApplyOptions) {
             return applied;
           }
         } catch (cause) {
-          if (lacks.get(streamId) !== 'failed')
+          if (lacks.get(streamId) !== 'failed' && !isEnding())
             log.error('a key file of the fleet could not be written here; the sidecar retries', {
               streamId,
               code: toHttpError(cause).problems[0]?.code,
