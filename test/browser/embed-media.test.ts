@@ -120,7 +120,7 @@ async function showsFailures(
   for (const [name, reason, sentence] of [
     ['wrong', { reason: 'wrongKey' }, 'encrypted with another key than the license has'],
     ['swapped', { reason: 'noLicense', detail: uuid }, `There is no license for the key id ${uuid}`],
-    ['unlicensed', { reason: 'noKeySystem' }, 'The stream is encrypted, and no license server'],
+    ['unlicensed', { reason: 'noKeySystem' }, 'or the system does not take the codec of the stream'],
   ] as const) {
     expect([name, await untilState(page, 'failed', name)]).toMatchObject([name, reason]);
     expect(await page.locator(`#${name}`).getByText(sentence).isVisible()).toBe(true);

@@ -55,7 +55,7 @@
     noLicenseDetail: 'There is no license for the key id {detail}.',
     licenseServerDetail: 'The license server does not answer as it should. Trying again in a moment.',
     noKeySystemDetail:
-      'The stream is encrypted, and no license server is named for a DRM system of this browser.',
+      'The stream is encrypted, and no license server is named for a DRM system of this browser, or the system does not take the codec of the stream.',
     insecureDetail:
       'The stream is encrypted. Browsers decrypt only on pages at https or localhost addresses.',
     live: 'Live',
