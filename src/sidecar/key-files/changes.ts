@@ -156,6 +156,11 @@ export function indexedKeysIn(keys: ReturnType<typeof keysIn>): IndexedKeys | un
   return decoded && indexedKeys(decoded.keyId, decoded.contentKey);
 }
 
+interface KeyPair extends IndexedKeys {
+  /** Those that have both; the latest come last. */
+  readonly streams: string[];
+}
+
 export type KeyIndex = ReturnType<typeof createKeyIndex>;
 
 /**
@@ -163,34 +168,39 @@ export type KeyIndex = ReturnType<typeof createKeyIndex>;
  * key file now; without it, none is looked at again.
  */
 export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) {
-  const all = new Map<string, IndexedKeys>();
-  /** The streams of each key id, and of each digest, which is shorter; the latest come last. */
-  const having = new Map<string, string[]>();
-  const forget = (streamId: string, { id, digest }: IndexedKeys) => {
-    for (const value of [id, digest]) {
-      const others = having.get(value)?.filter((other) => other !== streamId) ?? [];
-      if (others.length > 0) having.set(value, others);
-      else having.delete(value);
-    }
+  const all = new Map<string, KeyPair>();
+  /** By key id and by digest, which is shorter. Very many streams may have the same keys: they are one pair. */
+  const pairsWith = new Map<string, KeyPair[]>();
+  const forget = (streamId: string, pair: KeyPair) => {
     all.delete(streamId);
+    pair.streams.splice(pair.streams.indexOf(streamId), 1);
+    if (pair.streams.length > 0) return;
+    for (const value of [pair.id, pair.digest]) {
+      const others = pairsWith.get(value)?.filter((other) => other !== pair) ?? [];
+      if (others.length > 0) pairsWith.set(value, others);
+      else pairsWith.delete(value);
+    }
   };
-  /** The other streams that have this value, and another one in place of the other. */
-  const differing = (streamId: string, value: string, { id, digest }: IndexedKeys) =>
-    (having.get(value) ?? []).filter((other) => {
-      const keys = all.get(other);
-      return other !== streamId && (keys?.id !== id || keys.digest !== digest);
-    });
+  const pairOf = ({ id, digest }: IndexedKeys): KeyPair => {
+    const known = pairsWith.get(id)?.find((pair) => pair.digest === digest);
+    if (known) return known;
+    const pair = { id, digest, streams: [] };
+    for (const value of [id, digest]) pairsWith.set(value, [...(pairsWith.get(value) ?? []), pair]);
+    return pair;
+  };
+  /** The other streams that have this key id or digest, and another one in place of the other. */
+  const differing = (streamId: string, value: string, { id, digest }: IndexedKeys): string[] =>
+    (pairsWith.get(value) ?? [])
+      .filter((pair) => pair.id !== id || pair.digest !== digest)
+      .flatMap(({ streams }) => streams.filter((other) => other !== streamId));
   const set = (streamId: string, keys: IndexedKeys | undefined): void => {
     const former = all.get(streamId);
     if (former && former.id === keys?.id && former.digest === keys.digest) return;
     if (former) forget(streamId, former);
     if (!keys) return;
-    all.set(streamId, keys);
-    for (const value of [keys.id, keys.digest]) {
-      const streams = having.get(value);
-      if (streams) streams.push(streamId);
-      else having.set(value, [streamId]);
-    }
+    const pair = pairOf(keys);
+    pair.streams.push(streamId);
+    all.set(streamId, pair);
   };
   /** Another program may have removed or changed it. */
   const lookAgain = (streamId: string): void => {
@@ -207,7 +217,8 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
     set,
     /**
      * The other streams that have the same key id and another content key, so that a player that has one of the keys shows
-     * black for the other; and those that have the same content key under another key id. The latest come last.
+     * black for the other; and those that have the same content key under another key id. Of those with the same keys, the
+     * latest come last.
      */
     conflicts(streamId: string, keys: IndexedKeys) {
       const found = () => [keys.id, keys.digest].map((value) => differing(streamId, value, keys));
