@@ -181,10 +181,12 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
       else pairsWith.delete(value);
     }
   };
-  const pairOf = ({ id, digest }: IndexedKeys): KeyPair => {
+  const add = (streamId: string, { id, digest }: IndexedKeys): KeyPair => {
     const known = pairsWith.get(id)?.find((pair) => pair.digest === digest);
+    known?.streams.push(streamId);
     if (known) return known;
-    const pair = { id, digest, streams: [] };
+    // Most pairs have one stream: a list that is made with it is smaller than one that it is added to.
+    const pair = { id, digest, streams: [streamId] };
     for (const value of [id, digest]) pairsWith.set(value, [...(pairsWith.get(value) ?? []), pair]);
     return pair;
   };
@@ -197,10 +199,7 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
     const former = all.get(streamId);
     if (former && former.id === keys?.id && former.digest === keys.digest) return;
     if (former) forget(streamId, former);
-    if (!keys) return;
-    const pair = pairOf(keys);
-    pair.streams.push(streamId);
-    all.set(streamId, pair);
+    if (keys) all.set(streamId, add(streamId, keys));
   };
   /** Another program may have removed or changed it. */
   const lookAgain = (streamId: string): void => {
