@@ -6,8 +6,9 @@ export function nearestName(name: string, known: Iterable<string>, lettersPerErr
   let best: string | undefined;
   let least = Math.max(2, Math.floor(lower.length / lettersPerError)) + 1;
   for (const candidate of known) {
-    const edits = distance(lower, candidate.toLowerCase());
-    if (edits < least && [...lower].some((letter) => candidate.toLowerCase().includes(letter))) {
+    const other = candidate.toLowerCase();
+    const edits = distance(lower, other);
+    if (edits < least && [...lower].some((letter) => other.includes(letter))) {
       best = candidate;
       least = edits;
     }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import { networkOf } from './app';
 import { answerLast, type HttpError, httpError, wholeAnswer } from './errors';
-import { PiecewiseSocket } from './piecewise';
+import { LINGER_MS, PiecewiseSocket } from './piecewise';
 
 export interface ConnectionLimits {
   /** Maximum number of open connections of a server. */
@@ -27,8 +27,6 @@ const CROWD = 16;
 const CROWD_PAUSE_MS = 2;
 /** Time without progress after which an answer that the client does not read ends the connection. */
 const ANSWER_MS = 5000;
-/** Time that a client has to read its last answer before the connection is destroyed. */
-const LINGER_MS = 1000;
 /**
  * Why a connection was ended or refused. `limit`: another one needed its place. `address_limit`: its address had too many.
  * `request_timeout`: a head, a body or a TLS handshake was late. `answer_timeout`: the client did not read its answer.

@@ -248,7 +248,8 @@ function textProperty(value: unknown, name: string): string | undefined {
   return typeof found === 'string' ? found : undefined;
 }
 
-function numberProperty(value: unknown, name: string): number | undefined {
+/** A number that something thrown has, such as the `port` of a system error. */
+export function numberProperty(value: unknown, name: string): number | undefined {
   const found = property(value, name);
   return typeof found === 'number' ? found : undefined;
 }

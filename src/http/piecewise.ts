@@ -3,8 +3,8 @@ import { Duplex } from 'node:stream';
 
 /** A client that has closed its side counts as gone when its answer takes longer than this. */
 const HALF_CLOSED_MS = 250;
-/** Time that a client has to take its last answer when it still sends its request. */
-const LINGER_MS = 1000;
+/** Time that a client has to read its last answer before the connection is destroyed. */
+export const LINGER_MS = 1000;
 
 /**
  * A connection whose bytes reach Node's HTTP parser in small pieces, one in each turn of the event loop. From a socket,

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type ServerOptions } from 'node:htt
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { ConfigError } from './config';
 import { type Connections, createConnections } from './connections';
-import { answerLast, describeThrown, httpError, systemCode } from './errors';
+import { answerLast, describeThrown, httpError, numberProperty, systemCode } from './errors';
 import type { Log } from './log';
 import { createTlsServer, type Tls } from './tls';
 
@@ -182,7 +182,7 @@ export async function runAsProcess({ name, log, start }: Service): Promise<void>
 
 function startFailure(thrown: unknown): string {
   const code = systemCode(thrown);
-  const port: unknown = Reflect.get(Object(thrown), 'port');
+  const port = numberProperty(thrown, 'port');
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return 'cannot start: no host has the name to listen on; give a name or an address, without scheme and port';
   // Of a file, not of a port to listen on.

@@ -156,6 +156,11 @@ export function indexedKeysIn(keys: ReturnType<typeof keysIn>): IndexedKeys | un
   return decoded && indexedKeys(decoded.keyId, decoded.contentKey);
 }
 
+/** The keys of a key file as the index takes them. */
+function indexedKeysOf(bytes: Buffer): IndexedKeys | undefined {
+  return indexedKeysIn(keysIn(bytes.toString('latin1')));
+}
+
 interface KeyPair extends IndexedKeys {
   /** Those that have both; the latest come last. */
   readonly streams: string[];
@@ -206,7 +211,7 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
     if (!read) return;
     try {
       const bytes = read(streamId);
-      set(streamId, bytes && indexedKeysIn(keysIn(bytes.toString('latin1'))));
+      set(streamId, bytes && indexedKeysOf(bytes));
     } catch {
       // What can't be read is as it was.
     }
@@ -220,11 +225,13 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
      * latest come last.
      */
     conflicts(streamId: string, keys: IndexedKeys) {
-      const found = () => [keys.id, keys.digest].map((value) => differing(streamId, value, keys));
+      const found = () => ({
+        otherKeys: differing(streamId, keys.id, keys),
+        otherIds: differing(streamId, keys.digest, keys),
+      });
       // Those that are named; all of many would take too long.
-      for (const others of found()) others.slice(-MAX_NAMES).forEach(lookAgain);
-      const [otherKeys = [], otherIds = []] = found();
-      return { otherKeys, otherIds };
+      for (const others of Object.values(found())) others.slice(-MAX_NAMES).forEach(lookAgain);
+      return found();
     },
     /** How many key files have keys. */
     size: () => all.size,
@@ -349,7 +356,7 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
       async write(streamId, bytes, conditions = {}, context) {
         const change = await store.write(streamId, bytes, conditions, context);
         if (isLeftAlone(conditions, change.former, bytes)) return change;
-        index.set(streamId, indexedKeysIn(keysIn(bytes.toString('latin1'))));
+        index.set(streamId, indexedKeysOf(bytes));
         waiting.add(streamId);
         if (!looking) lookSoon().catch(failed);
         return change;
