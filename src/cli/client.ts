@@ -215,8 +215,12 @@ function unreachable(why: string, address: string, { urlFrom }: Connection): Cli
 function headersOf({ ifMatch, createOnly }: Precondition = {}): Record<string, string> {
   if (createOnly) return { 'if-none-match': '*' };
   if (ifMatch === undefined) return {};
-  // A shell takes the quotes that belong to an entity tag.
-  return { 'if-match': ifMatch === '*' || ifMatch.startsWith('"') ? ifMatch : `"${ifMatch}"` };
+  return { 'if-match': quotedEtag(ifMatch) };
+}
+
+/** The value of `If-Match` that a user gave. A shell takes the quotes that belong to an entity tag. */
+export function quotedEtag(ifMatch: string): string {
+  return ifMatch === '*' || ifMatch.startsWith('"') ? ifMatch : `"${ifMatch}"`;
 }
 
 function stored(answer: GetAnswer, address: string) {

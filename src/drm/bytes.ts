@@ -168,3 +168,9 @@ export function parseJson(text: string): unknown {
 export function etagOf(bytes: Buffer): string {
   return `"${hash('sha256', bytes, 'base64url').slice(0, 27)}"`;
 }
+
+/** Whether the value of `If-Match` has an entity tag, or is `*`, by strong comparison (RFC 9110 § 8.8.3.2). */
+export function namesEtag(header: string, etag: string): boolean {
+  const tags = header.split(',').map((tag) => tag.trim());
+  return header.trim() === '*' || tags.includes(etag);
+}

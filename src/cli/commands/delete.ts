@@ -1,9 +1,10 @@
+import { namesEtag } from '../../drm/bytes';
 import type { Problem } from '../../http/errors';
 import type { Output } from '../../terminal/output';
 import { showProgress } from '../../terminal/progress';
 import { count, shown, showSome, timeText } from '../../terminal/text';
 import { answerOrError, CliError, EXIT, interrupted, usageError } from '../cli-error';
-import { listPages, type SidecarApi, withRetries } from '../client';
+import { listPages, quotedEtag, type SidecarApi, withRetries } from '../client';
 import type { CliContext } from '../context';
 import { requireFleet, secondsOfOne, waitFields, waitForPackagers } from '../fleet/wait';
 import { readStreamIds } from '../manifest/read-manifest';
@@ -179,11 +180,9 @@ const OTHER_ETAG: Problem = {
   description: 'The key file has another ETag than the one of --if-match.',
 };
 
-/** Whether the ETags that the user gave, with or without quotes, have this one. */
+/** Whether the sidecar would delete a file with this ETag: one that is not known is left to it. */
 function isNamed(given: string | undefined, etag: string | undefined): boolean {
-  if (given === undefined || etag === undefined) return true;
-  const tags = given.replaceAll('"', '').split(',');
-  return [etag.replaceAll('"', ''), '*'].some((tag) => tags.some((each) => each.trim() === tag));
+  return given === undefined || etag === undefined || namesEtag(quotedEtag(given), etag);
 }
 
 /** What became of a key file that was to go, or would; `gone`: another deleted it meanwhile. */

@@ -2,7 +2,7 @@ import { chmodSync, realpathSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
 import fs from 'fs-extra';
 import type { StreamId } from '../../api/stream-id';
-import { etagOf } from '../../drm/bytes';
+import { etagOf, namesEtag } from '../../drm/bytes';
 import { isSameKeyFile } from '../../drm/key-file';
 import type { HttpError } from '../../http/errors';
 import { apiError } from '../errors';
@@ -322,7 +322,7 @@ export function queueByName(): <T>(name: string, task: () => Promise<T>) => Prom
 export function requireMatch({ ifMatch, ifNoneMatch }: Conditions, present: Buffer | undefined): void {
   if (ifMatch === undefined && ifNoneMatch === undefined) return;
   const etag = present && etagOf(present);
-  if (ifMatch !== undefined && !(etag && names(ifMatch, etag))) throw failed(whyNoMatch(ifMatch, etag));
+  if (ifMatch !== undefined && !(etag && namesEtag(ifMatch, etag))) throw failed(whyNoMatch(ifMatch, etag));
   if (ifNoneMatch !== undefined && etag && isNamed(ifNoneMatch, etag)) {
     throw failed('The key file exists already, and If-None-Match does not allow changing it.');
   }
@@ -349,12 +349,7 @@ function whyNoMatch(ifMatch: string, etag: string | undefined): string {
 
 /** Whether `If-None-Match` names what has an entity tag, by the weak comparison that reads have. */
 export function isNamed(header: string, etag: string): boolean {
-  return names(header.replaceAll('W/', ''), etag);
-}
-
-function names(header: string, etag: string): boolean {
-  const tags = header.split(',').map((tag) => tag.trim());
-  return header.trim() === '*' || tags.includes(etag);
+  return namesEtag(header.replaceAll('W/', ''), etag);
 }
 
 function failed(description: string): HttpError {
