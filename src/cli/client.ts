@@ -105,7 +105,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
     if (answer.status === 200 || answer.status === 202) return answer;
     // The refusal of a HEAD has no words.
     if (method === 'HEAD') return call({ path }, timeoutMs);
-    throw refusal(answer, address, connection.apiKeyFrom);
+    throw refusal(answer, address, connection);
   };
 
   const read = <Output>(schema: z.ZodType<Output>, answer: GetAnswer): Output => {
@@ -249,9 +249,14 @@ function warningsOf({ warning }: GetAnswer['headers']): Problem[] {
   );
 }
 
-function refusal(answer: GetAnswer, address: string, apiKeyFrom: string): CliError {
+function refusal(answer: GetAnswer, address: string, { apiKey, apiKeyFrom }: Connection): CliError {
   const parsed = errorsAnswer.safeParse(parseJson(answer.body.toString()));
-  const problems = parsed.success ? parsed.data.errors : [];
+  // A server of another kind may quote the API key. A shorter one may be a word of the sentence.
+  const shown = (text: string) => (apiKey.length < 8 ? text : text.replaceAll(apiKey, '(the API key)'));
+  const problems = (parsed.data?.errors ?? []).map((problem) => ({
+    ...problem,
+    description: shown(problem.description),
+  }));
   const [{ code, description } = { code: 'not_found', description: '' }] = problems;
   // `not_found` is no stream's: the path itself is unknown there.
   if (code === 'not_found') return notASidecar(answer, address);

@@ -48,6 +48,14 @@ test.each<[number, string, number, string]>([
   expect(await get(upstream.url)).toEqual(refused(code, sentence.replace('URL', upstream.url)));
 });
 
+test('shows no API key that a server quotes', async () => {
+  const upstream = await startFakeUpstream();
+  const body = { errors: [{ code: 'unauthorized', description: 'No such key: s3cret-key.' }] };
+  upstream.on('/api/keyfile/news', { status: 401, body });
+  const sentence = `${upstream.url} refused the API key of --key: No such key: (the API key).`;
+  expect(await get(upstream.url, '--key', 's3cret-key')).toEqual(refused(3, sentence));
+});
+
 test('follows no redirect: the key is for the address alone', async () => {
   const elsewhere = await startFakeUpstream();
   const upstream = await startFakeUpstream();
