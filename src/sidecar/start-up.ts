@@ -43,8 +43,10 @@ function whyNotReadable(file: string): string | undefined {
   return `${why} A file that is mounted into a container, like a secret of compose, has the owner and mode that it has on the host: change them there.`;
 }
 
-/** Why this service may not write to a folder, and what to do; undefined if rights are not the cause. */
+/** Why this service may not write to a folder, and what to do; undefined if neither rights nor a file in its place are the cause. */
 export function whyNotWritable(folder: string): string | undefined {
+  if (look(folder)?.isDirectory() === false)
+    return `${folder} is not a folder. Remove it, or set PACKAGERDRMAPI_KEYFILESPATH to the path of a folder.`;
   const closed = folderClosed(folder);
   if (closed !== undefined) return mayNot('enter', closed, ENTER);
   const found = nearestFolder(folder);

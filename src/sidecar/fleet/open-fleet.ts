@@ -290,7 +290,8 @@ function hasJoined(levelled: string | undefined, streams: readonly string[] = ['
 
 function missingSecret(secrets: ReadonlyMap<string, string>): HttpError {
   const ids = [...new Set(secrets.values())].sort().slice(0, MAX_SHOWN_SECRETS).join(', ');
-  const found = `${secrets.size} entries of the fleet are sealed with secrets that this sidecar does not have (ids ${ids}).`;
+  const entries = secrets.size === 1 ? '1 entry of the fleet is' : `${secrets.size} entries of the fleet are`;
+  const found = `${entries} sealed with secrets that this sidecar does not have (ids ${ids}).`;
   return apiError('fleet_missing_secret', `${found} ${sentenceOf('fleet_missing_secret')}`);
 }
 

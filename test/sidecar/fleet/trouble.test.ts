@@ -214,7 +214,7 @@ test('a packager is not ready while entries are sealed with a secret that it doe
   await one.fleet.resealStep({ after: undefined, limit: 2 });
   const two = await startLevel(cluster.connect(), { name: 'two', secrets: [OTHER_SECRET] });
   const description = expect.stringMatching(
-    /^\d entries of the fleet are sealed with secrets that this sidecar does not have \(ids [0-9a-f]{8}\)\./,
+    /^1 entry of the fleet is sealed with secrets that this sidecar does not have \(ids [0-9a-f]{8}\)\./,
   );
   expect(() => two.fleet.checkReady()).toThrow(
     expect.objectContaining({ problems: [{ code: 'fleet_missing_secret', description }] }),
