@@ -251,7 +251,7 @@ function warningsOf({ warning }: GetAnswer['headers']): Problem[] {
 
 function refusal(answer: GetAnswer, address: string, { apiKey, apiKeyFrom }: Connection): CliError {
   const parsed = errorsAnswer.safeParse(parseJson(answer.body.toString()));
-  // A server of another kind may quote the API key. A shorter one may be a word of the sentence.
+  // A server of another kind may quote the API key. One of fewer than 8 characters may be a word of the sentence.
   const shown = (text: string) => (apiKey.length < 8 ? text : text.replaceAll(apiKey, '(the API key)'));
   const problems = (parsed.data?.errors ?? []).map((problem) => ({
     ...problem,
