@@ -243,7 +243,8 @@ function property(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-function textProperty(value: unknown, name: string): string | undefined {
+/** A text that something thrown has, such as the `path` of a system error. */
+export function textProperty(value: unknown, name: string): string | undefined {
   const found = property(value, name);
   return typeof found === 'string' ? found : undefined;
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { ConfigError } from './config';
-import { describeThrown, systemCode } from './errors';
+import { describeThrown, systemCode, textProperty } from './errors';
 import type { Log, LogFields } from './log';
 
 /** What opens files of the configuration takes. */
@@ -132,7 +132,8 @@ function refuseOdd(path: string, found: Stats): void {
 
 /** Why a file could not be read, as a sentence. */
 export function whyUnreadable(thrown: unknown): string {
-  const path = typeof thrown === 'object' && thrown !== null && 'path' in thrown ? `${thrown.path}: ` : '';
+  const named = textProperty(thrown, 'path');
+  const path = named === undefined ? '' : `${named}: `;
   switch (systemCode(thrown)) {
     case 'ENOENT':
     case 'ENOTDIR':

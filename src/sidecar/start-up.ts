@@ -2,7 +2,7 @@ import { accessSync, constants, readFileSync, type Stats, statSync } from 'node:
 import { isIPv4 } from 'node:net';
 import { dirname, resolve, sep } from 'node:path';
 import { ConfigError } from '../http/config';
-import { type Problem, systemCode } from '../http/errors';
+import { type Problem, systemCode, textProperty } from '../http/errors';
 import type { Log } from '../http/log';
 import { whyUnreadable } from '../http/watched-file';
 import type { FindApiKey } from './api-key';
@@ -61,8 +61,8 @@ export function whyNotWritable(folder: string): string | undefined {
  */
 export function whyDenied(thrown: unknown): string | undefined {
   const code = systemCode(thrown);
-  const path = typeof thrown === 'object' && thrown !== null && 'path' in thrown ? thrown.path : undefined;
-  if ((code !== 'EACCES' && code !== 'EPERM') || typeof path !== 'string') return undefined;
+  const path = textProperty(thrown, 'path');
+  if ((code !== 'EACCES' && code !== 'EPERM') || path === undefined) return undefined;
   const folder = dirname(path);
   const above = folderClosed(folder);
   if (above !== undefined) return mayNot('enter', above, ENTER, 'a folder above it');
