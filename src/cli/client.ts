@@ -16,6 +16,7 @@ import type { Problem } from '../http/errors';
 import { errorsAnswer } from '../http/faults';
 import { createGet } from '../http/get';
 import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
+import { hiderOf } from '../http/secret';
 import type { Progress } from '../terminal/progress';
 import { answerOrError, CliError, EXIT, interrupted, usageError } from './cli-error';
 
@@ -76,6 +77,10 @@ export function createHttpCall({ ca, cert, certKey }: Connection): Get {
 /** @param send makes the calls; all calls of a run share it, and with it the connections. */
 export function createSidecarApi(connection: Connection, signal: AbortSignal, send: Get) {
   const address = connection.url.href.replace(/\/$/, '');
+  const hide = hiderOf([connection.apiKey]);
+  // The sentences of a server of another kind may quote the API key.
+  const jsonOf = ({ body }: GetAnswer) =>
+    parseJson(body.toString(), (name, value) => (name === 'description' ? hide(`${value}`) : value));
 
   const call = async (request: Call, timeoutMs = SINGLE_MS): Promise<GetAnswer> => {
     const { method = 'GET', path, headers, body } = request;
@@ -93,23 +98,25 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       timeoutMs,
       signal,
     }).catch((thrown: unknown) => {
-      if (signal.aborted) throw interrupted();
-      throw thrown instanceof GetFailed ? noAnswer(thrown.causeCode, address, connection) : thrown;
+      const isChange = !['GET', 'HEAD'].includes(method) && !path.includes('dryrun=');
+      if (signal.aborted) throw interrupted(isChange ? `Stopped. ${MAYBE_DONE}.` : undefined);
+      throw thrown instanceof GetFailed ? noAnswer(thrown.causeCode, address, connection, isChange) : thrown;
     });
     if (answer.isCut)
       throw unreachable(
-        'its answer does not end, or is far larger than the answer of a sidecar',
+        'what comes does not end, or is far larger than the answer of a sidecar',
         address,
         connection,
       );
-    if (answer.status === 200 || answer.status === 202) return answer;
+    if (answer.status === 200 || answer.status === 202)
+      return { ...answer, headers: { ...answer.headers, warning: hide(answer.headers.warning ?? '') } };
     // The refusal of a HEAD has no words.
     if (method === 'HEAD') return call({ path }, timeoutMs);
-    throw refusal(answer, address, connection);
+    throw refusal(answer, jsonOf(answer), address, connection);
   };
 
   const read = <Output>(schema: z.ZodType<Output>, answer: GetAnswer): Output => {
-    const parsed = schema.safeParse(parseJson(answer.body.toString()));
+    const parsed = schema.safeParse(jsonOf(answer));
     if (!parsed.success) throw notASidecar(answer, address);
     return parsed.data;
   };
@@ -194,21 +201,24 @@ function queryOf(fields: Readonly<Record<string, string | number | boolean | und
   return query.size === 0 ? '' : `?${query}`;
 }
 
-function noAnswer(code: string, address: string, connection: Connection): CliError {
+function noAnswer(code: string, address: string, connection: Connection, isChange: boolean): CliError {
   const why = whyNoAnswer(code, {
     untrusted: 'give the authority that issued it with --ca',
     tls: 'check the files of --ca, --cert and --cert-key',
   });
-  const error = unreachable(why, address, connection);
+  const isLost = isChange && ['ECONNRESET', 'EPIPE', 'ETIMEDOUT'].includes(code);
+  const error = unreachable(isLost ? `${why}. ${MAYBE_DONE}` : why, address, connection);
   // A server of another protocol stays one.
   return code.startsWith('HPE_') ? error : new SidecarAway(error.exitCode, error.problems);
 }
+
+const MAYBE_DONE = 'The change may have been made all the same; look before you repeat it';
 
 /** Names the address that was tried, why it gave no answer, and where the address is set. */
 function unreachable(why: string, address: string, { urlFrom }: Connection): CliError {
   return new CliError(EXIT.unreachable, {
     code: 'sidecar_unreachable',
-    description: `Can't connect to ${address}: ${why}. The address comes from ${urlFrom}; change it with --url or PACKAGERDRM_URL.`,
+    description: `No answer from ${address}: ${why}. The address comes from ${urlFrom}; change it with --url or PACKAGERDRM_URL.`,
   });
 }
 
@@ -249,14 +259,8 @@ function warningsOf({ warning }: GetAnswer['headers']): Problem[] {
   );
 }
 
-function refusal(answer: GetAnswer, address: string, { apiKey, apiKeyFrom }: Connection): CliError {
-  const parsed = errorsAnswer.safeParse(parseJson(answer.body.toString()));
-  // A server of another kind may quote the API key. One of fewer than 8 characters may be a word of the sentence.
-  const shown = (text: string) => (apiKey.length < 8 ? text : text.replaceAll(apiKey, '(the API key)'));
-  const problems = (parsed.data?.errors ?? []).map((problem) => ({
-    ...problem,
-    description: shown(problem.description),
-  }));
+function refusal(answer: GetAnswer, json: unknown, address: string, { apiKeyFrom }: Connection): CliError {
+  const problems = errorsAnswer.safeParse(json).data?.errors ?? [];
   const [{ code, description } = { code: 'not_found', description: '' }] = problems;
   // `not_found` is no stream's: the path itself is unknown there.
   if (code === 'not_found') return notASidecar(answer, address);

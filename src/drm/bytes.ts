@@ -156,9 +156,9 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /** The value of a JSON text; undefined: it is none. */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string, revive?: Parameters<typeof JSON.parse>[1]): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, revive);
   } catch {
     return undefined;
   }

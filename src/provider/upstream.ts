@@ -6,6 +6,7 @@ import { errorsOf, HttpError } from '../http/errors';
 import { createGet } from '../http/get';
 import { type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 import type { Log } from '../http/log';
+import { HIDDEN, hiderOf } from '../http/secret';
 import type { Tunnel } from './proxy';
 
 /** Makes an error of the key-file API by its name. */
@@ -145,7 +146,7 @@ export function createUpstream(
     } finally {
       const status = answer?.status ?? 'none';
       const ms = Math.round((now() - started) * 100) / 100;
-      const upstreamRequestId = printableId(withoutSent(answer?.headers['x-request-id'] ?? '', secrets));
+      const upstreamRequestId = printableId(hiderOf(secrets)(answer?.headers['x-request-id'] ?? ''));
       log.info('upstream call', { requestId, upstream: called, status, upstreamRequestId, ms });
       if (answer && status !== 200) {
         const given = answer;
@@ -315,11 +316,7 @@ function originOf(address: string, value: string): string {
   return URL.canParse(filled) ? new URL(filled).origin : value;
 }
 
-const HIDDEN = '…';
 const MAX_CHARACTERS = 200;
-
-/** A shorter value, such as a version or `m=1`, is no secret, and would be found in unrelated words. */
-const SHORTEST = 4;
 
 /** Bytes in hex with separators between them, UUIDs among them, and bytes in decimal. */
 const SEPARATED =
@@ -335,8 +332,7 @@ const WORDS = new RegExp(
 
 /**
  * The beginning of what an upstream says of an error, in its header or body, for a log: printable, 200 characters at most.
- * `secrets` were sent with the request; they, key ids and whatever may be key material are replaced by `…`. Undefined: it
- * says nothing.
+ * `secrets` were sent with the request; they, key ids and whatever may be key material are hidden. Undefined: it says nothing.
  */
 export function errorText(
   { headers, body }: Pick<GetAnswer, 'headers' | 'body'>,
@@ -356,29 +352,10 @@ export function errorText(
   return shown === '' ? undefined : [...shown].slice(0, MAX_CHARACTERS).join('');
 }
 
-/** A text with `…` in the place of secrets, key ids and whatever may be key material. */
+/** A text without secrets, key ids and whatever may be key material. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
-  return withoutSent(text, secrets)
+  return hiderOf(secrets)(text)
     .replaceAll(SEPARATED, HIDDEN)
     .replaceAll(DECIMAL, HIDDEN)
     .replaceAll(RUN, (run) => (WORDS.test(run) ? run : HIDDEN));
-}
-
-/** A text with `…` in the place of the secrets that were sent. */
-function withoutSent(text: string, secrets: readonly string[]): string {
-  const forms = secrets.flatMap(formsOf).sort((one, other) => other.length - one.length);
-  return forms.reduce((rest, form) => rest.replaceAll(form, HIDDEN), text);
-}
-
-/** How a secret may come back: as it is, without the word before it (`Bearer …`), and of `Basic …` user and password. */
-function formsOf(secret: string): string[] {
-  const [, scheme = '', rest = ''] = /^(\S+)\s+(\S.*)$/.exec(secret) ?? [];
-  const pair = /^basic$/i.test(scheme) ? Buffer.from(rest, 'base64').toString() : '';
-  const forms = [secret, rest, pair, ...pair.split(/:(.*)/s)].filter(({ length }) => length >= SHORTEST);
-  return forms.flatMap((form) => [
-    form,
-    encodeURIComponent(form),
-    JSON.stringify(form).slice(1, -1),
-    form.replaceAll('&', '&amp;'),
-  ]);
 }

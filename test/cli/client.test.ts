@@ -14,7 +14,7 @@ test('cuts an answer of more than 64 MiB, as if it did not end', async () => {
   const { url, on } = await startFakeUpstream();
   on('/api/keyfile/news', { body: Buffer.alloc(64 * 1024 * 1024 + 1, ' ') });
   expect(await get(url)).toEqual(
-    unreachable(url, 'its answer does not end, or is far larger than the answer of a sidecar'),
+    unreachable(url, 'what comes does not end, or is far larger than the answer of a sidecar'),
   );
 });
 
@@ -48,12 +48,32 @@ test.each<[number, string, number, string]>([
   expect(await get(upstream.url)).toEqual(refused(code, sentence.replace('URL', upstream.url)));
 });
 
+test.each([
+  [[], '. The change may have been made all the same; look before you repeat it'],
+  [['--dry-run'], ''],
+])('says of a lost answer to put %j what may be done', async (args, maybe) => {
+  const upstream = await startFakeUpstream();
+  upstream.on('*', 'reset');
+  const put = ['put', 'news', '--content-id', 'a', '--url', upstream.url, '--key', 'k', ...args];
+  const why = `the connection was cut (is it http:// in place of https://?)${maybe}`;
+  expect(await cli(put, { cwd: '/' })).toEqual(unreachable(upstream.url, why));
+});
+
 test('shows no API key that a server quotes', async () => {
   const upstream = await startFakeUpstream();
-  const body = { errors: [{ code: 'unauthorized', description: 'No such key: s3cret-key.' }] };
-  upstream.on('/api/keyfile/news', { status: 401, body });
-  const sentence = `${upstream.url} refused the API key of --key: No such key: (the API key).`;
+  const errors = [{ code: 'unauthorized', description: 'No such key: s3cret-key.' }];
+  const [path, headers] = ['/api/keyfile/news', { 'content-type': 'text/plain' }];
+  upstream.on(path, { status: 401, body: { errors } });
+  const sentence = `${upstream.url} refused the API key of --key: No such key: ***.`;
   expect(await get(upstream.url, '--key', 's3cret-key')).toEqual(refused(3, sentence));
+  upstream.on(path, { headers: { ...headers, warning: '299 - "key: s3cret-key"' }, body: 'a: b\n' });
+  const put = ['put', 'news', '--url', upstream.url, '--key', 's3cret-key', '--content-id', 'a'];
+  expect((await cli(put, { cwd: '/' })).stderr).toMatch(/^warning: key: \*{3}\n/);
+  const results = [{ index: 0, streamid: 'news', result: 'failed', errors }];
+  upstream.on('*', { body: { summary: { failed: 1 }, results } });
+  const [, , ...options] = put;
+  const { stdout } = await cli(['put', '--tracks', 'SD=news', ...options], { cwd: '/' });
+  expect(stdout).toContain('No such key: ***.');
 });
 
 test('follows no redirect: the key is for the address alone', async () => {
@@ -80,7 +100,7 @@ const get = (url: string, ...args: string[]) =>
 const unreachable = (url: string, why: string) =>
   refused(
     3,
-    `Can't connect to ${url}: ${why}. The address comes from --url; change it with --url or PACKAGERDRM_URL.`,
+    `No answer from ${url}: ${why}. The address comes from --url; change it with --url or PACKAGERDRM_URL.`,
   );
 
 test('trusts the authority of --ca, and nobody else', async () => {

@@ -9,6 +9,7 @@ import { ConfigError } from '../../http/config';
 import { HttpError } from '../../http/errors';
 import { whyNoAnswer } from '../../http/get-request';
 import type { Log } from '../../http/log';
+import { HIDDEN } from '../../http/secret';
 import { openUpstreamTls, type ProviderConfig, readProviderConfig } from '../../provider/config';
 import { openCpixRecipient } from '../../provider/cpix-recipient';
 import { openProviderHeaders } from '../../provider/provider-headers';
@@ -216,7 +217,7 @@ function shownCall(call: TracedCall, { contentId, client }: Asked) {
     method,
     url: shownUrl(url, secrets, [contentId, client ?? '']),
     headers: Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, secrets.includes(value) ? '…' : value]),
+      Object.entries(headers).map(([name, value]) => [name, secrets.includes(value) ? HIDDEN : value]),
     ),
     body,
     asks: body === null ? [] : keysIn(body),
@@ -234,7 +235,7 @@ function shownCall(call: TracedCall, { contentId, client }: Asked) {
 function shownUrl(url: string, secrets: readonly string[], known: readonly string[]): string {
   const { origin, pathname, searchParams } = new URL(url);
   const shown = (text: string) => {
-    if (secrets.includes(text)) return '…';
+    if (secrets.includes(text)) return HIDDEN;
     return known.includes(text) || parseUuid(text).ok ? text : withoutSecrets(text, secrets);
   };
   const query = [...searchParams].map(([name, value]) => `${name}=${shown(value)}`).join('&');

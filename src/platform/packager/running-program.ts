@@ -2,6 +2,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { basename } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { systemCode } from '../../http/errors';
+import { HIDDEN, hiderOf } from '../../http/secret';
 
 /** How a program that was started ended. */
 export interface ProgramEnd {
@@ -84,21 +85,13 @@ function lastWordsOf(words: string, { secrets = [], paths = [] }: RunProgram): s
     // What it puts before each line: level, date, process, source file.
     .map((line) => line.replace(/^[EF]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\] /, '').trim())
     .filter((line) => line !== '');
-  const clean = withoutSecrets(lines.slice(-KEPT_LINES).join('; '), secrets);
+  const clean = hiderOf(secrets)(lines.slice(-KEPT_LINES).join('; '));
   return paths
     .filter((path) => path.length > 1)
     .reduce((text, path) => text.replaceAll(path, basename(path)), clean)
-    .replaceAll(/[0-9a-f]{32,}/gi, '***')
+    .replaceAll(/[0-9a-f]{32,}/gi, HIDDEN)
     .replaceAll(/[^\x20-\x7e]/g, '?')
     .replace(/\.$/, '');
-}
-
-/** A text with three stars for each secret, longest first. */
-export function withoutSecrets(text: string, secrets: readonly string[]): string {
-  return [...secrets]
-    .filter((secret) => secret !== '')
-    .sort((a, b) => b.length - a.length)
-    .reduce((clean, secret) => clean.replaceAll(secret, '***'), text);
 }
 
 /** What of an RTMP address only its owner may know: all behind the application, which ends with the stream key. */
@@ -106,14 +99,5 @@ export function secretsOfAddress(address: string): readonly string[] {
   const { pathname, search, username, password } = new URL(address);
   const parts = pathname.split('/').filter((part) => part !== '');
   const key = parts.length > 1 ? parts.slice(1) : parts;
-  const secrets = [key.join('/'), ...key, search, search.slice(1), username, password];
-  return [...new Set(secrets.flatMap((each) => [each, decoded(each)]))].filter((each) => each !== '');
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return [key.join('/'), ...key, search, search.slice(1), username, password];
 }

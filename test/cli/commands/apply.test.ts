@@ -173,7 +173,7 @@ test('stops when the sidecar stays away, says how to go on, and does so when it 
   const { code, stderr } = await apply(MANY);
   expect(code).toBe(3);
   expect(stderr.split('\n').slice(5)).toEqual([
-    `error: Can't connect to ${sidecar.url}: the connection was cut (is it http:// in place of https://?). The address comes from PACKAGERDRM_URL; change it with --url or PACKAGERDRM_URL.`,
+    `error: No answer from ${sidecar.url}: the connection was cut (is it http:// in place of https://?). The change may have been made all the same; look before you repeat it. The address comes from PACKAGERDRM_URL; change it with --url or PACKAGERDRM_URL.`,
     'Run the same command again to continue: finished streams are left as they are.',
     'many.csv: 100 created, 150 not reached.',
     '',

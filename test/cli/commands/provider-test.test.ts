@@ -58,7 +58,7 @@ speke2 (as the sidecar asks with these settings)
   POST ${url}/speke
     accept: application/xml, application/cpix+xml
     content-type: application/xml
-    Authorization: …
+    Authorization: ***
     x-speke-version: 2.0
     accept-encoding: identity
     x-request-id: ID
@@ -92,19 +92,19 @@ it.each<[what: string, script: Script, shown: readonly string[], fault: RegExp]>
   [
     'a wrong credential',
     { status: 401, body: { error: `no ${TOKEN}` } },
-    ['→ 401, application/json, 0 ms', '  says: {"error":"no …"}'],
+    ['→ 401, application/json, 0 ms', '  says: {"error":"no ***"}'],
     /: it refused the headers of the file that PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE names; /,
   ],
   [
     'what is wrong with the request',
     { status: 422, headers: { 'x-axdrm-errormessage': 'Locked' }, body: `Mismatched contentId, ${KEY}` },
-    ['→ 422, text/html, 0 ms', '  says: Locked | Mismatched contentId, …'],
+    ['→ 422, text/html, 0 ms', '  says: Locked | Mismatched contentId, ***'],
     /answered 422 to the request for /,
   ],
   [
     'a redirect',
     { status: 302, headers: { location: `/login?token=${KEY}` } },
-    ['→ 302, text/html, 0 ms', `  leads to ORIGIN/login?token=…`],
+    ['→ 302, text/html, 0 ms', `  leads to ORIGIN/login?token=***`],
     /answered a redirect \(302\)/,
   ],
   [
@@ -195,7 +195,7 @@ it('asks by JSON with the client of the options, and answers JSON', async () => 
         {
           upstream: 'key_provider',
           url: `${upstream.url}${PATHS.cenc}`,
-          headers: { 'API-KEY': '…', Authorization: '…' },
+          headers: { 'API-KEY': '***', Authorization: '***' },
         },
         { upstream: 'key_provider', url: `${upstream.url}${PATHS.fairplay}`, text: null },
       ],
@@ -210,7 +210,7 @@ it('hides the values of an address, and shows what a request puts in', async () 
   const { url } = await startProvider({ status: 404 }, path);
   const address = `${url}${path.replace(CONTENT_ID, '{contentId}')}`;
   const { stdout } = await test(address, { [`${NAME}PROTOCOL`]: 'cpix' }, CONTENT_ID);
-  expect(stdout).toContain(`GET ${url}/get/…/x?u=…&p=…&c=${CONTENT_ID}\n`);
+  expect(stdout).toContain(`GET ${url}/get/***/x?u=***&p=***&c=${CONTENT_ID}\n`);
 });
 
 it('refuses settings that the sidecar does not start with', async () => {

@@ -238,7 +238,7 @@ Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have every
     test('stays away, ends with 3', async () => {
       const url = await atLooks(() => 'cut');
       const { code, stderr } = await apply(['--wait', '1', '--url', url]);
-      expect([code, stderr]).toEqual([3, expect.stringMatching(/^error: Can't connect /m)]);
+      expect([code, stderr]).toEqual([3, expect.stringMatching(/^error: No answer from /m)]);
       expect(stderr).toContain(`\n${UNKNOWN}\n`);
     });
 

@@ -2,6 +2,7 @@ import type { Express, Request } from 'express';
 import * as z from 'zod';
 import { onlyMethods } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
+import { HIDDEN } from '../../../http/secret';
 import {
   type Credential,
   type CredentialActions,
@@ -104,5 +105,5 @@ function renderCredential(credential: Credential, { reveal }: { readonly reveal:
 
 /** A secret as a snapshot shows it. */
 export function masked(secret: string, reveal: boolean): string {
-  return reveal ? secret : '***';
+  return reveal ? secret : HIDDEN;
 }

@@ -2,6 +2,7 @@ import type express from 'express';
 import * as z from 'zod';
 import { onlyMethods, pathOf } from '../../../http/app';
 import { parsedOr400, readQuery } from '../../../http/faults';
+import { HIDDEN, hiderOf } from '../../../http/secret';
 import type { EmulatorContext } from '../context';
 import { queryNumber, queryText, sentBodies } from '../json-body';
 import { isMeant, whyNoRoute } from './faults';
@@ -171,14 +172,13 @@ const OTHERS: readonly (readonly [RegExp, string])[] = [
   [/(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*/g, '***'],
 ];
 
-/** A text of a request or an answer without its secrets. @param known values that are hidden wherever they are. */
-function withoutSecrets(text: string, known: readonly string[]): string {
+/** A text of a request or an answer without what is a secret by its name or form. */
+function withoutNamed(text: string): string {
   let hidden = text.replaceAll(FIELD, (whole, name: string, sign: string, value: string) => {
     const [quote = ''] = /^(?:\\+"|["'])/.exec(value) ?? [];
-    return isSecret(name, value) ? `${name}${sign}${quote}***${quote}` : whole;
+    return isSecret(name, value) ? `${name}${sign}${quote}${HIDDEN}${quote}` : whole;
   });
   for (const [pattern, by] of OTHERS) hidden = hidden.replaceAll(pattern, by);
-  for (const secret of known) hidden = hidden.replaceAll(secret, '***');
   return hidden;
 }
 
@@ -211,13 +211,12 @@ export function renderExchanged(context: EmulatorContext, exchanged: Exchanged) 
 
 /** Hides secrets by their names, and those of the account wherever they are. */
 export function secretsOf({ state, seeds, clients }: EmulatorContext): (text: string) => string {
-  const known = [
+  const hide = hiderOf([
     seeds.v1Secret,
     ...state.credentials.all().map(({ secret }) => secret),
     ...[...clients.values()].flatMap(({ apiKey, sharedSecret }) => [apiKey, sharedSecret]),
-  ].filter(({ length }) => length >= 8);
-  const written = new Set(known.flatMap((secret) => [secret, encodeURIComponent(secret)]));
-  return (text) => withoutSecrets(text, [...written]);
+  ]);
+  return (text) => hide(withoutNamed(text));
 }
 
 function shownHeaders(headers: Headers, hide: (text: string) => string) {
@@ -245,7 +244,7 @@ function shownBody(
   try {
     return JSON.parse(text, (name, value) => {
       if (value === null || value === '' || typeof value === 'boolean') return value;
-      if (isSecret(name, typeof value === 'object' ? '{}' : `${value}`)) return '***';
+      if (isSecret(name, typeof value === 'object' ? '{}' : `${value}`)) return HIDDEN;
       return typeof value === 'string' ? hide(value) : value;
     });
   } catch {

@@ -5,6 +5,7 @@ import type { ClearKey } from '../../../drm/clearkey';
 import { ConfigError } from '../../../http/config';
 import { describeThrown, systemCode } from '../../../http/errors';
 import { type Parsed, readBody } from '../../../http/faults';
+import { HIDDEN } from '../../../http/secret';
 import { PERMISSIONS, ROLES } from '../auth';
 import type { EmulatorContext } from '../context';
 import { objectParams } from '../json-body';
@@ -31,7 +32,6 @@ const OF_SITE = 'id created lastModified metadata siteId';
 const CONTENT = `${OF_SITE} status errorMessage file`;
 /** What a state may have, as a body and as a file. A library of 10,000 media with all their parts has a sixth of it. */
 export const MAX_STATE_BYTES = 128 * 1024 * 1024;
-const HIDDEN = '***';
 
 /** The fields of all that is saved, but for what only a running process has. */
 const KINDS = {

@@ -1,4 +1,5 @@
-import { type RunningProgram, runProgram, secretsOfAddress, withoutSecrets } from '../running-program';
+import { hiderOf } from '../../../http/secret';
+import { type RunningProgram, runProgram, secretsOfAddress } from '../running-program';
 import type { SessionSurroundings } from './session';
 
 /** What may wait for a target that takes too little, in bytes; then it is started again. */
@@ -50,7 +51,7 @@ export class Simulcast {
       ...['-bsf:a', 'aac_adtstoasc', '-rw_timeout', '15000000', '-f', 'flv', this.#address],
     ];
     const secrets = secretsOfAddress(this.#address);
-    const target = withoutSecrets(this.#address, secrets);
+    const target = hiderOf(secrets)(this.#address);
     const program = runProgram(programs.ffmpeg, args, { cwd: programs.folder, env: programs.env, secrets });
     this.#program = program;
     this.#startedAt = now();
