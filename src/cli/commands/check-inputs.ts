@@ -131,8 +131,9 @@ async function readAndClose(reader: Reader, name: string): Promise<Content> {
 }
 
 function looksLikePath(input: string): boolean {
-  const isBase64 = /^[A-Za-z0-9+/]+={0,2}$/.test(input) && !input.startsWith('/');
-  return /^[\w@~.+/\\-]{1,500}$/.test(input) && /[./\\]/.test(input) && !isBase64;
+  // Key material in base64, which no message may quote, has a capital.
+  const isBase64 = /^(?!\/)[A-Za-z0-9+/]*[A-Z][A-Za-z0-9+/]*={0,2}$/.test(input);
+  return /^(?:[A-Za-z]:)?[\p{L}\w@~.+/\\-]{1,500}$/u.test(input) && /[./\\]/.test(input) && !isBase64;
 }
 
 /** As much is checked as it stands; of what is longer, what says something of its protection. */

@@ -141,11 +141,11 @@ describe('several inputs', () => {
 
   test('that can not be used are told all at once', async () => {
     await fs.writeFile(join(cwd, 'lines.txt'), Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le'));
-    expect(await check(['a.key', '/no/such/keys', 'news.key', 'lines.txt'])).toEqual(
+    const paths = ['a.key', '/no/such/Keys', 'keys/sports', 'C:\\keys\\é.key'];
+    expect(await check([...paths, 'news.key', 'lines.txt'])).toEqual(
       refused(
         2,
-        'There is no file a.key, and it is not a value that can be checked.',
-        'There is no file /no/such/keys, and it is not a value that can be checked.',
+        ...paths.map((path) => `There is no file ${path}, and it is not a value that can be checked.`),
         'lines.txt is UTF-16; save it as UTF-8.',
       ),
     );
