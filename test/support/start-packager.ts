@@ -158,8 +158,8 @@ export function sourceOf(vector: string): string {
 
 /**
  * Stands in for ffmpeg where it pulls: sends a file of the test vectors, and stays connected until there is a file
- * `<vector>.gone` in the home. `live-long` sends it again and again; `silent` sends nothing, `refused` is told no, as is
- * everybody while there is a file `<vector>.refused`.
+ * `<vector>.gone` in the home. `live-long` sends it again and again; `silent` sends nothing; `live-mute` announces sound, and
+ * sends none; `refused` is told no, as is everybody while there is a file `<vector>.refused`.
  */
 export function writeFakeEncoder(home: string): string {
   const path = join(home, 'fake-ffmpeg');
@@ -174,6 +174,8 @@ name=\${token%-SECRETTOKEN}
 if [ "$name" = refused ] || [ -e "${home}/$name.refused" ]; then : > "${home}/$name.asked"; echo "Server error: nothing to play at $token" >&2; exit 1; fi
 if [ "$name" = live-long ]; then
   while cat "${MEDIA_VECTORS}/live.mpegts"; do sleep 0.3; done
+elif [ "$name" = live-mute ]; then
+  case "$*" in *0:a*) head -c 1880 "${MEDIA_VECTORS}/live.mpegts" ;; *) cat "${MEDIA_VECTORS}/live-picture.mpegts" ;; esac
 elif [ "$name" != silent ]; then cat "${MEDIA_VECTORS}/$name.mpegts" || exit 1; fi
 while [ ! -e "${home}/$name.gone" ]; do
   sleep 0.05

@@ -106,6 +106,15 @@ test('an encoder that sends sound alone is packaged as sound', async () => {
   await packager.api.get('/media/news/hls/video.m3u8').expect(404);
 });
 
+test('an encoder that announces sound and sends none is packaged as a picture', async () => {
+  const packager = await startProvisioned({ limits: { silentMs: 500 } });
+  await packager.put('news', { source: sourceOf('live-mute'), keyFile: 'news' });
+  await packager.until('news', ({ state }) => state === 'running');
+  const { text } = await packager.api.get('/media/news/hls/master.m3u8').expect(200);
+  expect(text).toMatch(/CODECS="avc1\.\w+"/);
+  expect(packager.log()).toContain('sends none of the sound that it announces');
+});
+
 test('a source that says no is told without its secret, and is asked again', async () => {
   const packager = await startProvisioned();
   await packager.put('news', { source: sourceOf('refused') });

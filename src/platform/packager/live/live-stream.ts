@@ -60,6 +60,7 @@ export class LiveStream {
   #problem: Problem | undefined;
   #state: Exclude<StreamState, 'running'>;
   #failures = 0;
+  #withSound = true;
   #lastAttemptAt = Number.NEGATIVE_INFINITY;
   #wantedAt = 0;
   #retry: NodeJS.Timeout | undefined;
@@ -182,6 +183,7 @@ export class LiveStream {
     const session: Session = new Session({
       ...this.#surroundings,
       source: request.source,
+      withSound: this.#withSound,
       simulcast: request.simulcast,
       latency: request.latency,
       keys: read.keys,
@@ -198,8 +200,10 @@ export class LiveStream {
   #sessionEnded(session: Session, end: SessionEnd): void {
     if (this.#session !== session) return;
     const { now, limits, log } = this.#surroundings;
+    this.#withSound = end.state !== 'changed' || (end.withSound ?? this.#withSound);
     if (end.state === 'changed') {
-      log.info('the encoder changed its stream; the packager pulls it again', { stream: this.record.id });
+      const what = this.#withSound ? 'changed its stream' : 'sends none of the sound that it announces';
+      log.info(`the encoder ${what}; the packager pulls it again`, { stream: this.record.id });
       this.#closeSession();
       const delay = Math.max(0, limits.retryMs - (now() - this.#lastAttemptAt));
       this.#retry = setTimeout(() => this.#start(), delay).unref();

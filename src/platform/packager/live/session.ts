@@ -44,13 +44,15 @@ export interface SessionSurroundings {
   readonly limits: LiveLimits;
 }
 
-/** How a session is over: what the stream is then, and why; or `changed`, when another session goes on at once. */
+/** How a session is over: what the stream is then, and why; or `changed`, when another one goes on at once. */
 export type SessionEnd =
   | { readonly state: 'interrupted' | 'refused' | 'failed'; readonly problem: Problem }
-  | { readonly state: 'changed' };
+  | { readonly state: 'changed'; readonly withSound?: boolean };
 
 interface SessionOptions extends SessionSurroundings {
   readonly source: string;
+  /** False where an encoder announces sound and sends none. */
+  readonly withSound: boolean;
   /** Of the first part. */
   readonly keys: StreamKeys;
   readonly simulcast: readonly string[];
@@ -105,11 +107,11 @@ export class Session {
 
   constructor(options: SessionOptions) {
     this.#options = options;
-    const { source, programs, now, simulcast, keys } = options;
+    const { source, programs, now, simulcast, keys, withSound } = options;
     this.#keys = keys;
     this.#lastDataAt = now();
     this.#simulcasts = simulcast.map((address) => new Simulcast(address, options));
-    this.#puller = pull(source, programs);
+    this.#puller = pull(source, withSound, programs);
     this.#puller.stdout.on('data', (chunk: Buffer) => this.#take(chunk));
     void this.#puller.ended.then((end) => this.#pullEnded(end));
     this.#looking = setInterval(() => this.#look(), LOOK_MS);
@@ -277,8 +279,12 @@ export class Session {
       this.#end({ state: 'interrupted', problem: problemOf('encoder_silent') });
     } else if (part && !this.#hasSegment) {
       this.#hasSegment = hasSegment(part.record);
-      const isLate = !this.#hasSegment && at - this.#partAt > limits.firstSegmentMs;
+      const waitedMs = at - this.#partAt;
+      const isLate = !this.#hasSegment && waitedMs > limits.firstSegmentMs;
       this.#problem = isLate ? problemOf('no_segment') : undefined;
+      // shaka-packager writes nothing before all that is announced has come.
+      if (waitedMs > limits.silentMs && this.#cutter?.lacksSound)
+        this.#end({ state: 'changed', withSound: false });
     }
   }
 }
@@ -287,19 +293,20 @@ export class Session {
  * Pulls a stream of RTMP and hands it on as a transport stream, as it is. The address, which ends with a secret, goes
  * through the input of ffmpeg: arguments would show it to every user of the machine.
  */
-function pull(source: string, { ffmpeg, folder, env }: Programs): RunningProgram {
+function pull(source: string, withSound: boolean, { ffmpeg, folder, env }: Programs): RunningProgram {
   const args = [
     ...['-hide_banner', '-nostdin', '-loglevel', 'error'],
     // It would make up for times that jump by more than 30 hours, or back by many seconds, and let picture and sound drift apart.
     ...['-dts_error_threshold', '1e10'],
     ...['-protocol_whitelist', 'pipe,fd,rtmp,rtmps,rtmpt,tcp,tls'],
     ...['-f', 'concat', '-safe', '0', '-i', 'pipe:0'],
-    ...['-map', '0:v:0?', '-map', '0:a:0?', '-c', 'copy'],
+    ...['-map', '0:v:0?', ...(withSound ? ['-map', '0:a:0?'] : []), '-c', 'copy'],
     ...['-f', 'mpegts', '-mpegts_copyts', '0', '-flush_packets', '1', '-muxdelay', '0', 'pipe:1'],
   ];
   const program = runProgram(ffmpeg, args, { cwd: folder, env, secrets: secretsOfAddress(source) });
-  // It would wait for twenty pictures to guess their rate, which is not used here.
-  const options = `option rw_timeout ${SILENCE_SECONDS * 1_000_000}\noption fpsprobesize 0\n`;
+  // It would wait for twenty pictures to guess their rate, which is not used here, and for sound that never comes 90 seconds.
+  const probing = 'option fpsprobesize 0\noption analyzeduration 5000000\n';
+  const options = `option rw_timeout ${SILENCE_SECONDS * 1_000_000}\n${probing}`;
   program.stdin.end(`ffconcat version 1.0\nfile '${source}'\n${options}`);
   return program;
 }

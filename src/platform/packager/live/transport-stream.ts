@@ -235,11 +235,17 @@ export class StreamCutter {
   /** When the present part begins, while sound of the part before may come. */
   #cutAt: number | undefined;
   #isSoundOfFormer = false;
+  #hasSound = false;
 
   constructor(streams: readonly ProgramStream[]) {
     const pidOfFirst = (kind: ProgramStream['kind']) => streams.find((stream) => stream.kind === kind)?.pid;
     this.#video = pidOfFirst('video');
     this.#audio = pidOfFirst('audio');
+  }
+
+  /** Whether sound is announced next to the picture, and none has come. */
+  get lacksSound(): boolean {
+    return this.#video !== undefined && this.#audio !== undefined && !this.#hasSound;
   }
 
   /** @param isDue asked at each key frame whether the next part begins with it. */
@@ -259,6 +265,7 @@ export class StreamCutter {
     for (const packet of packets) {
       const pid = pidOf(packet);
       const isSound = pid === this.#audio;
+      this.#hasSound ||= isSound;
       if (!isSound && pid !== this.#video) this.#tables.set(pid, Buffer.from(packet));
       const time = beginsUnit(packet) ? presentationTimeOf(payloadOf(packet)) : undefined;
       const isKeyFrame = this.#video === undefined ? isSound : !isSound && isRandomAccess(packet);
