@@ -141,7 +141,7 @@ export const ERRORS = {
     },
     fleet_denied: {
       when: "The fleet's engine refuses the user, the certificate, or a right to the keys of the stream. Nothing was changed.",
-      says: 'The engine of the fleet refuses this sidecar: its user, its certificate, or a right that it needs. Nothing was changed. Check PACKAGERDRMAPI_FLEET_USER and the rights of its role.',
+      says: 'The engine of the fleet refuses this sidecar: its user, its certificate, or a right that it needs. Nothing was changed. Check PACKAGERDRMAPI_FLEET_USER, the rights of its role, and PACKAGERDRMAPI_FLEET_TLSCERT.',
     },
     fleet_wrong_secret: {
       when: 'The fleet was sealed with a secret that this sidecar does not have. Nothing is written here.',

@@ -192,8 +192,9 @@ async function askServer(calls: Calls, url: string): Promise<EngineServer> {
   if (status.status === 'rejected') {
     const { reason } = status;
     if (!(reason instanceof Failed)) return { url, fault: 'it could not be asked' };
-    // etcd 3.5.28 to 3.5.31 answers it to root alone; but the server answers.
-    return reason.fault.kind === 'denied' ? { url } : { url, fault: reason.fault.why };
+    const { kind, again, why } = reason.fault;
+    // etcd 3.5.28 to 3.5.31 answers it to root alone; but that is an answer, unlike a refused certificate.
+    return kind === 'denied' && !again ? { url } : { url, fault: why };
   }
   const { header, version, leader, dbSize, dbSizeInUse } = status.value;
   const member = fields(header).member_id;

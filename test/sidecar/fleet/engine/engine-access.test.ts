@@ -37,6 +37,7 @@ describe('TLS', () => {
     await expect(engine.read(['a'])).rejects.toMatchObject({
       kind: expect.stringMatching(/^(?:denied|unavailable)$/),
     });
+    expect(await engine.servers()).toEqual([{ url, fault: expect.any(String) }]);
     presented = { ca, ...shows('client') };
     expect((await engine.read(['a'])).values).toEqual([undefined]);
   });
