@@ -20,7 +20,7 @@ export const keyFileAnswer = z
 const lineChange = z.object({
   name: lineName,
   value: z.string().describe('Its value; key material is `********`.'),
-  change: z.enum(['added', 'changed', 'removed', 'same']).describe('What happens to the line.'),
+  change: z.enum(['added', 'changed', 'removed', 'same']).describe('The change to the line.'),
   former: z.string().optional().describe('The present value of a line that would change.'),
 });
 
@@ -31,7 +31,7 @@ export const dryRunAnswer = z
   .object({
     streamid,
     dryrun: z.literal(true),
-    result: z.enum(['created', 'changed', 'unchanged']).describe('What would become of the file.'),
+    result: z.enum(['created', 'changed', 'unchanged']).describe('The result for the file.'),
     etag: etag.describe('The entity tag that the file would have.'),
     present_etag: etag
       .nullable()
@@ -39,7 +39,7 @@ export const dryRunAnswer = z
     lines: z.array(lineChange).describe('The lines that would be written, then those that would go.'),
     warnings: z.array(problem).describe('Warnings about the keys, which would be written anyway.'),
   })
-  .describe('What would be written. Nothing was.');
+  .describe('A preview. Nothing was written.');
 
 export type DryRunAnswer = z.output<typeof dryRunAnswer>;
 
@@ -64,7 +64,7 @@ export const readyAnswer = z.object({
     .array(
       z.object({
         code: z.string().describe('Stable code, like `key_folder_made` and `short_api_key`.'),
-        description: z.string().describe('What it is and what to do.'),
+        description: z.string().describe('The warning, and what to do.'),
       }),
     )
     .optional()
@@ -73,7 +73,7 @@ export const readyAnswer = z.object({
 
 /** The body of a check as JSON, when it is one value. */
 export const checkedValueBody = z
-  .strictObject({ value: z.string().describe('What would be the body as text.') })
+  .strictObject({ value: z.string().describe('The text to check.') })
   .meta({ title: 'One value' });
 
 export const finding = z.object({
@@ -82,25 +82,25 @@ export const finding = z.object({
     .describe('`error`: viewers see a black screen. `warning`: it may be intended.'),
   code: z.string().describe('For programs.'),
   field: z.string().optional().describe('Where it is.'),
-  description: z.string().describe('What is wrong and what to do.'),
+  description: z.string().describe('The problem, and what to do.'),
 });
 
 /** The answer of a check. */
 export const checkAnswer = z
   .object({
-    kind: z.enum(CHECK_KINDS).describe('What it is.'),
+    kind: z.enum(CHECK_KINDS).describe('The kind of input.'),
     fields: z
       .array(
         z.object({
           name: z.string().describe('Its place.'),
-          value: z.string().describe('What it decodes to; key material is `********` unless revealed.'),
-          note: z.string().optional().describe('What it means.'),
+          value: z.string().describe('Its decoded value; key material is `********` unless revealed.'),
+          note: z.string().optional().describe('Its meaning.'),
         }),
       )
-      .describe('What was decoded, up to 300.'),
-    faults: z.array(finding).describe('What is wrong, up to 100.'),
+      .describe('The decoded fields, up to 300.'),
+    faults: z.array(finding).describe('The faults, up to 100.'),
   })
-  .describe('What key material decodes to, and what is wrong with it.');
+  .describe('Decoded key material, and its faults.');
 
 const listedKeyFile = z.object({
   streamid: z.string().describe('The stream id.'),
@@ -108,7 +108,7 @@ const listedKeyFile = z.object({
   size: z.int().describe('In bytes.'),
   parts: z
     .array(z.string())
-    .describe('What the file has lines for: `cenc`, `widevine`, `playready`, `fairplay`, `aes`, `cmaf`.'),
+    .describe('The parts in the file: `cenc`, `widevine`, `playready`, `fairplay`, `aes`, `cmaf`.'),
   key_id: z.string().nullable().describe('The CENC key id as a UUID.'),
   content_id: z
     .string()
@@ -117,7 +117,7 @@ const listedKeyFile = z.object({
   faults: z
     .array(finding.omit({ field: true }))
     .describe(
-      'What is wrong with the file, up to 20; with the codes of a check, and `unreadable`, `too_large`, `not_utf8`.',
+      'The faults of the file, up to 20; with the codes of a check, and `unreadable`, `too_large`, `not_utf8`.',
     ),
 });
 
@@ -155,7 +155,7 @@ const batchResult = z.object({
     .describe('The stream id; `null` for an entry that names none, or a group that cannot be read.'),
   result: z
     .enum(['created', 'changed', 'unchanged', 'failed'])
-    .describe('What happened to the file; with a dry run, what would happen.'),
+    .describe('The result for the file; with a dry run, the expected one.'),
   etag: z.string().optional().describe('The entity tag of the file, quotes included.'),
   lines: z
     .array(lineChange.extend({ change: change.exclude(['same']).meta(change.meta() ?? {}) }))

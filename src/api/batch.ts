@@ -4,7 +4,7 @@ import { readLimits } from '../drm/quality';
 import { type Parsed, type Problem, readBody } from '../http/faults';
 import { parseStreamId } from './stream-id';
 
-/** How many streams a batch may have, those of its groups counted. */
+/** Maximum number of streams of a batch, those of its groups counted. */
 export const MAX_STREAMS = 10_000;
 
 const SAME_FIELDS = 'These come in addition to the fields of a single request.';
@@ -123,7 +123,7 @@ export function readBatchBody(body: unknown, mostStreams = MAX_STREAMS): Parsed<
   return count > mostStreams ? tooManyStreams(mostStreams) : { ok: true, value };
 }
 
-/** How many streams an entry names, those that can't be read counted. */
+/** The number of streams of an entry, unreadable ones included. */
 function countOf(entry: unknown): number {
   const { tracks, members } = isJsonObject(entry) ? entry : {};
   const lists = isJsonObject(tracks) ? Object.values(tracks) : [members];

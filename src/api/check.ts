@@ -16,11 +16,11 @@ import { choiceOf } from './read-cpix-request';
 import { ASKED_BY_ANY, ASKED_BY_JSON, type ProviderRules, readForm } from './read-key-file-request';
 
 interface RequestCheckOptions extends CheckOptions {
-  /** What the key provider asks of a request; `unknown`: that depends on a service that is not known. */
+  /** The rules of the key provider for a request; `unknown`: they depend on an unknown service. */
   readonly rules?: ProviderRules | 'unknown' | undefined;
 }
 
-/** Reports what key material or a body of the key-file API is, what it decodes to and what is wrong with it. */
+/** Reports the kind, the decoded fields and the faults of key material or a body of the key-file API. */
 export function check(input: unknown, options: RequestCheckOptions = {}): CheckResult {
   return checkInput(input, options).result;
 }

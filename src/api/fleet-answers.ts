@@ -42,7 +42,7 @@ const fleetPackager = z.object({
   lacks: z
     .array(z.object({ streamid, why }))
     .describe(`The streams that are missing at it, up to ${MAX_LACKS}.`),
-  lacking: z.int().describe('How many they are.'),
+  lacking: z.int().describe('Their number.'),
   clock_ahead_ms: z
     .int()
     .nullable()
@@ -72,9 +72,7 @@ export const fleetAnswer = z.object({
   compacted: z
     .boolean()
     .nullable()
-    .describe(
-      'Whether the engine compacts old revisions; `null`: it is too new to tell, or cannot be reached.',
-    ),
+    .describe('Whether the engine compacts old revisions; `null`: it is too new, or cannot be reached.'),
   streams: z.int().describe('How many streams of the fleet have a key file, of those that it takes.'),
   deleted: z.int().describe('How many are noted as deleted.'),
   missing: z

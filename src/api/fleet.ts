@@ -30,11 +30,11 @@ export type LackReason = keyof typeof LACK_REASONS;
 /** The folder in the key-file folder of a packager that has joined a fleet. No stream id begins with a dot. */
 export const FLEET_FOLDER = '.packagerdrmapi-fleet';
 
-/** The most missing streams that are listed for a packager. */
+/** Maximum number of missing streams that are listed for a packager. */
 export const MAX_LACKS = 100;
-/** How long a request may wait for all packagers, in seconds. */
+/** Maximum seconds that a request waits for all packagers. */
 export const MAX_WAIT_SECONDS = 30;
-/** The most streams of one step of an import and of a reseal. */
+/** Maximum number of streams in a step of an import or a reseal. */
 const MAX_FLEET_STEP = 1000;
 
 export const namesOf = <Name extends string>(table: Readonly<Record<Name, string>>): [Name, ...Name[]] =>

@@ -127,7 +127,7 @@ const aes = {
     }),
 };
 
-/** The most that the body of a POST can have, in bytes. */
+/** Maximum size of the body of a POST, in bytes. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
 /** The bytes of a request's fields as JSON without the text of a CPIX document, and the characters of that text. */
@@ -186,7 +186,7 @@ export const suppliedBody = z
       contentId: providerId
         .nullish()
         .describe(
-          'What the Widevine data and the FairPlay address are compared with, and what Widevine data is made of.',
+          'The content id to compare Widevine data and the FairPlay address with, or to make Widevine data from.',
         ),
       cmaf,
       ...noLines,
@@ -238,7 +238,7 @@ const listOf = <Name extends string>(names: readonly [Name, ...Name[]]) =>
     .refine((given) => given.length > 0, 'is empty')
     .meta({ minItems: 1 });
 const systems = listOf(SYSTEMS);
-/** What a key provider can be asked for: AES-128 is no DRM system. */
+/** The systems of a key provider: AES-128 is no DRM system. */
 const providerSystems = listOf([...SYSTEMS, 'aes'])
   .refine(
     (names) => !names.includes('aes') || !names.includes('fairplay'),

@@ -3,7 +3,7 @@ import { sentenceOf } from '../drm/finding';
 import { wholeNumber } from '../http/faults';
 import { parseStreamId } from './stream-id';
 
-/** How many key files a page may have. */
+/** Maximum number of key files of a page. */
 export const MAX_ENTRIES = 1000;
 
 // A parameter that is given twice arrives as an array.

@@ -24,7 +24,7 @@ import { type KeyFileRequest, parseKeyFileRequest, type RequestOptions } from '.
 import type { StreamId } from './stream-id';
 
 /**
- * Finds out what a batch asks for, stream by stream, without changing anything. A step may take some milliseconds: it reads
+ * Plans a batch, stream by stream, without changing anything. A step may take some milliseconds: it reads
  * a document, or chooses a key in it.
  */
 export function* planBatch(

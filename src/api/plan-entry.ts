@@ -20,7 +20,7 @@ import {
 } from './read-key-file-request';
 import { parseStreamId, type StreamId } from './stream-id';
 
-/** What a batch asks for one stream, and the entry that it is of: its number over `streams` and then `groups`, from 0. */
+/** The part of a batch for one stream; `index`: the number of its entry over `streams` and then `groups`, from 0. */
 export type Planned = { readonly index: number } & (WithStream | WithoutStream);
 
 /** Streams with the same keys share one request object. */
@@ -80,7 +80,7 @@ const DUPLICATE: Problem = {
   description: 'The batch has this stream twice; only the first entry counts.',
 };
 
-/** The most fields of an entry; the names of more are not read. */
+/** Maximum number of fields of an entry whose names are read. */
 const MAX_FIELDS = 50;
 const REQUEST_FIELDS = [
   ...new Set([suppliedBody, cpixBody, providerBody, importedBody].flatMap(({ shape }) => Object.keys(shape))),
@@ -155,7 +155,7 @@ export function trackRules(
   return problems;
 }
 
-/** The document of one request is to stay below what providers read. */
+/** Keeps the document of a request small enough for providers. */
 const MAX_TRACKS = 20;
 
 /** A track without exactly one key in the document fails; the others do not. */
@@ -191,8 +191,8 @@ export function* planTracks(
 }
 
 /**
- * Makes what reads the requests of tracks or qualities by their names: each once, and a document that they share once. One
- * that would have the key of another is refused, with what `sameKey` says of it. `place` is put before other problems.
+ * Returns a function that reads the requests of tracks or qualities by their names: each once, and a shared document
+ * once. A request with the key of another is refused, with the text of `sameKey`. `place` precedes other problems.
  */
 export function createReadDistinct(options: RequestOptions) {
   const documents = new Map<string, ReturnType<typeof readCpix>>();

@@ -94,7 +94,7 @@ export interface RequestOptions {
   readonly tracks?: readonly string[] | undefined;
 }
 
-/** A track as the provider is asked for it; undefined: it is not one of its track types, nor several joined by `+`. */
+/** The provider's name of a track; undefined: it is not one of its track types, nor several joined by `+`. */
 export function trackName(track: string, { trackTypes }: ProviderRules): string | undefined {
   if (!trackTypes) return track;
   const parts = track.toUpperCase().split('+');
@@ -111,8 +111,8 @@ type FormedBody =
 
 /**
  * Reads the body of a POST. A body with `keyfile` is an existing key file, one with `cpix` holds a CPIX document, one with
- * `cenc`, `fairplay` or `aes` supplies the keys; any other names a content at the key provider. What a key file needs and the
- * body leaves out is computed: PlayReady's checksum, Widevine's PSSH data.
+ * `cenc`, `fairplay` or `aes` supplies the keys; any other names a content at the key provider. Missing values
+ * that a key file needs are computed: PlayReady's checksum, Widevine's PSSH data.
  */
 export function parseKeyFileRequest(
   body: unknown,
@@ -146,7 +146,7 @@ function contentOf(body: z.output<typeof providerBody>): ProviderContent {
   };
 }
 
-/** Finds out which form of request a body is, and everything that keeps it from being one. */
+/** Finds the form of a request body, and all faults against that form. */
 export function readForm(
   body: unknown,
   rules: ProviderRules,
@@ -282,7 +282,7 @@ function withoutFields(body: unknown, others: readonly string[]): unknown {
   );
 }
 
-/** The fields given that a form has not and others have. */
+/** The given fields that only other forms have. */
 function othersThan({ shape }: z.ZodObject, given: ReadonlySet<string>): string[] {
   return [...given].filter((name) => FIELDS.includes(name) && !(name in shape));
 }
@@ -296,7 +296,7 @@ function nextTo(field: 'keyfile' | 'cpix', what: string, others: readonly string
 const LINES = 'keyfile; give the lines of a key file with it';
 const DOCUMENT = 'cpix; give the text of a CPIX document with it';
 
-/** The fields given that need another one, which is not there. */
+/** The given fields that need a missing one. */
 function orphansIn(given: ReadonlySet<string>, names: readonly string[], needed: string): SchemaFault[] {
   return names.filter((name) => given.has(name)).map((name) => missing(name, `needs ${needed}`));
 }

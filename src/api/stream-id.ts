@@ -2,7 +2,7 @@ import { type Checked, refusedAs } from '../drm/bytes';
 import { type Finding, warning } from '../drm/finding';
 
 const MAX_CHARACTERS = 200;
-/** The most parts of a stream id, and so the depth of its key file. */
+/** Maximum number of parts of a stream id: the depth of its key file. */
 export const MAX_PARTS = 8;
 const PART = /^[A-Za-z0-9_\-~@+][A-Za-z0-9._\-~@+]*$/;
 

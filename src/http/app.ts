@@ -11,9 +11,9 @@ import type { Log } from './log';
 export interface Exchange {
   /** The caller's `x-request-id` when it is fit for a log, else a new one. */
   requestId: string;
-  /** What a handler adds to the log line. Never a secret. */
+  /** Extra fields of the log line. Never a secret. */
   logFields?: Readonly<Record<string, unknown>> | undefined;
-  /** Who asks, for the log line: the name of an API key, and where the request came from. */
+  /** The client, for the log line: the name of its API key, and its address. */
   client?: { readonly key: string; readonly address: string } | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface AnsweredRequest {
   readonly aborted: boolean;
 }
 
-/** What nginx logs for a client that went away before its answer. */
+/** nginx's status for a client that went away before its answer. */
 export const CLIENT_GONE = 499;
 
 /** For answers that no browser shows: loading, framing and sniffing are forbidden. */
@@ -128,7 +128,7 @@ export function requestLog({ log, newId, now, quietPaths = [], observe }: Shell)
   };
 }
 
-/** Where a request came from, for the audit. */
+/** The address of the client, for the audit. */
 export function addressOf({ socket }: IncomingMessage): string {
   return socket.remoteAddress ?? 'unknown';
 }

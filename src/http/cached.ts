@@ -1,5 +1,5 @@
 /**
- * Runs something once for all who ask while it is under way, and returns the same to them until `ms` after its start.
+ * Runs something once for all simultaneous callers, and returns the same result until `ms` after its start.
  * A failure goes to all who share it, and is not kept. `now` answers monotonic milliseconds.
  */
 export function cached<Value>(

@@ -10,7 +10,7 @@ export interface ClientTlsFiles {
   readonly client?: { readonly certificate: string; readonly key: string } | undefined;
 }
 
-/** What a client trusts and presents: PEM texts, as Node's TLS takes them. */
+/** A client's authorities, certificate and key: PEM texts for Node's TLS. */
 export interface ClientTls {
   readonly ca?: Buffer;
   readonly cert?: Buffer;
@@ -20,7 +20,7 @@ export interface ClientTls {
 interface ClientTlsOptions extends Following {
   /** The variables that name the files. */
   readonly variables: Readonly<Record<'authorities' | 'certificate' | 'key', string>>;
-  /** What the server is called in the log, as `the engine`. */
+  /** The server's name in the log, as `the engine`. */
   readonly server: string;
   /** Logged when files can't be used while the service runs. */
   readonly message: string;
@@ -29,8 +29,8 @@ interface ClientTlsOptions extends Following {
 }
 
 /**
- * Reads what a client trusts and presents, and again when one of the files changes. Files that can't be used, or don't fit
- * together, are logged, and what is in force stays: the same object until a file changes.
+ * Reads a client's authorities and certificate, and again when one of the files changes. Files that can't be used, or
+ * don't fit together, are logged, and the former ones stay in force: the same object until a file changes.
  * @throws ConfigError when they can't be used at the start.
  */
 export function openClientTls(

@@ -140,7 +140,7 @@ export function errorsOf<const Table extends Catalogue>(table: Table) {
 
 export const httpError = errorsOf(HTTP_ERRORS);
 
-/** What body-parser and Express raise themselves. Their messages quote the request, so none of them is passed on. */
+/** The errors of body-parser and Express. Their messages quote the request, so none of them is passed on. */
 const FOREIGN: Readonly<Record<string, (limit: number | undefined) => HttpError>> = {
   'entity.parse.failed': () => httpError('malformed_json'),
   'entity.too.large': (limit) =>
@@ -157,8 +157,8 @@ const FOREIGN: Readonly<Record<string, (limit: number | undefined) => HttpError>
 };
 
 /**
- * Turns whatever was thrown into the error to answer with. A foreign error keeps its 4xx status at most: its text
- * may quote a request body or a file, so neither goes further than the log.
+ * Turns a thrown value into the error to answer with. A foreign error keeps its 4xx status at most: its text may quote
+ * a request body or a file, and goes into the log alone.
  */
 export function toHttpError(thrown: unknown): HttpError {
   if (thrown instanceof HttpError) return thrown;

@@ -19,11 +19,11 @@ export const errorsAnswer = z
   .object({
     errors: z.array(problem).min(1).describe('Every problem of the request at once, up to 50.'),
   })
-  .describe('What is wrong.');
+  .describe('The problems.');
 
-/** What a catalogue of errors says of a code. */
+/** The entry of an error code in a catalogue. */
 export interface ErrorEntry {
-  /** The HTTP status, unless another is said where it is thrown. */
+  /** The HTTP status, unless the caller gives another. */
   readonly status: number;
   /** When it is answered. */
   readonly when: string;
@@ -34,7 +34,7 @@ export interface ErrorEntry {
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; problems: Problem[] };
 
-/** What was parsed. @throws HttpError 400 with every problem. */
+/** The parsed value. @throws HttpError 400 with every problem. */
 export function parsedOr400<T>(parsed: Parsed<T>): T {
   if (parsed.ok) return parsed.value;
   throw new HttpError(400, parsed.problems);
@@ -43,7 +43,7 @@ export function parsedOr400<T>(parsed: Parsed<T>): T {
 /** Maximum number of problems of an answer: a body of nonsense must not make a far larger one. */
 export const MAX_PROBLEMS = 50;
 
-/** What a schema says against a value. */
+/** A fault found by a schema. */
 export type SchemaFault = UnknownField | WrongValue;
 
 export interface UnknownField {
@@ -62,7 +62,7 @@ interface WrongValue {
   /** The field that is wrong; empty for the value as a whole. */
   readonly path: readonly PropertyKey[];
   readonly reason: 'missing' | 'type' | 'value';
-  /** What is wrong as a predicate without a full stop, as `must be a string`. It quotes no value. */
+  /** The fault as a predicate without a full stop, as `must be a string`. It quotes no value. */
   readonly sentence: string;
 }
 
@@ -164,7 +164,7 @@ function inside(schema: z.ZodType, name: PropertyKey): readonly z.ZodType[] {
   return field ? [field] : [];
 }
 
-/** What a schema makes optional, nullable, a default or a transformation of. */
+/** The schema inside an optional, nullable, default or transforming one. */
 export function unwrapped(schema: z.ZodType): z.ZodType {
   if (
     schema instanceof z.ZodOptional ||

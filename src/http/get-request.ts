@@ -31,7 +31,7 @@ export interface GetAnswer {
 /** Makes a call. It rejects with GetFailed alone. */
 export type Get = (request: GetRequest) => Promise<GetAnswer>;
 
-/** No answer, or none to its end. */
+/** No answer, or an incomplete one. */
 export class GetFailed extends Error {
   constructor(
     /** The system's or TLS's code (`ECONNREFUSED`), `ETIMEDOUT`, `ABORT_ERR`, `PROXY_` with a proxy's status, or the code of a caller that refuses an address. */

@@ -1,4 +1,4 @@
-/** What a template takes: text, which is escaped, markup of other templates, and nothing (`undefined`, `false`). */
+/** A value in a template: text, which is escaped, markup of other templates, and nothing (`undefined`, `false`). */
 export type Content = string | number | Html | undefined | false | readonly Content[];
 
 /** Markup that is safe to send: only `html` makes it. */
@@ -17,8 +17,8 @@ class Markup {
 export type Html = Markup;
 
 /**
- * Makes markup of a template. Whatever is filled in is escaped unless a template made it, so that no text of
- * others becomes markup. Attribute values stand in double quotes in every template.
+ * Makes markup of a template. Values are escaped unless a template made them, so that no foreign text becomes
+ * markup. Attribute values stand in double quotes in every template.
  */
 export function html(pieces: TemplateStringsArray, ...values: readonly Content[]): Html {
   return new Markup(pieces.reduce((text, piece, place) => `${text}${render(values[place - 1])}${piece}`));

@@ -40,7 +40,7 @@ export function mountPage(app: Express, { path, folder, html, files }: Page): vo
 }
 
 interface ApiPageOptions {
-  /** Makes the OpenAPI document. It is asked for it once. */
+  /** Makes the OpenAPI document. Called once. */
   readonly document: () => Promise<object>;
   /** The folder of the page and of what it loads. */
   readonly publicFolder: string;

@@ -11,7 +11,7 @@ export type RunningServer = Awaited<ReturnType<typeof listen>>;
 
 interface ListenOptions {
   readonly tls?: Tls | undefined;
-  /** What follows the server's connections; without it, the default limits hold. */
+  /** Follows the server's connections; without it, the default limits hold. */
   readonly connections?: Connections;
   /** How long a whole request may take to come, its body included; a minute unless said otherwise. */
   readonly requestTimeoutMs?: number;
@@ -165,7 +165,7 @@ export async function runAsProcess({ name, log, start }: Service): Promise<void>
     if (stopping) process.exit(1);
     stopping = true;
     log.info('stopping', { service: name, signal });
-    // What a stop waits for may keep no process alive: this one would end before its last lines are written.
+    // Keeps the process alive during the stop: it could end before its last lines are written.
     const alive = setInterval(() => undefined, 1000);
     // A signal may come before the start is done, and the service already answer requests.
     starting

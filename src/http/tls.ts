@@ -72,15 +72,14 @@ export function openTls(files: TlsFiles, { log, clock, intervalMs }: Following) 
   const daily = setInterval(warnOfEnd, DAY_MS).unref();
   return {
     asksClients: clientAuthorities !== undefined,
-    /** What is in force. */
     get context() {
       return context;
     },
-    /** When what is in force ends. */
+    /** The ends of its certificates. */
     get ends() {
       return ends;
     },
-    /** Hands on what comes in force from now on. */
+    /** Passes on each later change. */
     follow(next: (context: SecureContextOptions) => void): void {
       apply = next;
     },

@@ -5,11 +5,11 @@ import { ConfigError } from './config';
 import { describeThrown, systemCode, textProperty } from './errors';
 import type { Log, LogFields } from './log';
 
-/** What opens files of the configuration takes. */
+/** Options for reading files of the configuration. */
 export interface Following {
   readonly log: Log;
   readonly clock: () => Date;
-  /** How often the files are looked at: a second, where nothing is said. */
+  /** The interval between two looks at the files; a second by default. */
   readonly intervalMs?: number | undefined;
 }
 
@@ -23,7 +23,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 export type NamedFile = readonly [variable: string, path: string];
 
 interface FollowedFiles extends Pick<Following, 'log' | 'intervalMs'> {
-  /** Takes the files' contents, in their order. What it throws says why they can't be used. */
+  /** Takes the files' contents, in their order. Its error says why they can't be used. */
   readonly take: (contents: readonly Buffer[]) => void;
   /** Logged, with `fields`, when files can't be used while the service runs. */
   readonly message: string;
@@ -35,8 +35,8 @@ interface FollowedFiles extends Pick<Following, 'log' | 'intervalMs'> {
 /**
  * Reads files of the configuration that belong together, and again whenever what their paths lead to changes. They are read
  * and compared, not watched by events: those miss a mounted secret's swapped links, network folders and editors that
- * rename. What can't be used while the service runs is logged when it stands for two looks, and what was read before
- * stays in force. Each fault begins with the variables that name its files.
+ * rename. Files that can't be used while the service runs are logged when two looks find the same, and the former ones
+ * stay in force. Each fault begins with the variables that name its files.
  * @throws ConfigError when they can't be used at the start.
  */
 export function followFiles(named: readonly NamedFile[], options: FollowedFiles): WatchedFiles {
@@ -63,7 +63,7 @@ export function followFiles(named: readonly NamedFile[], options: FollowedFiles)
   } catch (thrown) {
     throw new ConfigError(faultsOf(thrown));
   }
-  /** What the last look found, to see a change; its fault, until it is reported. */
+  /** The result of the last look, to see a change; its fault, until it is reported. */
   let seen = identityOf(taken);
   let fault: { readonly cause: unknown } | undefined;
   let isReported = false;

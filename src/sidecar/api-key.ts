@@ -88,8 +88,8 @@ export function apiKeyIn(findApiKey: FindApiKey, { url = '', headers }: Incoming
 }
 
 /**
- * Lets a request pass that carries an API key, and refuses every other; requests to paths that need none pass. It stands
- * before every route and the body parser: without a key, no path is decoded and no body read.
+ * Passes requests that carry an API key or need none, and refuses all others. It comes before every route and the body
+ * parser: without a key, no path is decoded and no body read.
  */
 export function requireApiKey(findApiKey: FindApiKey, limits: Limits): RequestHandler {
   const limit = limitUnauthenticated(limits);
@@ -110,14 +110,14 @@ export function requireApiKey(findApiKey: FindApiKey, limits: Limits): RequestHa
   };
 }
 
-/** Some clients send Basic only when they are asked for it (RFC 7617). */
+/** Some clients send Basic only on request (RFC 7617). */
 function challengeFor({ url = '' }: IncomingMessage) {
   return PULLS.test(url)
     ? { headers: { 'www-authenticate': 'Basic realm="packager-drm-api", charset="UTF-8"' } }
     : {};
 }
 
-/** What is wrong with the API key of a request, as a sentence. */
+/** The fault of the API key of a request, as a sentence. */
 function whyUnauthorized({ url = '', headers }: IncomingMessage): string {
   if (headers['x-api-key'] !== undefined) return 'The API key in x-api-key is not one of this service.';
   if (PULLS.test(url))
@@ -183,7 +183,7 @@ function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): 
     );
 }
 
-/** What the limiter counted. */
+/** The count of the limiter. */
 interface Rate {
   readonly used?: number;
   readonly resetTime?: Date;
@@ -248,7 +248,7 @@ interface HeldKey {
 }
 
 const MAX_KEYS = 1000;
-/** Of an API key; one of `PACKAGERDRMAPI_APIKEY` may be shorter, with a warning. */
+/** Length of an API key; one of `PACKAGERDRMAPI_APIKEY` may be shorter, with a warning. */
 export const MIN_CHARACTERS = 16;
 const MAX_PREFIXES = 100;
 /** Maximum number of faults that are reported at once. */
@@ -350,7 +350,7 @@ function describeFault({ path, ...fault }: SchemaFault): string {
   if (fault.kind === 'wrong') return place === '' ? fault.sentence : `${place}: ${fault.sentence}`;
   const { name, near, known } = fault;
   const hint = near ? `did you mean ${near.split('.').at(-1)}?` : `the fields are ${known.join(', ')}`;
-  // What is as long as a key may be one that stands in the wrong place.
+  // A name as long as a key may be a key in the wrong place.
   const shown = name.length < MIN_CHARACTERS ? `${printable(name)} is not a field` : 'has an unknown field';
   return `${place === '' ? 'the file' : place}: ${shown}; ${hint}`;
 }

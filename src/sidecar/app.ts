@@ -36,7 +36,7 @@ import { whyDenied } from './start-up';
 import { createDurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
 
-/** What the sidecar takes from its process. */
+/** The environment of the sidecar. */
 export interface Ambient {
   readonly log: Log;
   /** A new, unguessable UUID. */
@@ -54,21 +54,21 @@ export interface Ambient {
   readonly publicFolder: string;
   /** undefined: plain HTTP. */
   readonly certificateEnds?: (() => CertificateEnds) | undefined;
-  /** The headers that the key provider wants, as they are now; undefined: there is no file of them. */
+  /** The present headers for the key provider; undefined: there is no file of them. */
   readonly providerHeaders?: ReadProviderHeaders | undefined;
-  /** What https upstreams are trusted by, and shown, as it is now; undefined: Node's authorities, and nothing. */
+  /** The authorities and the client certificate for https upstreams; undefined: Node's authorities, no certificate. */
   readonly upstreamTls?: (() => ClientTls) | undefined;
   /** The proxy for https upstreams; undefined: none. */
   readonly tunnel?: Tunnel | undefined;
   /** Adds the metrics of the process to the sidecar's; undefined: there are none. */
   readonly observeProcess?: MetricsOptions['observeProcess'];
-  /** The recipient of encrypted content keys of CPIX documents now; undefined: they are refused. */
+  /** The present recipient of encrypted content keys of CPIX documents; undefined: they are refused. */
   readonly cpixRecipient?: (() => CpixRecipient | undefined) | undefined;
   /** The warnings of the start, which holders of an API key see at `/readyz`. */
   readonly warnings?: readonly Problem[];
   /** The fleet of packagers that this one is of; undefined: it is alone. */
   readonly fleet?: OpenFleet | undefined;
-  /** Where pulls of streams without a key file are counted, by the name of the API key; undefined: in a new one. */
+  /** Counts pulls of streams without a key file, by the name of the API key; undefined: a new store. */
   readonly misses?: MemoryStore;
 }
 
@@ -201,9 +201,8 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     });
   });
   return {
-    // A client certificate is asked for by the app alone.
+    // Only the app checks client certificates.
     handler: config.tls?.clientAuthorities ? app : createFastRead(app, { ...shell, store, findApiKey }),
-    /** What the server that runs the handler has its connections followed by. */
     connections,
     /** Whether the addresses are set that keys can be fetched from. */
     canProvision: !('missing' in upstreams),
@@ -226,7 +225,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     },
     /** Closes open resources after the last request. */
     async close(): Promise<void> {
-      // What a batch has begun goes on when its connection is cut; its audit must not be closed before.
+      // A batch continues when its connection is cut: the audit closes after it.
       hurrying = true;
       sweeping.abort();
       survey.close();

@@ -16,7 +16,7 @@ import { CPIX_TYPES, inKib, readDocument, readJson, setCommon, tooLarge } from '
 const TEXT = 'text/plain';
 const LIMITS = `${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_CPIX_BYTES)} for a CPIX document`;
 
-/** `POST /api/check`: what key material decodes to and what is wrong with it. Nothing of it is kept, written or logged. */
+/** `POST /api/check`: decodes key material and finds its faults. Nothing of it is kept, written or logged. */
 export function checkRoutes(app: Express, rules?: ProviderRules): void {
   const route = app.route('/api/check');
   route.post(async (request, response) => {
@@ -43,7 +43,7 @@ const parseText = promisify(
   }),
 );
 
-/** Reads what is to be checked: a text, the bytes of a CPIX document, or JSON. */
+/** Reads the input of a check: a text, the bytes of a CPIX document, or JSON. */
 async function readInput(request: Request, response: Response): Promise<unknown> {
   const type = requireType(request, [TEXT, 'application/json', ...CPIX_TYPES], CHECKED_TYPES);
   if (type === undefined) return undefined;
@@ -93,7 +93,7 @@ async function exportDocument(
   throw new HttpError(400, documentProblems(exported.faults));
 }
 
-/** What is a conflict with a file on the disk is a fault of a body. */
+/** A conflict with the lines of a key file is a fault of the body. */
 async function exportBody(body: Buffer, { kid, track, period, ...asked }: Asked) {
   if (kid || track || period)
     throw apiError(

@@ -32,7 +32,7 @@ import { toStorageError } from './storage/open-file';
 const VARIABLES = 'docs/configuration.md';
 
 const GRACE_MS = 10_000;
-/** What a batch needs to be answered once it begins no further stream. */
+/** The time to answer a batch that starts no further stream. */
 const ANSWER_MS = 3000;
 const LOG_BATCH_MS = 10;
 

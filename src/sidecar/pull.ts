@@ -31,7 +31,7 @@ interface PullContext extends Omit<KeyFileContext, 'wait'> {
   readonly random: (bytes: number) => Buffer;
 }
 
-/** What a packager asks for. */
+/** A requested content. */
 interface Content {
   readonly client: string;
   readonly contentId: string;
@@ -47,8 +47,8 @@ export function pullPatternFault(pattern: string): string | undefined {
 }
 
 /**
- * At most so many pulls of streams without a key file in this time with an API key: each may cost calls to the key provider.
- * Those of streams that have one are not counted.
+ * Maximum number of pulls of streams without a key file in this time with an API key: each may cost calls to the key
+ * provider. Pulls of streams that have one are not counted.
  */
 const MAX_MISSES = 200;
 const WINDOW_MS = 10_000;
@@ -64,7 +64,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
   const { store, changes, provision, rules = ASKED_BY_JSON, refusals, random } = context;
   const { pattern = '{contentId}', provisionOnRead, hasFleet, misses } = context;
   const places = createSemaphore(MAX_PROVISIONINGS);
-  /** The streams that are being provisioned, by all that they are provisioned with. */
+  /** The streams that are being provisioned, by all their inputs. */
   const flights = new Map<string, Promise<Buffer>>();
   const countMiss = promisify(
     rateLimit({
@@ -87,7 +87,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     return parsed.value;
   };
 
-  /** The key file of a stream, which is provisioned if it may be. */
+  /** The key file of a stream, provisioned if allowed. */
   const find = async (
     request: Request,
     response: Response,
@@ -96,7 +96,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
   ): Promise<Buffer> => {
     const apiKey = callerOf(response);
     const isIts = mayRead(apiKey, streamId);
-    // What an API key does not reach must look as if it did not exist; the log says why.
+    // A stream out of the API key's reach looks like a missing one; the log says why.
     if (!isIts) response.locals.logFields = { streamId, isOutside: true };
     const bytes = isIts ? store.read(streamId) : undefined;
     if (bytes) return bytes;
@@ -106,7 +106,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     throw apiError('key_file_not_found');
   };
 
-  /** Provisions a stream, once for all who ask meanwhile. */
+  /** Provisions a stream once for all simultaneous requests. */
   const join = (request: Request, response: Response, streamId: StreamId, content: Content) => {
     const { 'api-key': clientApiKey } = request.headers;
     const name = JSON.stringify([streamId, content.client, content.contentId, clientApiKey]);
@@ -139,7 +139,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
         // Another request was faster; in a fleet, at another packager.
         const bytes = store.read(streamId);
         if (bytes) return bytes;
-        // Of one alone, it was deleted since.
+        // Without a fleet, it was deleted since.
         throw apiError(hasFleet ? 'fleet_joining' : 'key_file_not_found');
       }
       refusals.failed(error, { ...actor.by, streamId }, false);
@@ -197,7 +197,7 @@ function tooMany() {
 const NO_CLIENT_API_KEY =
   'This stream has no key file, and the key provider needs the API key of its client: send it in the header API-KEY, or provision the stream with a POST.';
 
-/** What a pure function answered. @throws HttpError 400, 422. */
+/** Returns a checked value. @throws HttpError 400, 422. */
 function orRefuse<T>(checked: Checked<T>): T {
   if (checked.ok) return checked.value;
   const { code, description } = checked.problem;

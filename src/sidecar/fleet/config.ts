@@ -5,7 +5,7 @@ import { wholeNumber } from '../../http/faults';
 import { streamIdPrefix } from '../api-key';
 import { PACKAGER_NAME } from './engine-keys';
 
-/** How the sidecar takes part in a fleet of packagers. */
+/** The settings of a sidecar in a fleet of packagers. */
 export type FleetConfig = NonNullable<ReturnType<typeof fleetConfig>>;
 
 const NAME_RULE = 'must be 1 to 64 letters, digits and . _ - and begin with a letter or digit';
@@ -17,7 +17,7 @@ const listOf = (text: string) =>
     .map((part) => part.trim())
     .filter((part) => part !== '');
 
-/** Answers what is wrong with the address of an engine's server. None is quoted: it may hold a password. */
+/** The fault of the address of an engine's server. It quotes no address, which may hold a password. */
 function urlFault(url: URL | undefined): string | undefined {
   if (url && (url.username !== '' || url.password !== ''))
     return 'must hold no user and no password: set PACKAGERDRMAPI_FLEET_USER and PACKAGERDRMAPI_FLEET_PASSWORD_FILE';
@@ -121,13 +121,13 @@ export function fleetConfig(values: Values) {
     urls: addresses,
     /** The path of the file of secrets, one a line: the first seals, all open. */
     secretFile,
-    /** The packager's, which no other one of the fleet has. */
+    /** The packager's name, unique in the fleet. */
     name: values.PACKAGERDRMAPI_FLEET_NAME ?? hostname(),
     /** Prefixes of the ids of the streams that the packager takes; undefined: all. */
     streams: values.PACKAGERDRMAPI_FLEET_STREAMS,
-    /** How the keys of the fleet begin in the engine; ends in a slash. */
+    /** The prefix of the fleet's keys in the engine; ends in a slash. */
     prefix: values.PACKAGERDRMAPI_FLEET_PREFIX,
-    /** After so long an answer of the engine is given up. */
+    /** The time limit for an answer of the engine. */
     timeoutMs: values.PACKAGERDRMAPI_FLEET_TIMEOUTMS,
     // How the sidecar signs in to the engine. The paths are those of PEM files and of the file of the password.
     ...(user !== undefined && passwordFile !== undefined && { user: { name: user, passwordFile } }),

@@ -47,7 +47,7 @@ export function followed(streams: readonly string[] | undefined): readonly strin
     .filter((prefix, _at, all) => !all.some((other) => other !== prefix && prefix.startsWith(other)));
 }
 
-/** Answers up to which revision a packager has a stream that it takes; -1: it has nothing of it yet. */
+/** Returns the revision up to which a packager has a stream that it takes; -1: it has nothing of it yet. */
 export function appliedTo(streams: readonly string[] | undefined, applied: readonly number[]) {
   const prefixes = followed(streams);
   return (streamId: string): number =>

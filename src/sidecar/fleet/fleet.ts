@@ -22,16 +22,16 @@ export interface Fleet {
   start(): void;
   /** @throws HttpError 503 while the sidecar should get no requests: it has not joined, or can't. */
   checkReady(): void;
-  /** `GET /api/fleet`. Answers also while the engine is away, what is known here. */
+  /** `GET /api/fleet`. While the engine is away, returns what is known here. */
   status(): Promise<FleetAnswer>;
   /** `GET /api/fleet/{streamid}`. @throws HttpError 404, 503. */
   whereIs(streamId: StreamId): Promise<FleetStreamAnswer>;
   /**
-   * Resolves when every registered packager has the streams as they are at these revisions, or after so many seconds:
-   * with the names of those that have not, sorted.
+   * Resolves when every registered packager has the streams at these revisions, or after this number of seconds: with
+   * the sorted names of those that do not.
    */
   waitFor(changes: readonly AwaitedChange[], seconds: number): Promise<readonly string[]>;
-  /** One step of an import: of the key files here after a stream, up to `limit` go to the fleet that has none of them. */
+  /** One step of an import: up to `limit` key files here after a stream that the fleet does not have go to it. */
   importStep(step: Step, by: ChangedBy): Promise<FleetImportAnswer>;
   /** Founds the fleet again in an engine that has lost it. @throws HttpError when it has not. */
   found(): Promise<void>;
@@ -41,8 +41,8 @@ export interface Fleet {
   retire(name: string): Promise<void>;
   figures(): FleetFigures;
   /**
-   * Ends the heartbeat lease, and closes what is open. What requests still ask of the engine ends at once; `busy` resolves
-   * when none changes anything any more.
+   * Ends the heartbeat lease, and closes what is open. Waiting requests to the engine end at once; `busy`
+   * resolves when none changes anything any more.
    */
   close(busy?: Promise<unknown>): Promise<void>;
 }
@@ -50,7 +50,7 @@ export interface Fleet {
 /** Puts a fleet before the key files of this folder. */
 export type OpenFleet = (local: KeyFileStore, hooks: FleetHooks) => Fleet;
 
-/** What a fleet takes from its sidecar. */
+/** The parts of the sidecar that a fleet uses. */
 export interface FleetHooks {
   /** The key-file folder, where the ledger lies. */
   readonly folder: string;
@@ -72,7 +72,7 @@ export interface AwaitedChange {
   readonly revision: number;
 }
 
-/** `after`: the stream after which it goes on, in the order of their ids' code units. */
+/** `after`: the stream after which it continues, in the order of code units. */
 export type Step = z.output<typeof fleetStepQuery>;
 
 /** The results of applying an entry. */
@@ -87,7 +87,7 @@ export const ENTRY_RESULTS = [
 ] as const;
 export type EntryResult = (typeof ENTRY_RESULTS)[number];
 
-/** The figures that the metrics of the fleet show. */
+/** The figures for the metrics of the fleet. */
 export interface FleetFigures {
   readonly state: FleetState;
   /** Seconds since this sidecar was last level with the engine; 0 while it is; undefined: it never was. */
@@ -104,6 +104,6 @@ export interface FleetObserver {
   entry(result: EntryResult): void;
   /** Seconds from the acceptance of a change anywhere to its file here, by the clocks of both sidecars. */
   applied(seconds: number): void;
-  /** A change that had to be decided again, since another sidecar was faster. */
+  /** A change that was retried because another sidecar was faster. */
   conflict(): void;
 }

@@ -5,7 +5,7 @@ import type { EngineKeys } from './engine-keys';
 import type { Seal } from './entries/seal';
 import type { Ledger } from './ledger/ledger';
 
-/** Two engines may hold a fleet each at the same revision: it counts with its servers alone. */
+/** Two engines may each hold a fleet at the same revision: the servers distinguish them. */
 interface FleetGuard extends Guard {
   readonly cluster: string;
 }
@@ -38,7 +38,7 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOp
         return { key, revision: present.revision, cluster: at.cluster };
       }
       if (ledger.head.fleet !== undefined) throw apiError('fleet_lost');
-      // Several may found it at a time: all join the one that was first.
+      // Several may found it at a time: all join the first one.
       await write(newId());
     }
   };
@@ -47,12 +47,12 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOp
   let guard = newGuard();
   return {
     /**
-     * What every change is guarded by: the description of the fleet as it was read. A fleet that is not there is founded, if
-     * this packager has joined none.
+     * The guard of every change: the description of the fleet as it was read. A missing fleet is founded, if this packager
+     * has joined none.
      * @throws HttpError when it is another fleet, lost, or sealed with another secret. @throws EngineError
      */
     guard: () => guard(),
-    /** Has it read again before the next change. */
+    /** Reads it again before the next change. */
     doubt(): void {
       guard = newGuard();
     },

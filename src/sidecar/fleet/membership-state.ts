@@ -90,7 +90,6 @@ export function createMembershipState({ log, now, clock }: MembershipStateOption
       known.hasEverything = false;
     },
     setNameTaken: (isNameTaken: boolean) => learn({ isNameTaken }),
-    /** What prevents the packager from taking part. */
     failed(thrown: unknown): void {
       if (!(thrown instanceof EngineError)) learn({ trouble: troubleOf(thrown) }, thrown);
       else learn({ isLost: true, trouble: thrown.kind === 'denied' ? 'denied' : undefined }, thrown);

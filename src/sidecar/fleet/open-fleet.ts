@@ -147,7 +147,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     // A file that is neither readable nor in the ledger would seem to be new to the fleet later.
     if (ledger.head.levelled !== levelledStreams && apply.hasUnseen())
       throw apiError('key_files_not_writable', 'The ledger of the fleet cannot be written.');
-    // It has not had what it can't open: until it has, files that were there before stay.
+    // Entries that it can't open are missing: until it opens them, files that were there before stay.
     const levelled = replication.missingSecrets.size === 0 ? { levelled: levelledStreams } : {};
     await ledger.noteHead({ ...levelled, highest: versions.highest });
     state.levelled();
@@ -172,7 +172,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     }
   };
 
-  /** Runs a task repeatedly, each time so many milliseconds after the last, whether that failed or not. */
+  /** Runs a task repeatedly, with a pause after each run, failed or not. */
   const repeat = async (ms: number, task: () => Promise<unknown>): Promise<void> => {
     for (;;) {
       await rest(ms, ending.signal);
@@ -220,7 +220,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     servers = await engine.servers();
   };
   let listed: readonly Packager[] = [];
-  /** The packagers as last known. While the engine is away, asking it would only wait for the time limit. */
+  /** The packagers as last known: while the engine is away, a request would only wait for the time limit. */
   const list = async (): Promise<readonly Packager[]> => {
     if (present && state.state !== 'away') listed = await present.membership.list().catch(() => listed);
     return listed;

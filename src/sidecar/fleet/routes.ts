@@ -13,9 +13,9 @@ export const FLEET_PATH = '/api/fleet';
 const IMPORT = 'import';
 const RESEAL = 'reseal';
 
-/** The packagers of the fleet, what they have, and what is done with all of them. Behind the guard. */
+/** The packagers of the fleet, their state, and operations on all of them. Behind the guard. */
 export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): void {
-  /** Whose requests see the streams of all tenants. The body of none is read. */
+  /** Handles requests that see the streams of all tenants. No body is read. */
   const handle =
     (isChange: boolean, answer: (present: Fleet, request: Request, response: Response) => Promise<unknown>) =>
     async (request: Request, response: Response): Promise<void> => {
@@ -76,7 +76,7 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
     )
     .all(onlyMethods('DELETE'));
 
-  // A stream may be called as one of the paths before: those are for POST, and this is for GET.
+  // A stream may have the name of a path above: those are for POST, this is for GET.
   app
     .route(`${FLEET_PATH}/:streamid`)
     .get(handle(false, (present, request, response) => present.whereIs(streamIdOf(request, response))))

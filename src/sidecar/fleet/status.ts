@@ -11,11 +11,11 @@ import { type Packager, replicationLag, streamLag } from './members/packagers';
 import type { MembershipState } from './membership-state';
 import type { FleetOptions, Member } from './open-fleet';
 
-/** An engine so young has nothing that it should have compacted. */
+/** Below this revision, an engine has nothing to compact. */
 const YOUNG_REVISION = 100_000;
 
 /**
- * The state of this packager, of the others and of the engine; what can't be asked for is left out.
+ * The state of this packager, of the others and of the engine; unreachable parts are left out.
  * @param present undefined before the folder can be used
  * @param list answers the packagers as they were last known
  */
@@ -34,7 +34,7 @@ export async function fleetStatus(
     isOld ? engine.remembers(1).catch(() => undefined) : undefined,
   ]);
   const known = [...(ledger?.records() ?? [])];
-  // Records after the engine's revision are of the time before it was restored or founded again.
+  // Records after the engine's revision are older than its restoration or new foundation.
   const records = known.filter(([, { revision }]) => revision <= (moment?.revision ?? Infinity));
   const deleted = known.filter(([, { tag }]) => tag === undefined).length;
   return {

@@ -59,8 +59,8 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
   return {
     parameter,
     /**
-     * Waits if `seconds` is given, and returns the part of the answer that concerns the fleet: the status, 202 when not
-     * every packager has the changes that should, warnings, and the header with the highest revision. Never rejects: the
+     * Waits if `seconds` is given, and returns the part of the answer that concerns the fleet: the status, 202 when a
+     * packager does not have the changes, warnings, and the header with the highest revision. Never rejects: the
      * changes are made.
      */
     async settle(changes: readonly Accepted[], seconds: number | undefined, requestId: string) {

@@ -120,10 +120,10 @@ const NOT_DURABLE: Finding = {
     'the change is made, but the key-file folder could not be synced: a power cut may undo it. Check the disk, and send the request again',
 };
 
-/** A key file has one or two KiB; what is far larger is a mistake, and could not be read back. */
+/** A key file has one or two KiB; a far larger one is a mistake, and could not be read back. */
 export const MAX_KEY_FILE_BYTES = 64 * 1024;
 
-/** Says of a change for the audit that the folder here did not change: it is in the fleet, and made elsewhere or later. */
+/** Marks a change of the fleet for the audit that this folder does not have, or not yet. */
 function elsewhere({ fleet }: Change) {
   return fleet && (!fleet.isHere || fleet.notHere) ? { isElsewhere: true } : {};
 }
@@ -150,13 +150,13 @@ export function indexedKeys(keyId: Buffer, contentKey: Buffer): IndexedKeys {
   return { id: keyId.toString('base64'), digest: digest.toString('base64') };
 }
 
-/** The keys as the index takes them, if both are there and well formed. */
+/** The index entry for a pair of keys, if both are there and well formed. */
 export function indexedKeysIn(keys: ReturnType<typeof keysIn>): IndexedKeys | undefined {
   const decoded = decodeKeys(keys);
   return decoded && indexedKeys(decoded.keyId, decoded.contentKey);
 }
 
-/** The keys of a key file as the index takes them. */
+/** The entry of the index for a key file. */
 function indexedKeysOf(bytes: Buffer): IndexedKeys | undefined {
   return indexedKeysIn(keysIn(bytes.toString('latin1')));
 }
@@ -169,8 +169,8 @@ interface KeyPair extends IndexedKeys {
 export type KeyIndex = ReturnType<typeof createKeyIndex>;
 
 /**
- * The keys of all key files of a folder, to find those that contradict each other. `read` answers what is in the place of a
- * key file now; without it, none is looked at again.
+ * The keys of all key files of a folder, to find those that contradict each other. `read` returns the present key file;
+ * without it, none is read again.
  */
 export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) {
   const all = new Map<string, KeyPair>();
@@ -195,7 +195,7 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
     for (const value of [id, digest]) pairsWith.set(value, [...(pairsWith.get(value) ?? []), pair]);
     return pair;
   };
-  /** The other streams that have this key id or digest, and another one in place of the other. */
+  /** The other streams that have this key id with another digest, or this digest with another key id. */
   const differing = (streamId: string, value: string, { id, digest }: IndexedKeys): string[] =>
     (pairsWith.get(value) ?? [])
       .filter((pair) => pair.id !== id || pair.digest !== digest)
@@ -213,7 +213,7 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
       const bytes = read(streamId);
       set(streamId, bytes && indexedKeysOf(bytes));
     } catch {
-      // What can't be read is as it was.
+      // An unreadable file counts as unchanged.
     }
   };
   return {
@@ -239,8 +239,8 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
 }
 
 /**
- * Warnings about a key file's keys in view of the other key files, which do not keep it from being written. Of the
- * others, those are named that the API key reaches.
+ * Warnings about a key file whose keys contradict other key files. It is written anyway. Only those in reach of the API
+ * key are named.
  */
 export function keyConflictFindings(
   index: KeyIndex,
@@ -300,7 +300,7 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
     return summariseKeyFile(text);
   };
 
-  /** Read and noted in one turn: what a change notes later is newer. */
+  /** Reads and notes in one turn: notes of later changes are newer. */
   const look = (streamId: StreamId) => {
     const entry = describeKeyFile(folder, streamId, summarise);
     if (!entry) return;
@@ -343,7 +343,7 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
   };
 
   return {
-    /** Undefined until the files that were there at the start are read. What was written is counted a little later. */
+    /** Undefined until the files that were there at the start are read. Written files are counted a little later. */
     counts(): FaultyKeyFiles | undefined {
       if (!isComplete) return undefined;
       const counts = { error: 0, warning: 0 };

@@ -12,7 +12,7 @@ type ExportAnswer = Awaited<ReturnType<typeof answerOf>>;
 /** As many as a large packager has streams, each of a few KiB. */
 const MAX_EXPORTS = 1000;
 const EXPORT_MS = 60_000;
-/** The last exports. Packagers that pull ask for the same again and again, and to make one takes twice as long as to send it. */
+/** The last exports. Packagers that pull repeat their requests, and making one takes twice as long as sending it. */
 const lastExports = new Map<string, ExportAnswer>();
 
 /** {@link exportLines} of a file on the disk, which is kept in memory for a minute: a file that is deleted leaves no key there. */
@@ -42,7 +42,7 @@ export async function exportLines(
       'key_file_malformed',
       'The key file is not UTF-8, so it cannot be exported. Write it again.',
     );
-  // Few sidecars export, and what writes the forms would make the start of each longer.
+  // Few sidecars export, and loading this code would make every start longer.
   const { exportKeyFile: exportText } = await import('../../drm/export/export-key-file');
   const exported = exportText(bytes.toString('utf8'), as, scheme);
   if (exported.ok) return await answerOf(exported, as);

@@ -12,7 +12,7 @@ export interface AuditEntry {
   readonly action: 'put' | 'delete' | 'refused';
   /** The name of the API key; undefined for a caller without one. */
   readonly key: string | undefined;
-  /** The address the request came from. */
+  /** The address of the client. */
   readonly address: string;
   readonly streamId: string | undefined;
   /** `created`, `changed`, `unchanged`, `deleted`, or the code of the error. */
@@ -21,11 +21,11 @@ export interface AuditEntry {
   readonly oldKeyId: string | undefined;
   readonly newKeyId: string | undefined;
   readonly requestId: string;
-  /** Set when the keys were not the provider's present answer. */
+  /** Set when the keys are from an earlier answer of the provider. */
   readonly source?: 'provider_cache' | undefined;
-  /** The packager of the fleet whose sidecar took the request, of a change that came from there. */
+  /** For a change from the fleet: the packager whose sidecar took the request. */
   readonly from?: string | undefined;
-  /** Set when the file in this folder has not been changed: the change is the fleet's, and made elsewhere or later. */
+  /** Set when the fleet made the change, but the file in this folder was not changed, or not yet. */
   readonly isElsewhere?: boolean | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface OpenAudit {
   /** Lines that are lost. */
   lost(): number;
   /**
-   * Writes what waits. Resolves also when that fails, which is logged. Entries that come later are written too, at
+   * Writes waiting lines. Resolves also when that fails, which is logged. Entries that come later are written too, at
    * the end of the process at the latest.
    */
   close(): Promise<void>;
@@ -66,10 +66,10 @@ const FILE_BATCH_MS = 50;
 export const MAX_WAITING = 8 * 1024 * 1024;
 /** The same for standard output. */
 const MAX_WAITING_STDOUT = 1024 * 1024;
-/** The same of callers without an API key. It's their own: whatever they send, none of the clients' lines gives way. */
+/** The same of callers without an API key. It is separate, so that they displace no line of a client. */
 export const MAX_UNAUTHENTICATED = 64 * 1024;
 
-// Whatever ends the process, a failed start or a second signal, what waits is written.
+// Waiting lines are written at every end of the process, even after a second signal.
 const flushes = new Set<() => void>();
 process.once('exit', () => {
   for (const flush of flushes) {
@@ -251,8 +251,8 @@ interface Sum {
 }
 
 /**
- * Hands on what callers without an API key tried: the first `MAX_LINES` attempts of each `sumMs` as they are, and those
- * beyond as sums by address and result when the span ends. A flood fills no disk, and every attempt is counted.
+ * Passes on attempts of callers without an API key: the first `MAX_LINES` of each `sumMs` as they are, and later ones as
+ * sums by address and result when the span ends. A flood fills no disk, and every attempt is counted.
  */
 function createAttemptSums(sumMs: number, clock: () => Date, write: (entry: LineEntry, time: Date) => void) {
   const sums = new Map<string, Sum>();
@@ -294,7 +294,7 @@ function createAttemptSums(sumMs: number, clock: () => Date, write: (entry: Line
   };
 }
 
-/** Standard output: each batch is written at once, so that it mixes with the log by lines. What it loses is counted. */
+/** Standard output: each batch is written at once, so that it mixes with the log by lines. Lost lines are counted. */
 function openStream(stream: Writable, lose: (count: number) => void): Sink {
   // Every write has a callback that counts what is lost; an error without a listener would end the process.
   stream.on('error', () => undefined);
@@ -330,8 +330,8 @@ const CHANGING = new Set(['POST', 'DELETE']);
 const FOR_THE_CALLER = new Set([401, 403, 429]);
 
 /**
- * Audits refused attempts: what was to change something, unless as a dry run, and what a caller has no right to. Each is
- * audited once, where its outcome is: at the answer of a request, and at the result of each stream of a batch.
+ * Audits refused attempts: changes, except dry runs, and requests that the caller has no right to. Each is audited once:
+ * at the answer of a request, and at the result of each stream of a batch.
  */
 export function createRefusals(audit: Audit) {
   const refused = ({ problems }: HttpError, attempt: Attempt) =>

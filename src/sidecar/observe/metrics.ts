@@ -63,10 +63,10 @@ const ALERTED_FAILURES = [
   'key_files_not_writable',
 ];
 
-/** A value that is read at the scrape, or the values of one label. What is undefined is absent. */
+/** A value that is read at the scrape, or the values of one label. Undefined values are absent. */
 type Reading = number | undefined | Readonly<Record<string, number | undefined>>;
 
-/** What each metric counts. A name has the prefix `packagerdrmapi_`. */
+/** The help text of each metric. A name has the prefix `packagerdrmapi_`. */
 const HELP = {
   http_requests_total: 'HTTP requests answered.',
   http_request_duration_seconds: 'Time from the head of a request to the end of its answer.',
@@ -104,8 +104,7 @@ type Name = keyof typeof HELP;
 
 /**
  * The sidecar's metrics for Prometheus, in a registry of their own. No method throws; all but `scrape` return at once. No
- * label holds a caller's text: routes are our own patterns, codes our own words, methods and statuses those that there
- * are.
+ * label holds a caller's text: routes are our own patterns, codes our own words, methods and statuses standard ones.
  */
 export function createMetrics(options: MetricsOptions) {
   const { version, audit, connections, certificateEnds, faultyKeyFiles, observeProcess } = options;
@@ -176,18 +175,18 @@ export function createMetrics(options: MetricsOptions) {
       callSeconds.observe({ upstream }, ms / 1000);
       calls.inc({ upstream, status: typeof outcome === 'string' ? outcome : statusLabel(outcome) });
     },
-    /** An upstream answered at this time what could be used. */
+    /** The time of a usable answer of an upstream. */
     upstreamAnswered: (upstream: UpstreamName, time: Date) =>
       lastAnswer.set({ upstream }, time.getTime() / 1000),
     providerCache: (event: CacheEvent) => cacheEvents.inc({ event }),
     writePhase: (phase: WritePhase, ms: number) => phases.observe({ phase }, ms / 1000),
-    /** An error that was answered. */
+    /** Counts an answered error. */
     failed({ status, problems }: HttpError): void {
       const code = problems[0]?.code ?? 'other';
       failures.inc({ code });
       if (REFUSALS.has(status)) refused.inc({ reason: code });
     },
-    /** The same audit, whose entries are counted; they keep the count of key files up to date. */
+    /** Wraps an audit to count its entries; they keep the count of key files up to date. */
     counting:
       (audit: Audit): Audit =>
       (entry) => {

@@ -165,7 +165,7 @@ function componentSchemas(): Record<string, OpenApi.SchemaObject> {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(NAMED)) registry.add(schema, { id });
   const { schemas } = z.toJSONSchema(registry, {
-    // What a client may send, before any decoding; answers are open for fields that come later.
+    // Requests as sent, before any decoding; answers are open for fields that come later.
     io: 'input',
     uri: (id) => `#/components/schemas/${id}`,
   });

@@ -78,7 +78,7 @@ const DRM_INFO = jsonSchema(
     .describe('With `as=nginx-vod`: one object.'),
 );
 
-/** The document as the body itself, and what the query may say then. */
+/** The document as the body itself; the query chooses among its keys. */
 const CPIX_BODY = textOf(
   `A CPIX document in UTF-8 or UTF-16, ${MAX_CPIX_BYTES / 1024} KiB at most. The query chooses among its keys.`,
 );
@@ -317,8 +317,8 @@ const SPEKE_VERSION = parameter(
   { in: 'header', required: true, example: '2.0' },
 );
 const ABOUT_PULLS =
-  'The API key may also come as the password of Basic. A stream that the API key does not reach is a 404, like one that there is not. With `PACKAGERDRMAPI_PROVISIONONREAD`, a stream without a key file is provisioned first; the API key needs the right to write.';
-/** What the provisioning of a stream may fail by, and what a key file may. */
+  'The API key may also come as the password of Basic. A stream that the API key does not reach is a 404, like a missing one. With `PACKAGERDRMAPI_PROVISIONONREAD`, a stream without a key file is provisioned first; the API key needs the right to write.';
+/** The errors of provisioning a stream, and of reading a key file. */
 const PULL_ERRORS = [
   ...(['invalid_stream_id', 'invalid_header', 'invalid_body', 'key_file_not_found'] as const),
   ...(['keys_missing', 'too_many_pulls', 'fleet_joining', ...WHOLE, ...READ_ERRORS] as const),
@@ -345,7 +345,7 @@ export const PULL: Operations = {
   'post /speke/v2/{client}': {
     id: 'answerSpeke',
     summary: 'Ask by SPEKE',
-    description: `A SPEKE 2.0 or 2.1 request (AWS) for one key, whose content id names the stream. The key id of the key file takes the place of the one that was asked for. With a certificate in the request, the key is encrypted for it. ${ABOUT_PULLS}`,
+    description: `A SPEKE 2.0 or 2.1 request (AWS) for one key, whose content id names the stream. The key id of the key file replaces the requested one. With a certificate in the request, the key is encrypted for it. ${ABOUT_PULLS}`,
     parameters: [CLIENT, CLIENT_KEY, SPEKE_VERSION],
     body: { [XML_TYPE]: textOf('A CPIX document that asks for a key.') },
     content: { [XML_TYPE]: textOf('The document with the key.') },

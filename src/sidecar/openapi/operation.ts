@@ -76,7 +76,7 @@ interface Described {
   readonly examples: readonly Example[];
 }
 
-/** What any request may be answered with. */
+/** Errors of any request. */
 const ALWAYS: readonly ErrorCode[] = [
   'bad_request',
   'https_required',
@@ -84,13 +84,13 @@ const ALWAYS: readonly ErrorCode[] = [
   'request_header_fields_too_large',
   'server_error',
 ];
-/** What any request but a probe's may be answered with, too. */
+/** Additional errors of any request but a probe's. */
 const BUT_FOR_PROBES: readonly ErrorCode[] = [
   'client_certificate_required',
   'client_certificate_refused',
   'too_many_connections',
 ];
-/** What any request with an API key may be answered with, too. */
+/** Additional errors of any request with an API key. */
 const BEHIND_THE_KEY: readonly ErrorCode[] = ['invalid_path', 'unauthorized', 'too_many_attempts'];
 
 /** Operations by method and path, as `get /healthz`. */

@@ -15,9 +15,9 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemCode } from '../../http/errors';
 
-// The callback functions, promisified: a FileHandle of node:fs/promises costs several times as much a write. What
-// touches no disk and no journal (fstat, close, the open of a folder) is done at once: a way through the thread pool
-// costs more than the call, and waits there behind the syncs of others.
+// The callback functions, promisified: a FileHandle of node:fs/promises costs several times as much a write. Calls
+// that touch no disk and no journal (fstat, close, the open of a folder) are synchronous: a way through the thread
+// pool costs more than the call, and waits there behind the syncs of others.
 const openFile = promisify(open);
 const setMode = promisify(fchmod);
 const syncData = promisify(fdatasync);
@@ -113,7 +113,7 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes) {
       lap('folder_sync');
       return notSynced;
     },
-    /** Removes a file so that it stays removed after a power cut, if only the last sync does not fail. */
+    /** Removes a file; it stays removed after a power cut, unless the last sync fails. */
     async remove(path: string, folderId?: string): Promise<'removed' | 'absent' | NotSynced> {
       try {
         await unlinkFile(path);
@@ -221,7 +221,7 @@ interface Swept {
 
 /**
  * Removes the temporaries in a folder and `depth` levels below it whose names don't begin with `except`, and counts the
- * key files. What can't be read is passed over. Ends early when it is aborted.
+ * key files. Unreadable folders are skipped. Ends early when aborted.
  */
 async function sweepFolder(
   folder: string,

@@ -58,7 +58,7 @@ export interface Change {
   readonly former: Buffer | undefined;
   /** Set when the change is made but may be undone by a power cut: why its folder could not be synced. */
   readonly notSynced: NotSynced | undefined;
-  /** Set when a fleet of packagers has accepted the change, or has what it would make. */
+  /** Set when a fleet of packagers has accepted the change, or has its result already. */
   readonly fleet?: FleetChange;
 }
 
@@ -68,7 +68,7 @@ export interface FleetChange {
   readonly revision: number;
   /** Whether the stream's key file belongs in this folder. */
   readonly isHere: boolean;
-  /** Why it isn't made in this folder yet, though it belongs there. */
+  /** Why this folder does not have it yet, though it should. */
   readonly notHere?: HttpError;
 }
 
@@ -132,7 +132,7 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
 
   const read = (at: KeyFilePath): Buffer | undefined => {
     const found = find(at);
-    // Of a file that is there, its own device is known at no cost; only another one needs a second look.
+    // The device of an existing file is known at no cost; only another one needs a second look.
     if (!found || found.device !== device) check();
     return found && bytesOf(found);
   };
@@ -307,7 +307,7 @@ export function queueByName(): <T>(name: string, task: () => Promise<T>) => Prom
   const tails = new Map<string, Promise<unknown>>();
   return (name, task) => {
     const before = tails.get(name);
-    // A task runs whatever became of the one before it.
+    // A task runs also after a failed one.
     const result = before ? before.then(task, task) : task();
     tails.set(name, result);
     const leave = () => {
@@ -347,7 +347,7 @@ function whyNoMatch(ifMatch: string, etag: string | undefined): string {
   return 'The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.';
 }
 
-/** Whether `If-None-Match` names what has an entity tag, by the weak comparison that reads have. */
+/** Whether `If-None-Match` names an entity tag, by the weak comparison of reads. */
 export function isNamed(header: string, etag: string): boolean {
   return namesEtag(header.replaceAll('W/', ''), etag);
 }

@@ -84,13 +84,13 @@ export interface HeldFolder {
 
 export const FOLDER_MODE = 0o750;
 
-/** Where Linux names open files; without it, a folder's name has to do. */
+/** The folder where Linux names open files; undefined elsewhere. */
 export const DESCRIPTORS = existsSync('/proc/self/fd/0') ? '/proc/self/fd' : undefined;
 
 const OPEN = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-/** Linux's O_PATH, which Node does not name: a folder may be gone through by who may not list it. */
+/** Linux's O_PATH, which Node does not name: it needs no right to list a folder. */
 const ONLY_PATH = DESCRIPTORS === undefined ? 0 : 0o10000000;
-/** How often a sub-folder is looked at again that is being swapped for something else and back. */
+/** How often a sub-folder is tried again that changes to something else and back. */
 const TRIES = 3;
 
 /** The key-file folder itself. */
@@ -173,7 +173,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ELOOP: 'the path holds a loop of links',
 };
 
-/** Turns a file system's error into the answer for it; an `HttpError` and what is no system error pass unchanged. */
+/** Turns a file system's error into its answer; an `HttpError` and other errors pass unchanged. */
 export function toStorageError(doing: 'read' | 'write', thrown: unknown): unknown {
   const code = systemCode(thrown);
   if (thrown instanceof HttpError || code === undefined || !/^E[A-Z0-9]+$/.test(code)) return thrown;

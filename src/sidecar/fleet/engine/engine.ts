@@ -2,11 +2,11 @@ import type { FleetAnswer } from '../../../api/fleet-answers';
 import type { HttpError } from '../../../http/errors';
 import { apiError, type ErrorCode } from '../../errors';
 
-/** The most changes in one transaction, and keys in one read of it. */
+/** Maximum number of changes in one transaction, and of keys in one read. */
 export const MAX_CHANGES = 64;
 
 /**
- * What the fleet needs of its engine: a store of keys and values that acknowledges a change once a majority of its servers
+ * The fleet's view of its engine: a store of keys and values that acknowledges a change once a majority of its servers
  * has it on disk. Each transaction has a revision, which grows by one. Only `etcd.ts` knows which engine it is.
  */
 export interface Engine {
@@ -31,7 +31,7 @@ export interface Engine {
    * lost the majority, and continues where it was. Ends only as `WatchEnd` says.
    */
   watch(range: KeyRange, options: WatchOptions): Watch;
-  /** Grants a lease of so many seconds. @throws EngineError */
+  /** Grants a lease for a number of seconds. @throws EngineError */
   grant(seconds: number): Promise<Lease>;
   /** Renews a lease; false: it has ended. @throws EngineError */
   keepAlive(lease: Lease): Promise<boolean>;
@@ -39,7 +39,7 @@ export interface Engine {
   revoke(lease: Lease): Promise<void>;
   /** The state of each server, in the order of the addresses. Never rejects. */
   servers(): Promise<readonly EngineServer[]>;
-  /** Whether so old a revision can still be read: then nothing is compacted. @throws EngineError */
+  /** Whether a revision can still be read: then it is not compacted. @throws EngineError */
   remembers(revision: number): Promise<boolean>;
   /** How far this machine's clock is ahead of the engine's, in ms, to about a second; undefined before an answer. */
   clockAhead(): number | undefined;
@@ -74,7 +74,7 @@ export interface KeyRange {
 }
 
 export interface ListOptions {
-  /** The most keys of an answer. */
+  /** Maximum number of keys in an answer. */
   readonly limit: number;
   /** As it was at a revision. */
   readonly revision?: number;
@@ -114,12 +114,12 @@ export type Lease = string & { readonly brand: 'Lease' };
 export interface WatchOptions {
   /** The first revision that is reported. */
   readonly from: number;
-  /** Where the caller was, from a list: an engine that is not as far as that was restored. */
+  /** The moment of the caller's list: an engine that is behind it was restored. */
   readonly since: Moment;
   /** Takes the changes of whole revisions. The next ones come when it is done; when it rejects, the same come again. */
   readonly onEvents: (events: readonly WatchedEvent[], at: Moment) => Promise<void>;
   /**
-   * Reports every few seconds, and after each reconnection, how far the engine is: all changes of the range up to there
+   * Reports the engine's revision every few seconds and after each reconnection: all changes of the range up to it
    * were reported, or are on their way.
    */
   readonly onHeartbeat?: (at: Moment) => void;

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, parseJson } from '../../../drm/bytes';
 import { whyNoAnswer } from '../../../http/get-request';
 import { EngineError, type EngineFault, type KeyRange, type Moment, type StoredValue } from './engine';
 
-/** Empty for what is no object: the gateway leaves out what is empty. */
+/** Empty for other values: the gateway leaves out empty objects. */
 export function fields(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
@@ -57,7 +57,7 @@ interface Fault {
   readonly why: string;
   /** Whether another attempt may succeed. */
   readonly again?: boolean;
-  /** Whether the server may have done what it was asked for. */
+  /** Whether the server may have processed the request. */
   readonly mayBeDone?: boolean;
   /** Whether another sign-in may help. */
   readonly signIn?: boolean;
@@ -75,7 +75,7 @@ export class Failed extends EngineError {
   }
 }
 
-/** A fault of one server, which has not begun with the request. */
+/** A fault of one server that has not started the request. */
 const ELSEWHERE = { again: true } as const;
 const UNCLEAR = { again: true, mayBeDone: true } as const;
 

@@ -18,7 +18,7 @@ import {
 } from './etcd-answers';
 
 export interface EtcdOptions extends Pick<FleetConfig, 'urls' | 'timeoutMs'> {
-  /** What connections present and trust: another object after each change of the files. */
+  /** The TLS credentials of connections: another object after each change of the files. */
   readonly tls?: () => ClientTls;
   /** The etcd user, read at each sign-in; undefined: there is none. */
   readonly user?: () => { readonly name: string; readonly password: string } | undefined;
@@ -30,7 +30,7 @@ export interface EtcdOptions extends Pick<FleetConfig, 'urls' | 'timeoutMs'> {
 }
 
 const PACE = {
-  /** How long a server may be silent before it is given up; after a third of it, the next one is asked for a transaction as well. */
+  /** How long a server may be silent before it is given up; after a third of it, a transaction is also sent to the next. */
   attemptMs: 1500,
   /** How often a server with a watch is asked whether it has a majority. */
   heartbeatMs: 2000,
@@ -76,7 +76,7 @@ export function createCalls(options: EtcdOptions) {
   const attemptMs = Math.min(timeoutMs / 3, pace.attemptMs);
   const clock = createClockCheck(options);
   let current = nearest;
-  /** Whether a server has answered since the last loss: a loss is logged once. */
+  /** Whether a server has answered since the last loss: each loss is logged once. */
   let hasAnswered = true;
   let isClosed = false;
 
@@ -133,7 +133,7 @@ export function createCalls(options: EtcdOptions) {
 
   /**
    * Asks one server after the other until one answers or `timeoutMs` are over. The server may be asked twice for one change.
-   * @param isChange whether it matters, when it fails, that it may have been done
+   * @param isChange whether a failed call may have changed something
    * @throws EngineError
    */
   const call = async (path: string, body: object, isChange = false): Promise<JsonObject> => {
@@ -144,7 +144,7 @@ export function createCalls(options: EtcdOptions) {
     for (let server = current; !isClosed; server = after(server)) {
       // A pause may take longer than it was to.
       const left = Math.max(1, deadline - now());
-      // The last attempt has all that is left: two short ones would find out less.
+      // The last attempt gets all remaining time: two short ones would find less.
       const silenceMs = left < 2 * attemptMs ? left : attemptMs;
       const before = [...asked];
       const mine = { server, isSilent: true };
@@ -164,7 +164,7 @@ export function createCalls(options: EtcdOptions) {
         },
       );
       attempts.push(own);
-      // It may be dead, or have passed the change on to a leader that is. Its answer counts also when it comes late.
+      // It may be dead, or its leader is. A late answer counts as well.
       const silence = pause(silentMs, undefined, { ref: false }).then(() =>
         mine.isSilent ? undefined : own,
       );
@@ -314,7 +314,7 @@ async function bodyOf(response: http.IncomingMessage, most: number): Promise<str
   return Buffer.concat(chunks, length).toString('utf8');
 }
 
-/** A refused sign-in is not repeated for so long: each one costs the server as much as 1,000 reads. */
+/** A refused sign-in is not repeated during this time: each one costs the server as much as 1,000 reads. */
 const REFUSAL_KEPT_MS = 1000;
 
 type Token = Promise<string | undefined>;

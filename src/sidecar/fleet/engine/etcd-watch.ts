@@ -24,15 +24,15 @@ import {
 import { type Calls, pauseBefore } from './etcd-calls';
 
 /**
- * Asks a server what only one with a majority answers: how far the engine is. Watches share an answer that is at most a
- * second old, unless it has to be `fresh`. @throws Failed
+ * Asks a server for the engine's revision, which only one with a majority answers. Watches share an answer that is at
+ * most a second old, unless it has to be `fresh`. @throws Failed
  */
 type Heartbeat = (server: string, fresh: boolean) => Promise<Moment>;
 
-/** While a server has no leader, its watches stay, and so many heartbeats come at an eighth of the interval. */
+/** While a server has no leader, its watches stay, with this number of heartbeats at an eighth of the interval. */
 const ELECTION_HEARTBEATS = 6;
 
-/** A connection of a watch ended that ends the watch itself. */
+/** The end of a connection that also ends the watch. */
 class Ended extends Error {
   constructor(readonly end: WatchEnd) {
     super(end.kind);
@@ -53,7 +53,7 @@ export function watchRange(
   const { signal } = closing;
   /** Everything up to this revision was reported. */
   let reported = from - 1;
-  /** The moment before which the next heartbeat must not be. */
+  /** The next heartbeat must not be before this moment. */
   let floor: Moment = { ...since, revision: Math.max(since.revision, reported) };
   let isLost = false;
   /** Attempts since the last connection that lasted. */
@@ -66,7 +66,7 @@ export function watchRange(
     if (signal.aborted) return;
     if (at.cluster !== floor.cluster || at.term < floor.term || at.revision < floor.revision)
       throw new Ended({ kind: 'restored', at });
-    // What was reported since may be newer than this heartbeat.
+    // Changes reported since may be newer than this heartbeat.
     floor = { ...at, revision: Math.max(at.revision, reported) };
     [isLost, isTokenRefused] = [false, false];
     onHeartbeat?.(at);
@@ -121,7 +121,7 @@ export function watchRange(
       () => end(troubleOf(server, 'did not begin the watch in time')),
       calls.pace.attemptMs,
     ).unref();
-    /** What is not reported yet: the changes of a revision may come in several messages. */
+    /** Unreported changes: those of a revision may come in several messages. */
     let events: WatchedEvent[] = [];
     let rest = '';
     try {

@@ -27,7 +27,7 @@ const NO_MOMENT: Moment = { cluster: '', term: 0, revision: 0 };
 export function createEtcd(options: EtcdOptions): Engine {
   const calls = createCalls(options);
   const watches = new Set<Watch>();
-  /** A key that this user may read, as far as is known: etcd has no call without rights that answers with its revision. */
+  /** A key that this user may read, if known: etcd has no call without rights that returns its revision. */
   let readable = encodeKey('\0');
 
   const readPart = async (keys: readonly string[]): Promise<Snapshot<StoredValue | undefined>> => {
@@ -87,7 +87,7 @@ export function createEtcd(options: EtcdOptions): Engine {
           else if ((present?.revision ?? 0) !== change.expected)
             answers.set(change, { made: false, present });
         }
-        // The changes that failed because of others are made without those.
+        // Changes that failed because of others are made without them.
         if (answers.size === changes.length)
           return { at: at(answer), answers: changes.flatMap((change) => answers.get(change) ?? []) };
       }

@@ -33,7 +33,7 @@ export function groupCalls(engine: Engine) {
   });
   const change = createGroups<Change & { readonly guard: Guard }, KeyChange>(async (asked) => {
     const guard = asked[0]?.guard;
-    // All of a group have one guard. A change with another guard is answered as refused, and decided again.
+    // All of a group have one guard. A change with another guard is refused, and retried.
     const same = asked.filter((each) => each.guard.revision === guard?.revision);
     const done = await engine.change(same, guard);
     return asked.map((each) => {

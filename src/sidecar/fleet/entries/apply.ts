@@ -19,12 +19,12 @@ export interface Applied {
   readonly bytes?: Buffer | undefined;
   /** Why it could not be written or removed, or noted. */
   readonly cause?: unknown;
-  /** It was applied before, as this sidecar made it. */
+  /** It was applied before: this sidecar made it. */
   readonly isReturned?: true;
 }
 
 /**
- * Where an entry comes from: a read of the whole fleet (`level`), a change that the engine reports (`news`), a read out of
+ * The origin of an entry: a read of the whole fleet (`level`), a change that the engine reports (`news`), a read out of
  * that order (`again`), or this sidecar, which made it just now (`made`).
  */
 export type Origin = 'level' | 'news' | 'again' | 'made';
@@ -35,7 +35,7 @@ interface ApplyOptions {
   readonly local: KeyFileStore;
   readonly ledger: Ledger;
   readonly hasLevelled: () => boolean;
-  /** Whether the sidecar is about to end: what fails then is made after the next start. */
+  /** Whether the sidecar is about to end: failed changes are made after the next start. */
   readonly isEnding: () => boolean;
   readonly log: Log;
 }
@@ -103,7 +103,7 @@ export function createApply({ local, ledger, hasLevelled, isEnding, log }: Apply
     entry: (entry: Entry, revision: number, origin: Origin): Promise<Applied> =>
       inTurn(entry.streamId, async () => {
         const { streamId } = entry;
-        // A late older entry may have been taken for what the engine holds: apply it again.
+        // A late older entry may have passed for the engine's: apply it again.
         if (origin === 'news' && !lacks.has(streamId) && isNoted(ledger.get(streamId), entry, revision))
           return { result: 'unchanged', isReturned: true };
         try {
@@ -128,7 +128,7 @@ export function createApply({ local, ledger, hasLevelled, isEnding, log }: Apply
           return { result: 'failed', cause };
         }
       }),
-    /** Whether there are files that could not be looked at, of which the ledger has no word. */
+    /** Whether there are unreadable files without a record in the ledger. */
     hasUnseen: () => [...lacks].some(([streamId, why]) => why === 'failed' && !ledger.get(streamId)),
     /** Notes that an entry can't be opened; undefined: that there is none any more. */
     without: (streamId: StreamId, lack: 'unreadable' | undefined) =>

@@ -30,7 +30,7 @@ interface FleetStoreOptions {
   readonly identity: () => Promise<Identity>;
   readonly newId: () => string;
   readonly versions: Versions;
-  /** Called with the id of a change before it is asked for. */
+  /** Called with the id of a change before it is sent. */
   readonly onAsked: (id: string) => void;
   readonly clock: () => Date;
   readonly isTaken: (streamId: StreamId) => boolean;
@@ -57,7 +57,7 @@ const DAY_MS = 24 * 60 * 60_000;
 const UNKNOWN: ChangeContext = { by: { key: '', address: '', requestId: '' }, awaited: false };
 
 /**
- * The key files of the fleet. A change is decided in view of what the fleet has, and made only if it still has that; when
+ * The key files of the fleet. A change is decided on the fleet's present entry, and made only if that is unchanged; when
  * it is accepted, a majority of the engine's servers has it on disk. Reads are those of the folder.
  */
 export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { offer: Offer } {
@@ -80,7 +80,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
 
   const aheadOf = (present: Present) => (isUnreadable(present) ? { aheadMs: DAY_MS } : {});
 
-  /** Puts an entry in the place of what was read; undefined: another sidecar was faster, or it is another fleet now. */
+  /** Replaces the entry that was read; undefined: another sidecar was faster, or it is another fleet now. */
   const put = async (
     entry: Entry,
     { stored, cluster }: Pick<Present, 'stored' | 'cluster'>,
@@ -162,7 +162,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     return isSame(entry?.bytes) && (!isTaken(streamId) || isSame(local.read(streamId)));
   };
 
-  /** Of an entry that cannot be opened no condition can be checked: only a change without one is made. */
+  /** An entry that cannot be opened meets no condition: only a change without one is made. */
   const requireMatchInFleet = (
     conditions: Conditions,
     present: Present,
@@ -173,7 +173,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
       throw apiError('fleet_entry_unreadable');
   };
 
-  /** Removes the file here that the fleet has nothing of; undefined: it has changed meanwhile, by the fleet perhaps. */
+  /** Removes a file here that is missing in the fleet; undefined: it has changed meanwhile, perhaps by the fleet. */
   const removeHere = async (streamId: StreamId, former: Buffer): Promise<Change | undefined> => {
     try {
       return await local.remove(streamId, { ifMatch: etagOf(former) });
@@ -190,7 +190,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
       requireMatchInFleet(conditions, present, former);
       if (!isUnreadable(present)) {
         if (!former) return { former, notSynced: undefined };
-        // A file that the fleet never had, or has no more, goes from this folder alone.
+        // A file that the fleet never had, or no longer has, is removed from this folder alone.
         if (!present.entry?.bytes) return removeHere(streamId, former);
       }
       const entry = entryOf(streamId, undefined, context, aheadOf(present));

@@ -1,6 +1,6 @@
 import type { LedgerRecord } from '../ledger/ledger';
 
-/** The part of an entry that decides what becomes of the file here. */
+/** The part of an entry that decides the action on the file here. */
 interface Wanted {
   readonly version: number;
   /** The entity tag of its key file; undefined: it was deleted. */
@@ -9,13 +9,12 @@ interface Wanted {
   readonly isFound: boolean;
 }
 
-/** What to do with the file here. `note`: only record the entry in the ledger. */
+/** The action on the file here. `note`: only record the entry in the ledger. */
 export type FileAction = 'write' | 'remove' | 'note' | 'keep' | 'older' | 'nothing';
 
 /**
- * Decides what becomes of the file of a stream in view of what the fleet wants there. A file is the fleet's if its
- * bytes have the tag in the ledger. Other files are never removed, and replaced only by what a client
- * sent after the entry that came upon it.
+ * Decides the action on the file of a stream. A file is the fleet's if its bytes have the tag in the ledger. Other files
+ * are never removed, and only replaced by a client's file that is newer than the entry that found them.
  */
 export function reconcile(
   record: LedgerRecord | undefined,
@@ -38,7 +37,7 @@ export function reconcile(
   return isFree ? 'remove' : 'keep';
 }
 
-/** An entry that came before: whether its file is still as it was made. */
+/** The action for a repeated entry, whose file may have changed since. */
 function again(record: LedgerRecord, wanted: Wanted, present: string | undefined): FileAction {
   if (present === wanted.tag) return record.kept ? 'note' : 'nothing';
   if (wanted.tag !== undefined && present === undefined) return 'write';

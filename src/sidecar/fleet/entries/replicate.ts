@@ -127,7 +127,7 @@ export function createReplication(options: ReplicationOptions) {
     get applied(): readonly number[] {
       return applied;
     },
-    /** The number of the fleet's files here that the engine has nothing of. */
+    /** The number of the fleet's files here that are missing in the engine. */
     get missing() {
       return missing.size;
     },
@@ -184,7 +184,7 @@ export function createReplication(options: ReplicationOptions) {
         watches.push(engine.watch({ prefix: keys.fleet }, { ...begun, onEvents }));
         if (signal.aborted) end();
       }),
-    /** Applies what the engine has of some streams again. @throws EngineError */
+    /** Applies the engine's entries of some streams again. @throws EngineError */
     async again(streams: readonly StreamId[]): Promise<void> {
       const { values } = await engine.read(streams.map(keys.entry));
       await Promise.all(values.map((found) => found && take(found, 'again')));

@@ -10,7 +10,7 @@ export interface Entry {
   /** Unguessable, so that a change whose answer was lost is recognised. */
   readonly id: string;
   /**
-   * What is newer has a higher one: at least the milliseconds since 1970 by the clock of the sidecar that made the
+   * A newer entry has a higher one: at least the milliseconds since 1970 by the clock of the sidecar that made the
    * change, and always more than every version which that sidecar had seen. One that replaces an entry which could not be
    * opened is a day ahead of that clock: the clock of that entry's sidecar may have been ahead.
    */
@@ -49,7 +49,7 @@ export function createVersions(clock: () => Date) {
 }
 
 /**
- * What is sealed begins with this byte; then come the id of the secret (4 bytes), the nonce (12), the ciphertext and the
+ * The first byte of a sealed text; then come the id of the secret (4 bytes), the nonce (12), the ciphertext and the
  * tag (16). Sidecars of several releases read the same engine, so another format gets another byte.
  */
 const FORMAT = 1;
@@ -79,7 +79,7 @@ export type Seal = ReturnType<typeof createSeal>;
 
 /**
  * Seals with AES-256-GCM (NIST SP 800-38D) under a key that HKDF-SHA256 (RFC 5869) makes of a secret. The engine's key is
- * additional data: what is moved to another key can't be opened there. Nonces are random, so a secret is good for
+ * additional data: a text that is moved to another key can't be opened there. Nonces are random, so a secret is good for
  * 2^32 changes.
  * @param secrets the first seals, all open.
  * @param random returns that many unguessable bytes.
@@ -172,8 +172,9 @@ const whole = z.int().min(0);
 const flag = z.union([z.literal(0), z.literal(1)]).transform((value) => value === 1);
 
 /**
- * What is said of a file: the change's id, version and time, who made it (API key, address, request id), the packager,
- * whether it is awaited (1) and found (2), added up, and whether there is a file. What later releases add at the end is passed over.
+ * The header of an entry: the change's id, version and time, who made it (API key, address, request id), the packager,
+ * whether it is awaited (1) and found (2), added up, and whether there is a file. Additions of later releases at the end
+ * are ignored.
  */
 const header = z.tuple(
   [z.string().min(1), whole, whole, z.string(), z.string(), z.string(), z.string(), whole.max(3), flag],

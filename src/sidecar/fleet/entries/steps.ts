@@ -25,7 +25,7 @@ interface ImportOptions {
   readonly ledger: Ledger;
 }
 
-/** One step of importing the key files of this folder that the fleet has nothing of. */
+/** One step of importing the key files of this folder that are missing in the fleet. */
 export async function importStep(
   { after, limit }: Step,
   by: ChangedBy,
@@ -73,7 +73,7 @@ const REFUSALS = {
   not_taken: 'This packager does not take this stream: PACKAGERDRMAPI_FLEET_STREAMS.',
 } as const;
 
-/** Undefined for what is no file that can be read. */
+/** Undefined for anything but a readable file. */
 function readOr(read: () => Buffer | undefined): Buffer | undefined {
   try {
     return read();
@@ -97,7 +97,7 @@ interface ResealOptions extends Pick<IdentityOptions, 'engine' | 'keys' | 'seal'
 /** Maximum number of compare-and-set retries of one entry. */
 const MAX_TRIES = 20;
 
-/** One step of resealing with the first secret what is sealed with another. Entries keep id and version: no file changes. */
+/** One step of resealing entries with the first secret. They keep id and version: no file changes. */
 export async function resealStep({ after, limit }: Step, options: ResealOptions): Promise<FleetResealAnswer> {
   const { engine, keys, identity } = options;
   await identity.guard();
@@ -163,13 +163,13 @@ async function resealOne(
 /** Entries in one read that are tried again. */
 const MAX_AGAIN = 64;
 
-/** Tries again what could not be written here. */
+/** Retries failed writes of this packager. */
 export async function tryAgain({ lacks }: Apply, { again }: Replication): Promise<void> {
   const streams = [...lacks].flatMap(([streamId, why]) => (why === 'failed' ? [streamId] : []));
   for (let begin = 0; begin < streams.length; begin += MAX_AGAIN) {
     const group = streams.slice(begin, begin + MAX_AGAIN);
     await again(group);
-    // When nothing can be written, more need not be tried. Others are the first the next time.
+    // When nothing can be written, no more are tried. The others come first the next time.
     if (group.every((streamId) => lacks.get(streamId) === 'failed')) return;
   }
 }
@@ -184,8 +184,8 @@ interface CollectOptions extends Pick<IdentityOptions, 'engine' | 'keys' | 'seal
 }
 
 /**
- * Removes from the engine what was deleted 90 days ago. The ledger keeps it for as long again, so that nothing old that
- * comes back, from a backup, say, makes a file.
+ * Removes tombstones from the engine after 90 days. The ledger keeps them for 90 days more, so that an old entry from a
+ * backup makes no file.
  */
 export async function collectDeleted(options: CollectOptions): Promise<void> {
   const { engine, keys, seal, identity, ledger, clock } = options;

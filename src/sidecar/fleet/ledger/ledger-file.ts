@@ -97,7 +97,7 @@ export async function openLedgerFile(keyFiles: string, newId: () => string) {
   };
 
   return {
-    /** What the file held when it was opened. */
+    /** The content of the file when it was opened. */
     found,
     isLocked: folderLock !== undefined,
     /**

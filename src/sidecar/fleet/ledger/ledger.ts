@@ -13,7 +13,7 @@ import { openLedgerFile } from './ledger-file';
  */
 export type Ledger = Awaited<ReturnType<typeof openLedger>>;
 
-/** What this packager last took from the fleet of a stream. */
+/** The last entry of a stream that this packager applied. */
 export interface LedgerRecord {
   /** The version of the entry. */
   readonly version: number;
@@ -27,7 +27,7 @@ export interface LedgerRecord {
   readonly kept?: true;
 }
 
-/** What this packager knows of the fleet apart from the streams. */
+/** The state of this packager in the fleet. */
 export interface LedgerHead {
   /** Identifies this folder among all packagers; drawn when the ledger was created. */
   readonly id: string;
@@ -48,7 +48,7 @@ interface LedgerOptions {
   readonly log: Log;
 }
 
-/** The file is rewritten when so many lines more than there are records were appended to it. */
+/** The file is rewritten when it has this many lines more than there are records. */
 const SLACK_LINES = 10_000;
 
 /** A line that is to be appended. */
@@ -160,7 +160,7 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
           head = noted;
         });
       }),
-    /** Writes what is not written yet. Later notes are refused. */
+    /** Writes waiting lines. Later notes are refused. */
     async close(): Promise<void> {
       if (isClosed) return;
       isClosed = true;
@@ -170,7 +170,7 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
   };
 }
 
-/** A change that is interrupted after it was noted leaves the file before, which this tag identifies as the fleet's. */
+/** A change that is interrupted after its note leaves the former file, which this tag identifies as the fleet's. */
 function withFormer(record: LedgerRecord, present: LedgerRecord | undefined): LedgerRecord {
   const { version, revision, tag, kept } = record;
   const former = record.former ?? (present?.tag === tag ? undefined : present?.tag);
@@ -295,6 +295,6 @@ export function createFolderCheck(
 
 function isOther({ tag, kept }: LedgerRecord, bytes: Buffer | undefined): boolean {
   const present = bytes && etagOf(bytes);
-  // Of a kept file it is known that it is not the fleet's: only that it is gone, or the fleet's by now, is new.
+  // A kept file is known not to be the fleet's: only its removal, or the fleet's content in it, is news.
   return kept ? present === undefined || present === tag : present !== tag;
 }

@@ -51,7 +51,7 @@ const PACE = {
   /** How long a packager counts as live after its last heartbeat. */
   leaseSeconds: 15,
   heartbeatMs: 4000,
-  /** How soon a name is asked for again that is taken, or while the engine fails. */
+  /** How soon a taken name is requested again, also after a failure of the engine. */
   retryMs: 5000,
   /** How often the stored name and registration are checked. */
   checkMs: 30_000,
@@ -117,7 +117,7 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
   let held: number | undefined;
   /** The revision at which this process last took the name. */
   let lastHeld: number | undefined;
-  /** The leases with which this process may have taken the name. */
+  /** The leases that may hold the name for this process. */
   const asked = new Set<string>();
   let isTaken = false;
   let isFaulty = false;
@@ -138,12 +138,12 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
     if (!stored) return undefined;
     const heartbeat = readHeartbeat(stored.value);
     if (heartbeat.id !== options.id()) return 'it has another key-file folder';
-    // What a restored engine holds of this process is older than what it held last.
+    // A restored engine has an older heartbeat of this process than the last.
     const isCopy = lastHeld !== undefined && stored.revision > lastHeld && !asked.has(heartbeat.lease);
     return isCopy ? 'its key-file folder is a copy of the one here' : undefined;
   };
 
-  /** The changes that are missing for the name to be held by the lease, and the packager to be registered. */
+  /** The missing changes for the lease to hold the name, and the packager to be registered. */
   const missingChanges = async (values: readonly (StoredValue | undefined)[]): Promise<readonly Change[]> => {
     const [live, registered, reported] = values;
     const changes: Change[] = [];
@@ -280,7 +280,7 @@ function createReporter(options: PacedOptions, lease: NameLease) {
   const write = async (text: string, heldSince: number): Promise<boolean> => {
     const value = reportValue(text, options.clock());
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      // Another packager that has taken the name must not seem to have what is here.
+      // Another packager that has taken the name must not get this report.
       const guard = { key: keys.live(name), revision: heldSince };
       const [answer] = (await engine.change([{ key, expected: revision, value }], guard))?.answers ?? [];
       if (!answer) {

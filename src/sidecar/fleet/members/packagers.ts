@@ -27,7 +27,7 @@ const PAGE = 200;
 const time = z.int().min(0).max(LAST_TIME).catch(0);
 const text = z.string().catch('');
 
-/** What a packager stores when it registers. */
+/** The registration of a packager. */
 const registration = z.object({
   /** Of its folder, `LedgerHead.id`. */
   id: text,
@@ -55,7 +55,7 @@ const report = z.object({
    * of `EngineKeys.entries`, in that order. Empty: nothing was applied yet.
    */
   applied: z.array(z.int().min(0)).readonly().catch([]),
-  /** Streams whose state it does not have, up to 1,000, and why. Pairs, because `__proto__` is a valid stream id. */
+  /** Streams missing there, up to 1,000, and why. Pairs, because `__proto__` is a valid stream id. */
   lacks: z
     .array(z.tuple([z.string(), z.enum(namesOf(LACK_REASONS)).exclude(['behind']).catch('failed')]))
     .catch([])
@@ -73,7 +73,7 @@ const report = z.object({
 });
 
 type StoredReport = z.output<typeof report>;
-/** What a packager reports of itself. */
+/** The content of a report. */
 export type Report = Omit<StoredReport, 'id' | 'at'>;
 
 /** A registered packager and its last report. */
@@ -96,7 +96,7 @@ export function registrationValue({ id, streams, since, version }: Registration)
   return Buffer.from(JSON.stringify({ id, streams: streams ?? null, since, version }));
 }
 
-/** Who holds a name. The lease distinguishes two sidecars whose folders are copies. */
+/** Reads the holder of a name. The lease distinguishes two sidecars whose folders are copies. */
 export const readHeartbeat = (value: Buffer) => read(heartbeat, value);
 
 export function heartbeatValue(id: string, lease: Lease): Buffer {
@@ -202,7 +202,7 @@ export async function retire(engine: Engine, keys: EngineKeys, name: string): Pr
 type Version = readonly [streamId: StreamId, record: Pick<LedgerRecord, 'version' | 'revision'>];
 
 /**
- * The replication lag of each packager, as this sidecar knows it.
+ * The replication lag of each packager, as known to this sidecar.
  * @param records the streams that this sidecar takes
  * @param now milliseconds since 1970
  * @param own the prefixes of the streams that this sidecar takes; its records of others may be outdated
@@ -262,7 +262,7 @@ function leastApplied(report: Report | undefined): number | undefined {
 
 /**
  * Answers why a packager does not have a stream as it is since a revision; `unnamed`: perhaps, its report names only some
- * of the streams that it lacks.
+ * of the streams missing there.
  */
 export function lackOf({ streams, report }: Pick<Packager, 'streams' | 'report'>) {
   const applied = appliedTo(streams, report?.applied ?? []);
