@@ -6,7 +6,7 @@
 //                                  what is built already is taken
 //   node build.mjs --bench     bundles what `npm run bench` and `npm run attacks` start, beside node_modules
 import { existsSync, realpathSync } from 'node:fs';
-import { chmod, copyFile, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -62,10 +62,12 @@ const OPTIONS = {
   logLevel: 'warning',
 };
 
+/** Where a house is built: a build that ends in the middle leaves what was built before, and two at once do no harm. */
+const unfinishedOf = (house) => join(ROOT, 'dist', `${house}.${process.pid}`);
+
 /** Builds the programs of a house, and returns the folders of the packages that are in them. */
 async function buildHouse(esbuild, house) {
-  const folder = join(ROOT, 'dist', house);
-  await rm(folder, { recursive: true, force: true });
+  const folder = unfinishedOf(house);
   const { metafile } = await esbuild.build({
     ...OPTIONS,
     bundle: true,
@@ -117,6 +119,11 @@ async function buildHouse(esbuild, house) {
 export async function buildAll(esbuild) {
   const houses = Object.keys(PROGRAMS);
   const built = await Promise.all(houses.map((house) => buildHouse(esbuild, house)));
+  for (const house of houses) {
+    const folder = join(ROOT, 'dist', house);
+    await rm(folder, { recursive: true, force: true });
+    await rename(unfinishedOf(house), folder);
+  }
   return Object.fromEntries(houses.map((house, index) => [house, built[index]]));
 }
 

@@ -113,4 +113,12 @@ describe('what is built', () => {
       stderr: '',
     });
   });
+
+  test('stays when a build fails', async () => {
+    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    const { code, stderr } = await npm(['run', 'build']);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('src/cli/main.ts') });
+    const version = runScript(join(folder, 'dist/cli/main.js'), { cwd: folder, args: ['--version'] });
+    expect(await version.ended).toMatchObject({ code: 0 });
+  });
 });
