@@ -17,7 +17,7 @@ const MAX_OUT = 1024 * 1024;
 
 export type ChildProgram = ReturnType<typeof programOf>;
 
-/** What is started, with these variables and no others: nothing of the user's shell or `.env` reaches it. */
+/** A program to start. It gets these variables only, nothing of the user's shell or `.env`. */
 interface ProgramStart {
   readonly name: string;
   /** The path of a program; without one, Node, for which the first argument is the script. */
@@ -28,7 +28,7 @@ interface ProgramStart {
   readonly onLine?: (line: string) => void;
 }
 
-/** All programs of a demo. Once they are being stopped no other one starts, whatever was about to start it. */
+/** All programs of a demo. Once they are being stopped, no other one starts. */
 export class Programs {
   readonly #running = new Map<ChildProgram, Child>();
   readonly #ownGroups: boolean;
@@ -100,7 +100,7 @@ function programOf(name: string, child: Child) {
   });
   const ended = exited.then(sentence);
   return {
-    /** Resolves with a sentence when the program has ended, for whatever reason. */
+    /** Resolves with a sentence when the program has ended for any reason. */
     ended,
     /** Its exit code, or null, and what it wrote on standard output and error, when it has ended. */
     result: exited.then(() => ({ code: child.exitCode, ...written })),

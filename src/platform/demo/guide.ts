@@ -38,7 +38,7 @@ export type DemoClip =
   | { readonly ok: true; readonly mediaId: string; readonly dashUrl: string; readonly hlsUrl: string }
   | { readonly ok: false; readonly why: string };
 
-/** What the demo did, for the text about it. */
+/** The results of the demo, for its guide. */
 interface Provisioned {
   readonly sidecarUrl: string;
   readonly emulatorUrl: string;
@@ -62,7 +62,7 @@ interface Provisioned {
 
 const REFUSED = z.object({ stream: z.string(), state: z.enum(['refused', 'failed']), reason: z.string() });
 
-/** What the terminal shows of a line of the packager's log: that it does not package a stream, and why. */
+/** The text for a line of the packager's log that reports a stream as not packaged, with the reason. */
 export function refusalIn(line: string, emulatorUrl: string): string | undefined {
   const read = line.includes('"stream not packaged"') ? REFUSED.safeParse(JSON.parse(line)).data : undefined;
   return (
@@ -155,7 +155,7 @@ Or with a simulated encoder, which sends no picture:
 const ENCODER = 'libx264';
 const ASKED_WITHIN_MS = 10_000;
 
-/** What ffmpeg draws and encodes when it stands for an encoder: a test picture with a clock, and a tone. */
+/** The input of ffmpeg when it replaces an encoder: a test picture with a clock, and a tone. */
 export const TEST_PICTURE = [
   ...['-re', '-f', 'lavfi', '-i', 'testsrc=size=960x540:rate=25'],
   ...['-f', 'lavfi', '-i', 'sine=frequency=330:beep_factor=4'],

@@ -211,10 +211,10 @@ async function untilOffered({ emulatorUrl, packagerUrl }: Places, mediaId: strin
 async function stream(programs: Programs, url: string): Promise<void> {
   const args = ['-hide_banner', '-loglevel', 'error', '-nostdin', ...TEST_PICTURE, url];
   const variables = { PATH: SEARCH_PATH };
-  for (let isTold = false; !programs.isOver; isTold = true) {
+  for (let isReported = false; !programs.isOver; isReported = true) {
     const how = await programs.start({ name: 'encoder', command: 'ffmpeg', args, variables }).ended;
-    const told = `${how.replaceAll(url, 'rtmp://…')}\nIt connects again every ${RECONNECT_MS / 1000} s.\n`;
-    if (!isTold && !programs.isOver) say(told);
+    const report = `${how.replaceAll(url, 'rtmp://…')}\nIt connects again every ${RECONNECT_MS / 1000} s.\n`;
+    if (!isReported && !programs.isOver) say(report);
     await sleep(RECONNECT_MS, undefined, { ref: false });
   }
 }

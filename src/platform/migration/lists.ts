@@ -3,10 +3,10 @@ import type { RouteMapping, V1Resource } from './mapping/routes';
 import { ADVICE, CONTRACT } from './mapping/sentences';
 import { isPlaceholder, splitList, toV2Value } from './mapping/values';
 
-/** How many v1 lists when nothing is said; v2 lists 10 then. */
+/** The default page length of v1; that of v2 is 10. */
 export const V1_LIMIT = 50;
 
-/** What the array of a list is called, in v1 and in v2. */
+/** The name of the array in a list answer, in v1 and in v2. */
 export const LIST_NAMES: Partial<Readonly<Record<V1Resource, readonly [v1: string, v2: string]>>> = {
   video: ['videos', 'media'],
   channel: ['channels', 'playlists'],
@@ -205,7 +205,7 @@ export function readListParameters(
   };
   const known = (text: string | undefined, otherwise: number) =>
     text !== undefined && isPlaceholder(text) ? undefined : Number(text ?? otherwise);
-  // The window that v1 asked for, where it is known. A `page` that begins elsewhere has a note.
+  // The window that v1 asked for, where it is known. A `page` that starts elsewhere has a note.
   return { query, limit: known(limit, V1_LIMIT), offset: known(offset, 0), notes, faults };
 }
 

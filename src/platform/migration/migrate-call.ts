@@ -29,11 +29,11 @@ export interface V2Call {
   /** The secret is always the placeholder `$V2_API_SECRET`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: JsonObject;
-  /** Why it is needed beside the one of the mapping. */
+  /** Why it is needed in addition to the call of the mapping. */
   readonly purpose?: string;
 }
 
-/** What is different in v2, with the sentence of the contract that says so, if one does. */
+/** A difference in v2, with the sentence of the contract about it, if there is one. */
 export interface Note {
   readonly kind: 'changed' | 'beware' | 'removed' | 'unsupported' | 'unknown';
   /** The parameter that it is about. */
@@ -51,7 +51,7 @@ export interface Migration {
   readonly verdict: Verdict;
   readonly calls: readonly V2Call[];
   readonly notes: readonly Note[];
-  /** What the fields of v1's answer are called in that of v2, those that have another name or place; null: they are gone. */
+  /** The answer fields with another name or place in v2; null for those that v2 removed. */
   readonly answers: readonly { readonly v1: string; readonly v2: string | null }[];
 }
 
@@ -60,7 +60,7 @@ export interface MigrateOptions {
   readonly site?: string;
 }
 
-/** What does in v2 what a call did in v1. Neither secrets nor values of unknown parameters are in the answer. */
+/** Returns the calls of v2 that replace a call of v1, without secrets and values of unknown parameters. */
 export function migrateCall({ route, parameters }: V1Call, { site }: MigrateOptions = {}): Migration {
   const mapping = findRoute(route);
   if (!mapping) return unknownRoute(route);
@@ -96,7 +96,7 @@ function shownName(name: string): string {
   return isCamel ? name : (unknownName(name, []).shown ?? 'a parameter');
 }
 
-/** Adds what each call has, and what its parameters say. */
+/** Adds the notes about a call and its parameters. */
 function addGeneral(add: AddNote, mapping: RouteMapping, parts: V2Parts): void {
   add('changed', describeMapping(mapping));
   add('changed', CONTRACT.bearer);
@@ -163,7 +163,7 @@ function withoutCalls(
 /** The name of `setup_config` in `metadata`. */
 const SETUP = SETUP_CONFIG.replace(/^metadata\./, '');
 
-/** What changes in the answer. A call that deletes or acts answers no resource. */
+/** The changes of the answer. A call that deletes or acts answers no resource. */
 function answersOf({ resource, action, v2 }: RouteMapping): Migration['answers'] {
   if (action === 'delete' || v2.every(({ method }) => method === 'PUT')) return [];
   const [v1, v2Name] = (action === 'list' && LIST_NAMES[resource]) || [];
@@ -224,7 +224,7 @@ function repeated({ mapping, ids, add }: Work, path: string): Readonly<Record<st
   return keys.map((key) => ({ ...ids, [name]: key }));
 }
 
-/** What is replaced as a whole must be read first. */
+/** Reads the fields that an update replaces as a whole. */
 function readFirst({ mapping, parts, ids }: Work, path: string): V2Call[] {
   const purpose =
     (changesCustom(parts) && ADVICE.allCustom) || (changesOptions(parts) && ADVICE.setupReplaced);
@@ -240,7 +240,7 @@ function changesCustom({ custom }: V2Parts): boolean {
   return Object.keys(custom.set).length + custom.removed.length > 0;
 }
 
-/** The body with what is replaced as a whole. On an update, what is to be kept stands there as a placeholder. */
+/** The body with the fields that are replaced as a whole; an update has placeholders for the values to keep. */
 function wholeBody(work: Work): V2Body {
   const body = withCustom(work);
   const options = body.metadata?.[SETUP];
@@ -376,7 +376,7 @@ function fill(path: string, ids: Readonly<Record<string, string>>): string {
   });
 }
 
-/** What every call of v2 carries. */
+/** Adds the headers of every v2 call. */
 function made(call: Omit<V2Call, 'headers'>): V2Call {
   return {
     ...call,

@@ -26,7 +26,7 @@ export interface V2Body {
 /** v1's flat parameters in the places that v2 has for them. */
 export type V2Parts = ReturnType<typeof readParameters>;
 
-/** Puts the parameters of a call of this route where v2 wants them. Nothing is thrown: what can't be is told. */
+/** Puts the parameters of a call where v2 wants them. Never throws: it reports values that v2 can't take. */
 export function readParameters(
   mapping: RouteMapping,
   parameters: V1Parameters,
@@ -36,7 +36,7 @@ export function readParameters(
   const texts = textsIn(mapping, fields, parameters);
   const list = readListParameters(mapping, texts, searchesCustom);
   const used: FieldMapping[] = [];
-  /** Of values that v2 can't take: what is wrong, as `must be true or false`. */
+  /** The faults of values that v2 can't take, as `must be true or false`. */
   const faults = [...(list?.faults ?? [])];
   const parts = emptyRecord<Json>();
   for (const field of fields) {
@@ -62,7 +62,7 @@ export function readParameters(
   }
   const known = [...fields, ...listParametersOf(mapping)].map(({ v1 }) => v1);
   return {
-    /** What takes the place of the placeholders in the path, by their names. */
+    /** The values of the placeholders in the path, by their names. */
     ids: textsOf({ ...objectAt(parts, 'path'), ...objectAt(parts, 'lookup') }),
     /** Without `custom_params`, which are in `custom`. */
     body: bodyOf(mapping, parts),
@@ -181,7 +181,7 @@ function addOptions(fields: Record<string, Json>, answer: JsonObject): void {
   }
 }
 
-/** Without a prototype: the names are those of whoever calls. */
+/** Without a prototype: the names come from the caller. */
 function emptyRecord<Value>(): Record<string, Value> {
   return Object.create(null);
 }

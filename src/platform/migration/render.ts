@@ -17,7 +17,7 @@ export function asCurl({ method, path, query, headers, body }: V2Call, address =
   const words = [method === 'GET' ? `curl${plain}` : `curl${plain} -X ${method}`];
   words[0] += ` ${shellWord(`${address}${url}`)}`;
   for (const [name, value] of Object.entries(headers)) {
-    // The shell must replace the variable, and nothing else stands there.
+    // The shell must replace the variable, and the value contains nothing else to escape.
     words.push(`-H ${value.includes('$') ? `"${name}: ${value}"` : shellWord(`${name}: ${value}`)}`);
   }
   if (body !== undefined) words.push(`--data ${shellWord(jsonText(body))}`);
@@ -25,12 +25,12 @@ export function asCurl({ method, path, query, headers, body }: V2Call, address =
 }
 
 function queryText(query: Readonly<Record<string, string>>): string {
-  // What is to be filled in must be readable.
+  // Placeholders must stay readable.
   const text = new URLSearchParams(query).toString().replaceAll(/%7B([\w.+-]+)%7D/g, '{$1}');
   return text === '' ? '' : `?${text}`;
 }
 
-/** A call as a line for a released client of v2. What the client has no method for goes through its `request`. */
+/** A call as a line for a released client of v2; it uses `request` when the client has no method for the call. */
 export function asClientLine(call: V2Call, client: Client): string {
   return client === 'python' ? asPython(call) : asPhp(call);
 }
@@ -71,7 +71,7 @@ function python(value: Json | undefined): string {
     .join(', ')}}`;
 }
 
-/** What the released PHP client calls the resources below a site and below a media. */
+/** The class names of the released PHP client for the resources below a site and below a media. */
 const PHP_BELOW_MEDIA: Readonly<Record<string, string>> = {
   originals: 'Original',
   media_renditions: 'MediaRendition',

@@ -26,17 +26,17 @@ interface Group {
   incomplete: boolean;
 }
 
-/** The same with what does them in v2. */
+/** The same with the calls of v2. */
 type Entry = Readonly<Omit<Group, 'call'>> & { readonly migration: Migration };
 
-/** What an input was and what was in it. */
+/** An input and its contents. */
 interface InputSummary {
   readonly name: string;
   readonly kind: string;
   readonly calls: number;
   /** Of a log. */
   readonly lines?: number;
-  /** What was left out, in words. */
+  /** The parts that were left out, in words. */
   readonly leftOut: readonly string[];
 }
 
@@ -47,7 +47,7 @@ const MAX_PLACES = 100;
 const MAX_PARAMETERS = 200;
 const MAX_VALUE = 2000;
 
-/** Counts calls by their form. What it keeps is bounded, however many calls there are. */
+/** Counts calls by their form, in bounded memory. */
 export class Collector {
   readonly #groups = new Map<string, Group>();
   readonly #inputs: InputSummary[] = [];
@@ -103,7 +103,7 @@ export class Collector {
     this.#callsBefore = this.#calls;
   }
 
-  /** What was found, the most frequent first. */
+  /** The calls that were found, the most frequent first. */
   report(options: MigrateOptions) {
     const entries = [...this.#groups.values()].map(({ call, ...rest }): Entry => {
       const migration = migrateCall(call, options);
@@ -144,7 +144,7 @@ interface Shown {
   readonly address: string;
 }
 
-/** What each verdict says of a call, and of several. */
+/** The text of each verdict, for one call and for several. */
 const VERDICTS: Readonly<Record<Verdict, readonly [one: string, several: string]>> = {
   ready: ['can be migrated as it is', 'can be migrated as they are'],
   by_hand: ['needs work by hand', 'need work by hand'],
@@ -152,7 +152,7 @@ const VERDICTS: Readonly<Record<Verdict, readonly [one: string, several: string]
   unknown: ['is not known', 'are not known'],
 };
 
-/** What holds for every call, and is said once. */
+/** The notes that apply to every call, shown once. */
 const FOR_ALL: readonly string[] = [
   CONTRACT.bearer,
   CONTRACT.clients,
@@ -194,7 +194,7 @@ export function summary({ calls, totals, uncounted }: Report): string {
 
 const number = (value: number) => value.toLocaleString('en-US');
 
-/** Where a call stands, as `a.js:1, b.py:3`. */
+/** The places of a call, as `a.js:1, b.py:3`. */
 function placesOf({ places, morePlaces }: Entry): string {
   const known = places.map(({ file, line }) => (line === undefined ? file : `${file}:${line}`));
   return [...known, ...(morePlaces > 0 ? [`and ${number(morePlaces)} more`] : [])].join(', ');
@@ -204,7 +204,7 @@ function placesOf({ places, morePlaces }: Entry): string {
 export function* textReport(report: Report, how: Shown): Generator<string> {
   for (const entry of report.entries) yield `${block(entry, how)}\n`;
   for (const { name, leftOut } of report.inputs)
-    for (const what of leftOut) yield `${shown(name)}: ${what}\n`;
+    for (const part of leftOut) yield `${shown(name)}: ${part}\n`;
   if (report.entries.some(({ migration }) => migration.calls.length > 0))
     yield `For every call:\n${FOR_ALL.map((sentence) => `  ${sentence}\n`).join('')}\n`;
   yield `${summary(report)}\n`;
@@ -241,7 +241,7 @@ function jsonEntry(entry: Entry, how: Shown) {
   return { route, verdict, count, places, more_places: morePlaces, answers, calls: shownCalls, notes };
 }
 
-/** The report as a page that needs nothing else: no script, and no file beside it. */
+/** The report as a page without scripts and other files. */
 export function htmlReport(report: Report, how: Shown): string {
   const { entries, inputs } = report;
   const leftOut = inputs.flatMap(({ name, leftOut: all }) => all.map((what) => `${name}: ${what}`));

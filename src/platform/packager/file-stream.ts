@@ -156,14 +156,14 @@ const CUT_OFF: Problem = {
 const BROKEN_BOXES: Problem = {
   code: 'media_unreadable',
   description:
-    'The file has a box that is shorter than its own header, or over a million boxes. Write the file anew.',
+    'The file has a box that is shorter than its own header, or over a million boxes. Write the file again.',
 };
 
 const MAX_DUMP_BYTES = 1024 * 1024;
 
 function dumpStreams({ programs: { shakaPackager, env }, source, signal }: FileStream): Promise<string> {
   return new Promise((resolve) => {
-    // What it says of a file that it can't read names paths and bytes; that it lists no stream says enough.
+    // Its errors name paths and bytes. An empty list of streams is enough to report an unreadable file.
     const limited = withinMemory(shakaPackager, ['--quiet', '--dump_stream_info', `in=${source}`]);
     const options = { env, maxBuffer: MAX_DUMP_BYTES, signal };
     execFile(...limited, options, (_, stdout) => resolve(stdout));
@@ -178,7 +178,7 @@ function readStreamInfo(text: string) {
     const field = (name: string) => new RegExp(`^ ${name}: (.*)$`, 'm').exec(block)?.[1]?.trim();
     const language = field('language');
     return {
-      /** What selects it. */
+      /** Selects the stream. */
       number: Number(head[1]),
       kind: head[2]?.toLowerCase() as 'video' | 'audio' | 'text',
       /** RFC 6381, such as `avc1.64001f`. */

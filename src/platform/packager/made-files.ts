@@ -69,12 +69,12 @@ async function sendMade(
 
 interface Piece {
   readonly path: string;
-  /** In seconds of the part; undefined for its beginning or end. */
+  /** In seconds of the part; undefined for its start or end. */
   readonly from: number | undefined;
   readonly to: number | undefined;
 }
 
-/** What of each part lies between two times of the whole. */
+/** The pieces of the parts between two times of the stream. */
 function piecesOf(
   { folder, record: { parts } }: Stream,
   total: number,
@@ -221,7 +221,7 @@ async function convert(
   const scale = `scale=-2:'trunc(min(${height},ih)/2)*2'`;
   const rates = ['-b:v', `${bitrate}k`, '-maxrate', `${bitrate}k`, '-bufsize', `${bitrate * 2}k`];
   const args = [
-    // What is damaged is not made up for: half a film that looks whole would be worse than none.
+    // Damaged input fails: half a film that looks complete would be worse than none.
     ...['-hide_banner', '-nostdin', '-loglevel', 'error', '-xerror', '-y'],
     ...['-protocol_whitelist', 'file', '-format_whitelist', FORMATS, '-i', 'source'],
     ...(height === undefined ? [] : ['-map', '0:V:0?', '-vf', scale, '-c:v', 'libx264', ...rates]),

@@ -11,7 +11,7 @@ export interface ProgramEnd {
   readonly signal: NodeJS.Signals | undefined;
   /** Why it could not be started (`ENOENT`: there is no such program). */
   readonly notStarted: string | undefined;
-  /** The last it complained of, in one line without a full stop, without secrets and paths. */
+  /** Its last error text, in one line without a full stop, secrets and paths. */
   readonly lastWords: string;
 }
 
@@ -19,11 +19,11 @@ export interface RunProgram {
   readonly cwd: string;
   /** All its variables: a child must not inherit an API key. */
   readonly env: Readonly<Record<string, string>>;
-  /** What its complaints must not show. */
+  /** Hidden in its error text. */
   readonly secrets?: readonly string[];
-  /** Of what its complaints show the last name only. */
+  /** Shortened to the file name in its error text. */
   readonly paths?: readonly string[];
-  /** What it inherits as descriptor 3. */
+  /** Inherited as descriptor 3. */
   readonly descriptor?: number | undefined;
   /** Ends it at once. */
   readonly signal?: AbortSignal | undefined;
@@ -72,7 +72,7 @@ export function runProgram(path: string, args: readonly string[], options: RunPr
   };
 }
 
-/** What a program said at its end, or how it ended. */
+/** The last error text of a program, or how it ended. */
 export function wordsOf({ code, signal, notStarted, lastWords }: ProgramEnd): string {
   return lastWords || (notStarted ?? signal ?? `exit code ${code}`);
 }
@@ -80,9 +80,9 @@ export function wordsOf({ code, signal, notStarted, lastWords }: ProgramEnd): st
 function lastWordsOf(words: string, { secrets = [], paths = [] }: RunProgram): string {
   const lines = words
     .split(/[\r\n]+/)
-    // What shaka-packager says at each start; a FIFO has no size.
+    // shaka-packager prints these at each start; a FIFO has no size.
     .filter((line) => !/^[IW]\d{4} |Last message repeated|Cannot get file size/.test(line))
-    // What it puts before each line: level, date, process, source file.
+    // The prefix of each line: level, date, process, source file.
     .map((line) => line.replace(/^[EF]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\] /, '').trim())
     .filter((line) => line !== '');
   const clean = hiderOf(secrets)(lines.slice(-KEPT_LINES).join('; '));
@@ -94,7 +94,7 @@ function lastWordsOf(words: string, { secrets = [], paths = [] }: RunProgram): s
     .replace(/\.$/, '');
 }
 
-/** What of an RTMP address only its owner may know: all behind the application, which ends with the stream key. */
+/** The secret parts of an RTMP address: everything after the application, which ends with the stream key. */
 export function secretsOfAddress(address: string): readonly string[] {
   const { pathname, search, username, password } = new URL(address);
   const parts = pathname.split('/').filter((part) => part !== '');

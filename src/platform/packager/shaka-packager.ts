@@ -14,11 +14,11 @@ import {
 } from './playlists/hls-playlists';
 import { type RunningProgram, runProgram } from './running-program';
 
-/** What is packaged, each by a process of its own with its own key. */
+/** The outputs, each packaged by its own process with its own key. */
 export const SYSTEMS = ['dash', 'hls'] as const;
 export type System = (typeof SYSTEMS)[number];
 
-/** What a stream is packaged with: a system without keys is left out; `none` leaves it clear. */
+/** The keys of a stream: a system without keys is left out; `none` leaves it clear. */
 export interface StreamKeys {
   readonly dash: StreamKey | 'none' | undefined;
   readonly hls: StreamKey | 'none' | undefined;
@@ -63,7 +63,7 @@ export interface ShakaStream {
   readonly title: string;
 }
 
-/** What one process of shaka-packager makes: `manifest.mpd` or `master.m3u8`, and what they name, in one folder. */
+/** The output of one shaka-packager process: `manifest.mpd` or `master.m3u8` and the files it names, in one folder. */
 export interface ShakaJob {
   readonly system: System;
   readonly keys: StreamKeys;
@@ -72,7 +72,7 @@ export interface ShakaJob {
   readonly folder: string;
   /** Whether the input goes on while its segments are played already. */
   readonly live: boolean;
-  /** Of a live one. */
+  /** For a live stream. */
   readonly latency?: Latency;
   /** Ends it at once. */
   readonly signal?: AbortSignal;
@@ -91,9 +91,9 @@ const KEEP_ALL_SEGMENTS: { readonly [system in System]: readonly string[] } = {
   hls: ['--hls_playlist_type=EVENT'],
 };
 
-/** Its 32 MiB for every open file, all of it touched, would be seven tenths of the memory of a process. */
+/** The default, 32 MiB for every open file, would be seven tenths of the memory of a process. */
 const CACHE_BYTES = 1024 * 1024;
-/** It waits until so much has come, 64 KiB by default: of sound alone, that would be many seconds. */
+/** Bytes to read before it starts. The default, 64 KiB, is many seconds of an audio-only stream. */
 const LIVE_BLOCK_BYTES = 10 * 188;
 
 /** The flags of a job that name no key. */
@@ -135,15 +135,15 @@ function descriptorsOf({ system, folder, streams }: ShakaJob): string[] {
   });
 }
 
-/** In KiB. A file of a day takes a tenth. */
+/** In KiB. A file of one day needs a tenth of it. */
 const FILE_MEMORY = 4 * 1024 * 1024;
-/** What a program may write, in units of 512 bytes: twice what it reads, or this if that is more. */
+/** The output limit of a program, in units of 512 bytes: twice its input, and at least this. */
 const LEAST_OUTPUT = 64 * 1024 * 2;
 
 /**
- * What runs a program on a file that somebody sent. A table of it that says it has four thousand million samples would
- * take all memory of the machine; so the process has a limit, and ends at it.
- * @param size of what it reads, in bytes, where it writes one file; without it, files of any size may be written
+ * Returns the command that runs a program on an uploaded file with a memory limit: a table that claims four thousand
+ * million samples would take all memory of the machine.
+ * @param size of the input in bytes, for a program that writes one file; without it, the output size is not limited
  */
 export function withinMemory(
   binary: string,
@@ -157,7 +157,7 @@ export function withinMemory(
 
 /**
  * Starts shaka-packager. The keys are in no argument, and on the disk for the moment only in which its file of flags is
- * created (mode 0600), opened and unlinked. What a killed packager leaves of that goes with the folder at the next start.
+ * created (mode 0600), opened and unlinked. The next start removes the file that a killed packager left.
  * @throws the system's error if the file of flags can't be written
  */
 export function startShakaPackager({ shakaPackager, env, folder }: Programs, job: ShakaJob): RunningProgram {
@@ -193,7 +193,7 @@ function openUnlinked(parent: string, text: string): number {
   }
 }
 
-/** What a message may not repeat: the values of the flags, and the parts of the keys. */
+/** The texts to hide in messages: the values of the flags, and the parts of the keys. */
 function hiddenOf(flags: readonly string[]): string[] {
   const values = flags
     .flatMap((flag) => flag.split(/[=:]/))

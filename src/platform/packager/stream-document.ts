@@ -31,7 +31,7 @@ export function newPart(name: string, keys: StreamKeys, now: Date, continues = f
   return { name: unique, ...keyIdsOf(keys), bytes: 0, seconds: 0, isDone: false, continues };
 }
 
-/** What of a stream is kept on disk, to go on with after a restart. No secret is in it. */
+/** The record of a stream on disk, to continue after a restart. It contains no secret. */
 export const STREAM_RECORD = z.object({
   id: z.string(),
   kind: z.enum(['live', 'file']),

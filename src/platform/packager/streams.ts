@@ -199,7 +199,7 @@ function removeOtherParts(path: string, { parts }: StreamRecord): void {
 
 const FULL = 'All files together would be more than the limit (PACKAGER_MAXMB). Delete streams, or raise it.';
 
-/** Writes a body to a file. What is left of it after a failure is read and dropped, so that its sender can be answered. */
+/** Writes a body to a file. After a failure it drains the rest, so that the sender can be answered. */
 export async function receive(
   body: Readable,
   path: string,
@@ -240,7 +240,7 @@ function existsAs(how: string) {
 
 /** A media file that was packaged as a whole. */
 class FileOnDisk {
-  /** Has a folder for each part. */
+  /** Contains a folder for each part. */
   readonly folder: string;
   readonly #options: StreamsOptions;
   readonly record: StreamRecord;
@@ -297,7 +297,7 @@ class FileOnDisk {
   async #package(keyFile: StreamId | undefined, body: Readable, take: TakeRoom): Promise<void> {
     const { folder, programs, clock, keyFilesPath, log } = this.#options;
     const { signal } = this.#packaging;
-    // What is to be protected is not played in the clear for as long as its file takes to come, nor if none comes.
+    // A stream that becomes protected stops playing in the clear now, not when its new file arrives.
     if (keyFile !== undefined && this.record.protection === 'none') {
       this.#state = 'starting';
       this.#problem = undefined;
@@ -342,7 +342,7 @@ class FileOnDisk {
     }
   }
 
-  /** What was packaged before is played no longer: it was to be replaced. */
+  /** Also drops the former media, which was to be replaced. */
   async #refuse(keyFile: StreamId | undefined, problem: Problem): Promise<void> {
     this.#state = 'refused';
     this.#problem = problem;

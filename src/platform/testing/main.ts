@@ -21,20 +21,20 @@ const LISTENING = /"message":"listening".*"url":"([^"]+)"/;
 /** Variables of a program by their names, as its page in `docs` lists them. */
 export type Variables = Readonly<Record<string, string>>;
 
-/** A fault of the platform: what calls or webhooks get in place of their answer. */
+/** A fault of the platform, which calls or webhooks get in place of their answer. */
 export interface Fault {
   /** A route such as `POST /v2/sites/:site/channels/`, `webhook:<id>` or `webhook:*`. */
   readonly target: string;
   readonly kind: 'fail' | 'delay' | 'reset';
-  /** What the kind `fail` answers; 500 unless said otherwise. */
+  /** The status that the kind `fail` answers; 500 by default. */
   readonly status?: number;
-  /** How long the kind `delay` waits, in milliseconds; 1000 unless said otherwise. */
+  /** How long the kind `delay` waits, in milliseconds; 1000 by default. */
   readonly ms?: number;
-  /** With `ms`, the end of a range, of which each call waits another time. */
+  /** With `ms`, the end of a range of random delays. */
   readonly ms_to?: number;
   /** The share of the calls that have the fault, from 0 to 1; without `times`, until it is removed. */
   readonly rate?: number;
-  /** How many calls have the fault; 1 unless said otherwise. */
+  /** How many calls have the fault; 1 by default. */
   readonly times?: number;
 }
 
@@ -47,7 +47,7 @@ export interface ActiveFault extends Omit<Fault, 'times'> {
 /** Which requests are meant; without any of these, all. */
 export interface RequestFilter {
   readonly method?: string;
-  /** Of a path, in which `*` and `:name` stand for any part. */
+  /** Matches the path; `*` and `:name` match any part. */
   readonly path?: string;
   /** A status, or a class such as `4xx`. */
   readonly status?: number | string;
@@ -83,7 +83,7 @@ export interface StateEntry {
   readonly [field: string]: unknown;
 }
 
-/** What the platform has. */
+/** The state of the platform. */
 export interface State {
   /** ISO 8601. */
   readonly now: string;
@@ -105,7 +105,7 @@ export interface Delivery {
   readonly url: string;
   readonly attempt: number;
   readonly at: string;
-  /** What the receiver answered; null if it did not. */
+  /** The status that the receiver answered; null if it did not. */
   readonly status: number | null;
   /** Why there is no status. */
   readonly failure: string | null;
@@ -147,7 +147,7 @@ export interface RunningEmulator {
     connect(streamKey: string): Promise<Encoder>;
     disconnect(streamKey: string): Promise<Encoder>;
   };
-  /** What clients sent, the oldest first. */
+  /** The requests of clients, the oldest first. */
   requests(filter?: RequestFilter): Promise<readonly ReceivedRequest[]>;
   /** Every attempt of every webhook. */
   deliveries(): Promise<readonly Delivery[]>;

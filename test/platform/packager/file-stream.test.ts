@@ -324,7 +324,7 @@ describe('uploads', () => {
     expect(body.problem).toEqual({
       code: 'media_unreadable',
       description:
-        'The file has a box that is shorter than its own header, or over a million boxes. Write the file anew.',
+        'The file has a box that is shorter than its own header, or over a million boxes. Write the file again.',
     });
   });
 

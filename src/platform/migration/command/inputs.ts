@@ -21,7 +21,7 @@ import { readLog } from '../read-calls/log';
 import { findCalls, mayCallV1 } from '../read-calls/source';
 import type { Collector } from '../report';
 
-/** Ends the program as unusable: what to report to the user. */
+/** Ends the program as unusable, with a report for the user. */
 export class Failure extends Error {
   constructor(
     readonly code: string,
@@ -32,21 +32,20 @@ export class Failure extends Error {
   }
 }
 
-/** What reading works with. */
 interface Reading extends ProgressOutput {
   readonly collector: Collector;
   readonly cwd: string;
-  /** What the user says the inputs are. */
+  /** The kind of the inputs, if the user states it. */
   readonly from: Kind | undefined;
   readonly interrupted: AbortSignal;
 }
 
-/** How much of an input is looked at to know its kind. */
+/** Bytes of an input to detect its kind from. */
 const HEAD = 64 * 1024;
 const MIB = 1024 * 1024;
 /** The longest text that is read as a whole: a command, an address or a program. In MiB. */
 const MAX_TEXT = 16;
-/** Less is read before anybody looks. In MiB. */
+/** Inputs below this size show no progress. In MiB. */
 const WORTH_A_BAR = 8;
 
 /** Reads an input of the command line: a command, an address, a file or a folder. @throws Failure */
@@ -54,7 +53,7 @@ export async function readInput(reading: Reading, word: string): Promise<void> {
   // An empty path would be the folder that the program was started in.
   if (word.trim() === '') throw unusable('An input is empty; name a file or a folder.');
   const path = resolve(reading.cwd, word);
-  // A command or an address is no name of a file that is there.
+  // A command or an address is not the name of an existing file.
   const found = await stat(path).catch((thrown: unknown) => {
     if (systemCode(thrown) === undefined) throw thrown;
     return undefined;
@@ -83,7 +82,7 @@ function unusable(description: string): Failure {
   return new Failure('unusable_input', description);
 }
 
-/** What can't be read, with the name of the input; anything else as it was thrown. */
+/** Adds the name of the input to the error of an unreadable one; returns any other error as it is. */
 function named(name: string, thrown: unknown): unknown {
   if (thrown instanceof UnreadableInput) return unusable(`${name} ${thrown.message}.`);
   const code = thrown instanceof Failure ? undefined : systemCode(thrown);
@@ -95,7 +94,7 @@ async function missing(path: string, word: string): Promise<string> {
     (entry) => entry.isSymbolicLink(),
     () => false,
   );
-  // What is no name of a file may hold a secret.
+  // A word that is not a file name may contain a secret.
   const name = word.length > 200 || /[?=\s]/.test(word) ? 'The argument' : word;
   if (isLink) return `${name} is a link that leads nowhere.`;
   return `${name} is no file or folder that is there, and no curl command or address with /v1/.`;
@@ -132,7 +131,7 @@ export async function readPieces(
     const kind = reading.from ?? (languageOfFile(name) ? 'source' : kindOfText(head.toString()));
     if (kind === 'log') {
       const { lines, tooLong } = await readLog(all, (call, method) =>
-        // Of a form nothing is in a log.
+        // A log does not contain the fields of a form.
         collector.addForm(method === 'POST' ? { ...call, incomplete: true } : call),
       );
       const leftOut = tooLong > 0 ? [`${count(tooLong, 'line')} longer than 1 MiB left out`] : [];
@@ -187,7 +186,7 @@ async function wholeText(all: AsyncIterable<Buffer>, name: string): Promise<stri
     .replace(/^\ufeff/, '');
 }
 
-/** Commands and addresses are given to be migrated: that there is no call among them is a mistake. */
+/** Commands and addresses are given to be migrated, so input without a call is a mistake. */
 function readText({ collector }: Reading, kind: 'curl' | 'url', text: string, name: string): void {
   const leftOut: string[] = [];
   if (kind === 'curl') {
@@ -207,9 +206,9 @@ function readText({ collector }: Reading, kind: 'curl' | 'url', text: string, na
 
 /** Programs of others, and what is no program. */
 const SKIPPED = ['node_modules', '.git', '.hg', '.svn', 'bower_components', '__pycache__', '.venv', 'venv'];
-/** A larger file is no program that somebody wrote. In MiB. */
+/** A larger file is not a program written by hand. In MiB. */
 const MAX_FILE = 2;
-/** So many files that can't be read are named. */
+/** The most unreadable files to name. */
 const MAX_TOLD = 20;
 
 /** Reads the programs below a folder. Symbolic links are not followed: they could lead out of it, or in a circle. */

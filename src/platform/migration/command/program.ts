@@ -29,7 +29,6 @@ const EXIT = {
 
 type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** What the program takes from its process. */
 type Run = CommandRun & { readonly env: Environment };
 
 interface Options {
@@ -42,10 +41,10 @@ interface Options {
 }
 
 const AFTER_HELP = `
-An input is a curl command or an address (in quotes), a file, a folder, or - for standard input, which is read when
-nothing is named. What an input is, its content tells: a command, addresses, a HAR file, an access log (also as JSON
-lines, also compressed by gzip), or a program in JavaScript, TypeScript, Python or PHP. Everything behind the word
-curl is taken for the command:
+An input is a curl command or an address (in quotes), a file, a folder, or - for standard input (the default). The
+program detects the kind of each input: a command, addresses, a HAR file, an access log (also as JSON lines, also
+compressed by gzip), or a program in JavaScript, TypeScript, Python or PHP. Everything after the word curl belongs
+to the command:
 
   platform-migrate curl -d video_key=abc -d title=New https://api.jwplatform.com/v1/videos/update
   platform-migrate --json access.log > report.json
@@ -101,15 +100,17 @@ function describe({ version, stdout, stderr }: Run, json: boolean): Command {
   return new Command('platform-migrate')
     .description('Shows the calls of Management API v2 that do what calls of v1 did.')
     .version(version)
-    .argument('[inputs...]', 'what has calls of v1')
-    .addOption(new Option('--from <kind>', 'what the inputs are, when their content misleads').choices(KINDS))
+    .argument('[inputs...]', 'sources of v1 calls')
+    .addOption(
+      new Option('--from <kind>', 'kind of the inputs, if the program detects another one').choices(KINDS),
+    )
     .option('--json', 'one JSON document on stdout, errors as {"errors":[…]} too')
     .option('--html <file>', 'write the report as a page to this file')
-    .option('--site <id>', 'id of the site; otherwise {site_id} stands for it', siteId)
+    .option('--site <id>', 'id of the site (default: the placeholder {site_id})', siteId)
     .addOption(
       new Option('--client <language>', 'client of v2 to show calls for').choices(CLIENTS).default('python'),
     )
-    .option('--address <url>', 'where v2 is, for the curl commands', address)
+    .option('--address <url>', 'address of v2 for the curl commands', address)
     .addHelpText('after', AFTER_HELP)
     .showSuggestionAfterError()
     .exitOverride()

@@ -2,14 +2,14 @@ import type { RouteMapping, V1Action, V1Resource } from './routes';
 import { ADVICE, CONTRACT } from './sentences';
 import type { ValueKind } from './values';
 
-/** What becomes of a field of v1. */
+/** The v2 counterpart of a v1 field. */
 export interface FieldMapping {
   /** Its name in v1, as a parameter and in answers. */
   readonly v1: string;
   readonly kind: ValueKind;
   /**
    * Where v2 takes it: a place in the body, as `metadata.publish_start_date`; a placeholder of the path, as
-   * `path.media_id`; a field of an action's body, as `action.name`; `lookup.…`, what finds an id that v1 did not need; `member.…`, which member of a playlist is meant.
+   * `path.media_id`; a field of an action's body, as `action.name`; `lookup.…`, to find an id that v1 did not need; `member.…`, to choose the member of a playlist.
    */
   readonly request?: string;
   /** Where v2 answers it; undefined where it doesn't. */
@@ -20,7 +20,7 @@ export interface FieldMapping {
   readonly only?: readonly V1Action[];
   /** v1 takes it as a parameter, and v2 doesn't. */
   readonly removed?: true;
-  /** The call lacks something without it. */
+  /** Without it, the call must be completed by hand. */
   readonly byHand?: true;
 }
 
@@ -77,7 +77,7 @@ const VIDEO: readonly FieldMapping[] = [
   gone('size', { sentence: CONTRACT.mediaRemoved }),
 ];
 
-/** Where the members of a playlist stand: of a manual one their ids, of a dynamic one what chooses them. */
+/** Where the members of a playlist are: the ids of a manual one, the filter of a dynamic one. */
 export const MEMBERS = 'metadata.media_filter.include';
 
 const CHANNEL: readonly FieldMapping[] = [
@@ -121,7 +121,7 @@ const PLAYER_OPTIONS: readonly (readonly [v1: string, kind: ValueKind, v2?: stri
   ['height', 'option'],
 ];
 
-/** Where the options of a player stand. */
+/** Where the options of a player are. */
 export const SETUP_CONFIG = 'metadata.setup_config';
 
 const PLAYER: readonly FieldMapping[] = [
@@ -192,7 +192,7 @@ const USAGE: readonly FieldMapping[] = [
   sent('end_date', 'action.end_date', 'day', CONTRACT.usage),
 ];
 
-/** What a call carries to be signed and answered: v2 has none of it. */
+/** Parameters for the signature and the answer format, which v2 does not have. */
 export const AUTHENTICATION: readonly string[] = [
   'api_key',
   'api_timestamp',
@@ -202,7 +202,7 @@ export const AUTHENTICATION: readonly string[] = [
   'api_kit',
 ];
 
-/** Whether a parameter only says who calls; what looks like a secret is taken for one, too. */
+/** Whether a parameter only identifies the caller, or looks like a secret. */
 export function isAuthentication(name: string): boolean {
   return !name.startsWith('custom.') && (AUTHENTICATION.includes(name) || SECRET.test(name));
 }

@@ -2,7 +2,7 @@ import { CONTRACT } from './sentences';
 
 export type HttpMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
-/** What a v1 route is about. */
+/** The resource of a v1 route. */
 export type V1Resource =
   | 'tag'
   | 'usage'
@@ -30,11 +30,11 @@ export interface RouteMapping {
   readonly route: string;
   readonly resource: V1Resource;
   readonly action: V1Action;
-  /** What does it in v2; empty: v2 doesn't support it. */
+  /** The v2 operations that replace it; empty: v2 doesn't support it. */
   readonly v2: readonly V2Operation[];
   /** Of several: whether one of them does it, or all are needed. */
   readonly joined: 'or' | 'and';
-  /** What the contract says of the resource. */
+  /** The sentence of the contract about the resource. */
   readonly sentence: string | undefined;
 }
 
@@ -81,7 +81,7 @@ const ROWS = `
 /v1/videos/tracks/update → PATCH /v2/sites/{site_id}/media/{media_id}/text_tracks/{track_id}/
 `;
 
-/** The resource of the routes below a path, with what the contract says of it. */
+/** The resource of the routes below a path, with the sentence of the contract about it. */
 const RESOURCES: Readonly<Record<string, readonly [V1Resource, sentence?: string]>> = {
   '/v1': ['status'],
   '/v1/accounts/tags': ['tag', CONTRACT.tag],
@@ -122,7 +122,7 @@ export function findRoute(path: string): RouteMapping | undefined {
   return BY_ROUTE.get(path) ?? BY_ROUTE.get(path.replaceAll(/\/{2,}/g, '/').replace(/\/$/, ''));
 }
 
-/** A route that may be any text, as it can be shown: what may be an id or a secret is `{…}`. */
+/** Any text as a route that can be shown: parts that may be an id or a secret become `{…}`. */
 export function shownRoute(route: string): string {
   const parts = route.slice(0, 500).split('/').slice(0, 8);
   return parts.map((part) => (/^(?:[a-z][a-z_-]{0,39}|v1|)$/.test(part) ? part : '{…}')).join('/');

@@ -1,6 +1,6 @@
 /**
- * What the platform's contract says about the move from Management API v1 to v2, word for word: a note of the tool quotes
- * the sentence that explains it.
+ * The sentences of the platform's contract about the move from Management API v1 to v2, word for word: the notes of
+ * the tool quote them.
  */
 export const CONTRACT = {
   bearer:
@@ -42,7 +42,7 @@ export const CONTRACT = {
     'v1 player fields (name, release_channel, aspectratio, responsive, autostart, displaydescription, displaytitle, playback_rate_controls, preload, repeat, stretching) sit at top level; in v2 only `name` and `release_channel` stay in `metadata`, and the others sit in `metadata.setup_config` (the playback-rate option is named `playbackRateControls` there).',
 } as const;
 
-/** What the contract says nothing about, and a user of the tool must know. */
+/** Advice for users of the tool that the contract does not give. */
 export const ADVICE = {
   format: 'v2 answers JSON only; v1 also answered XML and others, as `api_format` said.',
   pageLength: 'v1 lists 50 by default and v2 lists 10, so `page_length` is sent.',
@@ -65,7 +65,7 @@ export const ADVICE = {
   playlistMembers:
     'v2 has no calls for single members: the list of media ids in `metadata.media_filter.include.values` is sent as a whole, so read it first.',
   playlistRead:
-    'The mapping names PATCH for reading, too; the members stand in the playlist itself, so a GET of the same path reads them.',
+    'The mapping names PATCH for reading, too; the members are part of the playlist, so a GET of the same path reads them.',
   originals: 'v1 mixed originals and renditions in one list; v2 has a list for each.',
   mediaOfRendition: 'v1 knew a conversion by its key alone; v2 needs the media in the path.',
   mediaOfTrack: 'v1 knew a track by its key alone; v2 needs the media in the path.',

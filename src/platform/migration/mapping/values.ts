@@ -7,14 +7,14 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A v1 value in v2's form, or what is wrong with it, as `must be …`. */
+/** A v1 value in v2's form, or its fault, as `must be …`. */
 type Translated =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly fault: string };
 
 type Codec = { readonly toV2: (text: string) => Translated; readonly toV1: (value: Json) => Json };
 
-/** A value that nobody knows yet, as `{video_key}` in a documented call or a variable in a program. */
+/** A value that is not known yet, as `{video_key}` in a documented call or a variable in a program. */
 export function isPlaceholder(text: string): boolean {
   return /^\{[^{}]{1,200}\}$/.test(text);
 }
@@ -44,7 +44,7 @@ const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)$/;
 const TRUE = ['true', '1', 'yes', 'on'];
 const FALSE = ['false', '0', 'no', 'off'];
 
-/** v1's names of formats and the media types that they stand for; other values stay as they are. */
+/** v1's names of formats and their media types; other values stay as they are. */
 const FORMATS: readonly (readonly [v1: string, v2: string])[] = [
   ['mp4', 'video/mp4'],
   ['webm_vp8', 'video/webm'],
@@ -78,7 +78,7 @@ const UPLOAD_METHODS = [
   ['direct', 'direct'],
 ] as const;
 
-/** Each value that one API has a name of its own for. */
+/** Translates values that have different names in the two APIs. */
 function named(names: readonly (readonly [v1: string, v2: string])[], open: boolean): Codec {
   const known = [...new Set(names.map(([v1]) => v1))].join(', ');
   return {

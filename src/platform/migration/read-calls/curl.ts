@@ -18,10 +18,9 @@ const OPTIONS = Object.fromEntries(
 const MAX_WORDS = 5000;
 
 /**
- * Reads the curl commands of a text: several lines, pipes and other programs beside them are no matter.
+ * Reads the curl commands of a text, which may have several lines, pipes and other programs.
  *
- * @returns also how many commands there were, whatever they call, and the parameters whose values come from a file, which the
- *   command alone doesn't say.
+ * @returns also the number of commands of any kind, and the parameters whose values come from files.
  * @throws UnreadableInput when a shell would not read it either: a quote or a `${` has no end.
  */
 export function readCurl(text: string) {
@@ -37,12 +36,12 @@ export function readCurl(text: string) {
   return { calls, commands, fromFiles: [...fromFiles] };
 }
 
-/** What browsers copy for the shell of Windows, where `^` escapes whatever follows it. */
+/** Undoes the escapes of commands that browsers copy for the shell of Windows, where `^` escapes any character. */
 function unescapedCmd(text: string): string {
   return text.replaceAll(/\^\r?\n/g, ' ').replaceAll(/\^([\s\S])/g, '$1');
 }
 
-/** What a quote ends with, and whether a backslash escapes in it. */
+/** The end of a quote, and whether a backslash escapes in it. */
 const QUOTES: ReadonlyMap<string, { readonly end: string; readonly escapes: boolean }> = new Map([
   ["'", { end: "'", escapes: false }],
   ["$'", { end: "'", escapes: true }],
@@ -72,7 +71,7 @@ function commandLines(given: string): string[] {
     }
     before = isEnd ? '' : sign.slice(-1);
   }
-  // A shell would wait for the rest, and what stands there would be lost.
+  // A shell would wait for the rest, and this text would be lost.
   if (quote && line.includes('curl'))
     throw new UnreadableInput(`has a quote (${quote.end}) that is not closed`);
   return [...lines, line].filter((each) => each.includes('curl'));
@@ -95,7 +94,7 @@ function curlCommands(line: string): string[][] {
   for (const entry of wordsOf(line).slice(0, MAX_WORDS)) {
     const word = wordOf(entry);
     if (word === undefined) {
-      // An address with & that nobody quoted: the shell would cut it there, and its writer did not mean that.
+      // An unquoted address with &: the shell would cut it there, which its writer did not mean.
       const isAnd = typeof entry !== 'string' && 'op' in entry && entry.op === '&';
       isRest = isAnd && words?.at(-1)?.includes('?') === true;
       if (!isRest) words = undefined;
@@ -131,12 +130,12 @@ function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[]
   const forms: string[] = [];
   const json: string[] = [];
   const parameters: Record<string, string | string[]> = Object.create(null);
-  // What a named file holds is the value: its place in the call is known.
+  // The content of a named file is the value, so its place in the call is known.
   const takeFromFile = (name: string, file: string) => {
     if (name === '') fromFiles.add('the whole body');
     else addParameter(parameters, name, `{content of ${file.replaceAll(/[{}]/g, '_').slice(0, 100)}}`);
   };
-  // What all other options set is no part of the call.
+  // All other options do not change the call.
   for (const token of tokens) {
     if (token.kind === 'option-terminator') continue;
     const { value = '' } = token;

@@ -9,7 +9,7 @@ export interface FoundCall extends V1Call {
   readonly incomplete?: true;
 }
 
-/** What reading an input can end with, in place of calls. The sentence is for whoever gave the input. */
+/** An input that can't be read, with a sentence for the user. */
 export class UnreadableInput extends Error {
   constructor(sentence: string) {
     super(sentence);
@@ -25,7 +25,7 @@ export function looksLikeV1(route: string): boolean {
   return findRoute(route) !== undefined || CLASSES.has(route.split('/')[2] ?? '');
 }
 
-/** What is left of a path from its `/v1/` on: programs and proxies put things before it. */
+/** The path from its `/v1/` on: programs and proxies add prefixes. */
 function routeIn(path: string): string | undefined {
   const start = path.indexOf('/v1/');
   if (start < 0) return undefined;
@@ -88,7 +88,7 @@ export function readJsonForm(text: string): Record<string, string | string[]> | 
   return parameters;
 }
 
-/** Undefined for a text that is no JSON. */
+/** Undefined for a text that is not JSON. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);

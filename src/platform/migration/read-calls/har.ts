@@ -37,7 +37,7 @@ type PostData = { readonly mimeType?: unknown; readonly text?: unknown; readonly
 
 function readRequest(value: unknown): FoundCall[] {
   const { method, url, postData }: { method?: unknown; url?: unknown; postData?: PostData } = Object(value);
-  // What a browser asks before it calls is no call.
+  // The preflight request of a browser is not a call.
   const call = typeof url === 'string' && method !== 'OPTIONS' ? readUrl(url) : undefined;
   if (!call) return [];
   const body = bodyParameters(postData);

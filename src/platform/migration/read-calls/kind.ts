@@ -1,6 +1,6 @@
 import type { Language } from './source';
 
-/** What an input can be. */
+/** The kinds of input. */
 export const KINDS = ['curl', 'url', 'har', 'log', 'source'] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -40,7 +40,7 @@ export function kindOfWord(word: string): 'curl' | 'url' | undefined {
   return /^\s*(?:https?:\/\/|\/?v1\/|(?:[\w-]+\.)*[\w-]+(?::\d+)?\/v1\/)/i.test(word) ? 'url' : undefined;
 }
 
-/** What a text is, by its beginning. */
+/** The kind of a text, by its start. */
 export function kindOfText(head: string): Kind {
   // Lines of JSON logs may have a field of this name, too.
   const isHar = /"log"\s*:\s*\{\s*"(?:version|creator|browser|pages|entries|comment)"/;

@@ -39,7 +39,7 @@ function readDeclaration(node: SyntaxNode, finder: Finder): void {
   }
 }
 
-/** The methods of jwplatform-api that stand for a route. */
+/** The methods of jwplatform-api with a route of their own. */
 const SHORTCUTS = new Map([
   ['getUploadUrl', '/v1/videos/create'],
   ['getVideoData', '/v1/videos/conversions/list'],
@@ -84,7 +84,7 @@ function shortcutParameters(method: string, values: readonly SyntaxNode[], finde
   return method.endsWith('Template') && given ? [finder.literalOf(given)] : [];
 }
 
-/** What the arguments say; `null` and a callback say nothing. */
+/** The values of the arguments, without `null` and callbacks. */
 function records(values: readonly SyntaxNode[], finder: Finder): Literal[] {
   return values
     .filter(({ name }) => name !== 'null' && name !== 'ArrowFunction' && name !== 'FunctionExpression')
@@ -117,7 +117,7 @@ export const PYTHON: Language = {
   join: '+',
 };
 
-/** What the client takes beside the parameters of the call. */
+/** Arguments of the client that are not parameters of the call. */
 const OF_CLIENT = ['http_method', 'request_params', 'use_body', 'timeout'];
 
 function readPythonCall(node: SyntaxNode, finder: Finder): void {

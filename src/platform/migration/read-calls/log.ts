@@ -59,7 +59,7 @@ function addressIn(line: string): ReturnType<typeof addressOf> {
   return { address, method };
 }
 
-/** Names that loggers have for a query beside its path. */
+/** Field names of loggers for a query that is separate from its path. */
 const QUERIES = [
   'query',
   'query_string',

@@ -7,7 +7,7 @@ import { addParameter, CLASSES, type FoundCall, readUrl, UnreadableInput } from 
 /** A language whose calls are found, as its syntax tree names things. */
 export interface Language {
   readonly parse: (text: string) => Tree;
-  /** By the name of a node, what reads it. */
+  /** The reader of each node, by name. */
   readonly readers: Readonly<Record<string, (node: SyntaxNode, finder: Finder) => void>>;
   /** By the name of a node that may be a record, its entries; undefined: it is none. */
   readonly records: Readonly<
@@ -81,7 +81,7 @@ export function findCalls(text: string, language: Language): FoundCall[] {
   }
   const finder = new Finder(text, language);
   language.parse(text).iterate({
-    // Only what is looked at becomes a node: making one takes longer the deeper it stands.
+    // Only nodes of interest are created: a deep one takes longer.
     enter: (place) => {
       const { name } = place;
       // All three grammars call the parameters of a function so.
@@ -94,7 +94,7 @@ export function findCalls(text: string, language: Language): FoundCall[] {
   return finder.calls;
 }
 
-/** Whether more brackets are open at a time. Those in texts and comments count, too: nobody writes so many. */
+/** Whether more brackets are open at a time, including those in texts and comments. */
 function isNestedDeeper(text: string, limit: number): boolean {
   let depth = 0;
   for (const [bracket] of text.matchAll(/[()[\]{}]/g)) {
@@ -125,7 +125,7 @@ export class Finder {
     this.#isOfV1 = MENTION.test(text);
   }
 
-  /** Reads what can contain itself: a program that is deeper than anybody writes is not read to its end. */
+  /** Reads a node that can contain its own kind; stops in a program that is nested too deeply. */
   #nested<Value>(read: () => Value, otherwise: Value): Value {
     if (this.#depth >= MAX_DEPTH) return otherwise;
     this.#depth += 1;
@@ -175,7 +175,7 @@ export class Finder {
     return { kind: 'record', entries: known, isComplete };
   }
 
-  /** The text of a string, or of several that are joined; placeholders stand for variables. */
+  /** The text of a string, or of several that are joined, with placeholders for variables. */
   stringOf(node: SyntaxNode): string | undefined {
     return this.#nested(() => this.#readString(node), undefined);
   }
@@ -231,7 +231,7 @@ export class Finder {
     return (isText || this.#language.strings.includes(name)) && this.text.slice(from, to).includes('v1');
   }
 
-  /** What a function is given can't be known, whatever had the same name before. */
+  /** Forgets the variables that the parameters of a function hide: their values can't be known. */
   forget({ from, to }: Extent): void {
     for (const name of this.text.slice(from, to).match(/\$?\w+/g) ?? []) {
       this.variables.delete(name);
@@ -267,7 +267,7 @@ export class Finder {
   routeOfChain(names: readonly string[]): string | undefined {
     const method = names.at(-1) ?? '';
     if (names.some((name) => OTHER_SERVICES.test(name))) return undefined;
-    // Others have videos and players, too: of a client that is not named as one, the program must tell.
+    // Other services have videos and players, too: this client is known by its name or its program.
     if (!this.#isOfV1 && !names.some((name) => CLIENT.test(name))) return undefined;
     for (let start = 1; start < names.length - 1; start += 1) {
       const route = `/v1/${names.slice(start).join('/')}`;
@@ -299,7 +299,7 @@ export class Finder {
       }
       isComplete &&= literal.isComplete;
       for (const [name, value] of literal.entries) {
-        // What a client signs with is no parameter of the call, and nothing of it is kept.
+        // The credentials of a client are not parameters of the call, and are not kept.
         if (!isAuthentication(name)) parameters[name] = value;
       }
     }

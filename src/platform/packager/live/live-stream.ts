@@ -40,7 +40,7 @@ export interface LiveSurroundings extends SessionSurroundings {
   readonly hasRoom: () => boolean;
 }
 
-/** How long a source that nobody asks for again is tried. */
+/** How long a source is tried after the last request for it. */
 const WANTED_MS = 120_000;
 /** How many sessions may fail one after another without a segment. */
 const MAX_FAILURES = 5;
@@ -48,7 +48,7 @@ const MAX_FAILURES = 5;
 /** A live stream: what is known of it on disk, and the session that goes on. */
 export class LiveStream {
   readonly #surroundings: LiveSurroundings;
-  /** Has a folder for each part. */
+  /** Contains a folder for each part. */
   readonly folder: string;
   /** Folders of parts that may be played. */
   readonly #playable = new Set<string>();
@@ -155,7 +155,7 @@ export class LiveStream {
     this.#save();
   }
 
-  /** Who asks again is not put off; but a source that refuses is not asked several times a second. */
+  /** The least time between two tries: longer for a source that refuses, none for a key file. */
   get #patienceMs(): number {
     if (this.#state === 'refused' && this.#problem?.code.startsWith('key_file')) return 0;
     const { retryMs } = this.#surroundings.limits;
@@ -168,7 +168,7 @@ export class LiveStream {
     const request = this.#request;
     if (!request) return;
     this.#lastAttemptAt = now();
-    // What could not be written is not tried before it can: each attempt would leave a little on a full disk.
+    // Not tried until the folder is writable: each attempt would leave a little on a full disk.
     const why = this.#state === 'failed' ? problemOfFolder(programs.folder) : undefined;
     const problem = hasRoom() ? why : NO_ROOM;
     if (problem) {
@@ -214,7 +214,7 @@ export class LiveStream {
     this.#failures = isOwnFailure ? (session.hasSegment ? 1 : this.#failures + 1) : 0;
     const state = this.#failures >= MAX_FAILURES ? 'failed' : end.state;
     if (state === 'failed') this.#failures = 0;
-    // Where an encoder has gone, nothing can be pulled: that it has gone is what helps.
+    // A pull also fails when the encoder has gone, which is the helpful message.
     const known = this.#problem?.code === 'encoder_gone' ? this.#problem : undefined;
     const reported = problem.code === 'source_unavailable' ? (known ?? problem) : problem;
     this.#set(state === 'interrupted' && this.record.started === null ? 'starting' : state, reported);
@@ -257,7 +257,7 @@ export class LiveStream {
     const { parts, id } = this.record;
     const now = clock();
     const before = parts.at(-1);
-    // Of a system that the part before has not, nothing goes on.
+    // A system that the previous part does not have can't continue.
     const continues =
       isSameSession &&
       SYSTEMS.every((system) => (before?.[system] === null) === !systemsOf(keys).includes(system));
@@ -283,7 +283,7 @@ export class LiveStream {
   }
 
   #stateOf(session: Session): StreamState {
-    // What is refused is tried again every few seconds, and stays refused until it works.
+    // A refused stream is tried again every few seconds, and stays refused until it works.
     if (this.#state === 'refused' && this.#problemSoFar(session)) return 'refused';
     if (this.record.started === null) return 'starting';
     // A client that sees it running may ask for either format.

@@ -87,7 +87,7 @@ export class Session {
   readonly #simulcasts: readonly Simulcast[];
   readonly #looking: NodeJS.Timeout;
   readonly #packets = new PacketReader();
-  /** What came before it was known what the stream holds. */
+  /** Data that arrived before the tracks of the stream were known. */
   #unknown: Buffer[] = [];
   #watch: ChangeWatch | undefined;
   #part: Part | undefined;
@@ -128,7 +128,7 @@ export class Session {
     return this.#hasSegment;
   }
 
-  /** What is wrong while it goes on. */
+  /** The present problem of a session that continues. */
   get problem(): Problem | undefined {
     return this.#hasData && !this.isFlowing ? problemOf('encoder_silent') : this.#problem;
   }

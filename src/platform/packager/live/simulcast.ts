@@ -2,7 +2,7 @@ import { hiderOf } from '../../../http/secret';
 import { type RunningProgram, runProgram, secretsOfAddress } from '../running-program';
 import type { SessionSurroundings } from './session';
 
-/** What may wait for a target that takes too little, in bytes; then it is started again. */
+/** Bytes that may wait for a slow target; above that, it is started again. */
 const MAX_WAITING = 8 * 1024 * 1024;
 const FIRST_DELAY_MS = 1000;
 const LONGEST_DELAY_MS = 30_000;

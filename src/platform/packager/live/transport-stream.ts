@@ -62,7 +62,7 @@ function sectionOf(packet: Buffer): Buffer {
 /** Of the program association table, the PID of the map of its first program. */
 function readAssociation(section: Buffer): number | undefined {
   for (let at = 8; at + 4 <= section.length - 4; at += 4) {
-    // Program 0 stands for the network.
+    // Program 0 is the network.
     if (section.readUInt16BE(at) !== 0) return section.readUInt16BE(at + 2) & 0x1fff;
   }
   return undefined;
@@ -135,13 +135,13 @@ const HELD_PICTURES = 10;
 const WRAP = 2 ** 33;
 const START_CODE = Buffer.from([0, 0, 1]);
 const SEQUENCE_PARAMETER_SET = 7;
-/** As much of a unit is searched for the parameters of its picture: an encoder's own words may stand before them. */
+/** Bytes of a unit to search for the parameters of its picture: an encoder's own data may precede them. */
 const SEARCHED_BYTES = 4096;
 
 /** Watches one elementary stream for what no part can go on with: other parameters of the picture, or a jump of time. */
 export class ChangeWatch {
   readonly #pid: number;
-  /** The beginning of the present unit, until it was searched. */
+  /** The start of the present unit, until it was searched. */
   #unit: Buffer | undefined;
   #dts: number | undefined;
   #held = 0;

@@ -43,7 +43,7 @@ const CLOCK_SECONDS = 1;
  */
 export function joinManifests(parts: readonly PlaylistPart[], options: ManifestOptions): string {
   const { ended, windowSeconds, now, latency = 'default' } = options;
-  // What follows a part without segments may go on from that one alone.
+  // A part that continues one without segments does not continue the part before that.
   let isCut = false;
   const read = parts
     .flatMap((part) => {
@@ -97,7 +97,7 @@ export function joinManifests(parts: readonly PlaylistPart[], options: ManifestO
   return `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, '')}`;
 }
 
-/** What an MPD says of the time of its part alone. */
+/** Attributes that hold only for the part of the MPD. */
 const TIMING = [
   'type',
   'publishTime',
@@ -115,10 +115,10 @@ export function secondsOfManifest(text: string): number[] {
   return part.isBeginning ? [...seconds, 0] : seconds;
 }
 
-/** What was read of the parts that are handed in again. */
+/** The parts that were read before. */
 const readParts = new WeakMap<PlaylistPart, Part | undefined>();
 
-/** What an MPD has; undefined without a segment. Times are in seconds of the media. */
+/** Reads an MPD; undefined without a segment. Times are in seconds of the media. */
 function readPart({ folder, text }: PlaylistPart) {
   const timelines: Segment[][] = [];
   const short = text.replaceAll(/<SegmentTimeline>(.*?)<\/SegmentTimeline>/gs, (_, lines: string) => {
@@ -186,10 +186,10 @@ function placePeriods(parts: readonly (Part & { readonly continues: boolean })[]
   for (const part of parts) {
     const before = placed.at(-1);
     const end = before?.end ?? 0;
-    const told =
+    const stated =
       ended || part.available === undefined || origin === undefined ? end : (part.available - origin) / 1000;
     // A cut without a pause; the clock alone would leave a gap or take a little of the end.
-    let start = told < end + CLOCK_SECONDS ? end : told;
+    let start = stated < end + CLOCK_SECONDS ? end : stated;
     // The last sound of the part before may end a little behind the cut, and the first one begin there.
     if (part.continues && before) {
       start = before.start + part.from - before.from;

@@ -10,7 +10,7 @@ export const SEGMENT_SECONDS: Readonly<Record<Latency, number>> = { default: 2, 
 /** Thrown where there is nothing to play yet: a stream shows when each of its tracks has a segment. */
 export class NoSegments extends Error {}
 
-/** What of a stream one run of shaka-packager wrote. */
+/** The part of a stream that one run of shaka-packager wrote. */
 export interface PlaylistPart {
   /** Where its files are, relative to what is joined: `3/hls`, or empty for the same folder. */
   readonly folder: string;
@@ -46,7 +46,7 @@ const NO_KEY = '#EXT-X-KEY:METHOD=NONE';
 
 /**
  * Joins the media playlists of one rendition, one a part, in their order. The numbers of segments and discontinuities
- * count from the first part on, whatever the window leaves out; so they are the same in every playlist of a stream, as
+ * count from the first part on, also those outside the window; so they are the same in every playlist of a stream, as
  * long as each one gets the same parts (with an empty text for what is missing in a part). Pure text: no address is resolved.
  */
 export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: PlaylistOptions): string {
@@ -88,7 +88,7 @@ export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: Play
   return `${lines.filter((line) => line !== '').join('\n')}\n`;
 }
 
-/** What was read of the parts that are handed in again. */
+/** The segments of parts that were read before. */
 const readParts = new WeakMap<PlaylistPart, Segment[]>();
 
 function segmentsOf({ folder, text }: PlaylistPart, part: number): Segment[] {
@@ -158,10 +158,10 @@ export function masterPlaylist(masters: readonly string[], windowSeconds: number
     const same = read.flatMap((master) => master.streams.filter((stream) => stream.uri === uri));
     const bandwidth = (name: string) =>
       largest(same.map((stream) => Number(attributesOf(stream.line)[name] ?? 0)));
-    const told = line
+    const updated = line
       .replace(/([:,])BANDWIDTH=\d+/, `$1BANDWIDTH=${bandwidth('BANDWIDTH')}`)
       .replace(/,AVERAGE-BANDWIDTH=\d+/, `,AVERAGE-BANDWIDTH=${bandwidth('AVERAGE-BANDWIDTH')}`);
-    return [told, withWindow(uri)];
+    return [updated, withWindow(uri)];
   });
   const lines = ['#EXTM3U', '#EXT-X-VERSION:6', '#EXT-X-INDEPENDENT-SEGMENTS', ...media, ...streams];
   return `${lines.join('\n')}\n`;
