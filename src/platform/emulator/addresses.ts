@@ -22,7 +22,7 @@ export function addressesFor(
   const isEverywhere = controlHost === '0.0.0.0' || controlHost === '::';
   const controlName = controlHost.includes(':') ? `[${controlHost}]` : controlHost;
   return {
-    /** The management API's paths begin behind it, as those of delivery do. */
+    /** The prefix of the paths of the management API and of delivery. */
     origin,
     /** Undefined when no encoder can connect over RTMP. */
     rtmp: rtmpPort === undefined ? undefined : `rtmp://${hostname}:${rtmpPort}/live`,
@@ -37,7 +37,7 @@ const PRIVATE_NAME = /\.(?:localhost|test|local|internal)$/;
 
 /**
  * Whether the `Host` of a request is a name that anybody could own and make point here (DNS rebinding). Addresses,
- * names without a dot and private names are not; what can't be read as a host is taken for one.
+ * names without a dot and private names are not; text that is not a host counts as public.
  */
 export function isPublicName(host: string): boolean {
   const url = `http://${host}`;

@@ -17,7 +17,7 @@ import { mountCpixProvider } from './upstreams/cpix-provider';
 import { mountKeyProvider } from './upstreams/key-provider';
 import { mountV1 } from './v1/v1-api';
 
-/** What probes, embeds, players and open dashboards ask for every few seconds. */
+/** Paths that probes, embeds, players and open dashboards request every few seconds. */
 const QUIET_PATHS = ['/healthz', '/live', '/manifests', '/dashboard'];
 
 /** The platform port: every part of the emulator that is reached over HTTP. */

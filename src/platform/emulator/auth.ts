@@ -5,7 +5,7 @@ import type { Clock } from './clock';
 import type { ItemStore } from './listing/item-store';
 import type { Surroundings } from './surroundings';
 
-/** What a credential may do, from the least to the most: read; also create and change; also make credentials. */
+/** The permissions of credentials, from the least to the most: read; also create and change; also make credentials. */
 export const PERMISSIONS = ['Viewer', 'Editor', 'Admin'] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
@@ -29,12 +29,12 @@ export function reachesSite(credential: Credential, siteId: string): boolean {
   return credential.siteIds.includes(siteId);
 }
 
-/** Whether a user sees and uses a credential. A program that names no user needs the secret alone. */
+/** Whether a user sees and uses a credential. A program that names no user needs only the secret. */
 export function isSeenBy({ roles }: Credential, role: Role | undefined): boolean {
   return role === undefined || role === 'admin' || roles === undefined || roles.includes(role);
 }
 
-/** The user whom a program calls for: there is no sign-in. @throws HttpError 400 for one that is not there. */
+/** The user that a request names: there is no sign-in. @throws HttpError 400 for an unknown one. */
 export function userOf({ headers }: Pick<Request, 'headers'>): Role | undefined {
   const name = headers['x-emulator-user'];
   const role = ROLES.find((each) => each === name);
@@ -63,7 +63,7 @@ type Guard = <Params>(request: Request<Params>, response: Response, next: NextFu
 
 /**
  * The credential of a request, which comes as `Authorization: Bearer <secret>` or as the bare secret.
- * @throws HttpError 401 when it is missing or unknown, or the user whom the request names does not see it.
+ * @throws HttpError 401 when it is missing or unknown, or the user of the request does not see it.
  */
 export function credentialOf(parts: CredentialParts, request: Pick<Request, 'headers'>): Credential {
   const headers = { 'www-authenticate': 'Bearer' };
@@ -78,13 +78,13 @@ export function credentialOf(parts: CredentialParts, request: Pick<Request, 'hea
   throw new HttpError(401, { code: 'credential_refused', description }, { headers });
 }
 
-/** The secret that a request carries, whether or not it is anyone's. */
+/** The secret of a request, known or not. */
 export function secretOf(request: Pick<Request, 'headers'>): string | undefined {
   const secret = request.headers.authorization?.replace(/^Bearer(?:\s+|$)/i, '').trim();
   return secret === '' ? undefined : secret;
 }
 
-/** Who calls, on a route behind `requireCredential`. */
+/** The credential of the caller, on a route behind `requireCredential`. */
 export function callerOf({ locals: { credential } }: Response): Credential {
   if (!credential) throw new Error('This route needs requireCredential before it.');
   return credential;
@@ -115,7 +115,7 @@ function requirePermission({ permission }: Credential, needed: Permission): void
   throw new HttpError(403, { code: 'permission_insufficient', description });
 }
 
-/** What the control port and the dashboard do to credentials, always in the name of an Admin credential. */
+/** The parts for changes to credentials, which an Admin credential always authorizes. */
 export interface CredentialActions
   extends CredentialParts,
     Pick<Surroundings, 'newResourceId' | 'newSecret'> {
@@ -158,7 +158,7 @@ export function deleteCredential(
   state.credentials.remove(credential);
 }
 
-/** Puts a new credential with a new secret in the place of one that may have leaked. @throws HttpError 403. */
+/** Replaces a credential that may have leaked, with a new secret. @throws HttpError 403. */
 export function replaceCredential(
   parts: CredentialActions,
   admin: Credential,

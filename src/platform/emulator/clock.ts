@@ -59,7 +59,7 @@ export function createClock(wallClock: () => Date) {
         },
       };
     },
-    /** Moves forward. What falls due runs in due order before this returns, each seeing its own due time. */
+    /** Moves forward. Timers that fall due run in order before this returns, each at its own due time. */
     advance(ms: number): void {
       offset += ms;
       runUntilNow();

@@ -138,7 +138,7 @@ export function readEmulatorConfig(env: Environment) {
     controlPort: variables.EMULATOR_CONTROL_PORT,
     /** Undefined when no encoder can connect over RTMP. */
     rtmpPort: variables.EMULATOR_RTMP_PORT,
-    /** Of the seeded Admin credential; the first one is the one that examples use. */
+    /** The sites of the seeded Admin credential; examples use the first one. */
     siteIds: variables.EMULATOR_SITE_ID,
     apiSecret: variables.EMULATOR_API_SECRET,
     /** Signs calls of Management API v1, for every site. */
@@ -169,7 +169,7 @@ export function readEmulatorConfig(env: Environment) {
   };
 }
 
-/** What is wrong with variables that are used together. */
+/** Faults of variables that are used together. */
 function jointFaults(env: Environment): string[] {
   const isOwn = env.EMULATOR_TLS === 'self-signed';
   const both = (one: string, other: string, what: string) =>

@@ -7,7 +7,7 @@ import { bodyProblem, schemaFaults } from '../../http/faults';
 /** The bytes of each body that was read, well-formed or not. */
 export const sentBodies = new WeakMap<IncomingMessage, Buffer>();
 
-/** For Express's readers: takes a body whatever it is declared as, and keeps its bytes for the journal. */
+/** For Express's readers: takes a body of any declared type, and keeps its bytes for the journal. */
 export const anyBody = {
   type: () => true,
   verify: (request: IncomingMessage, _response: unknown, bytes: Buffer) =>
@@ -17,15 +17,15 @@ export const anyBody = {
 const parseJson = json({ ...anyBody, limit: '256kb' });
 
 /**
- * Reads a body as JSON, in UTF-8, whatever it is declared as: released clients declare it wrongly, or not at all. The
- * default of a widely used HTTP library, `text/plain; charset=ISO-8859-1`, is among what they send.
+ * Reads a body of any declared type as JSON in UTF-8: released clients declare it wrongly, or not at all. Some send the
+ * default of a widely used HTTP library, `text/plain; charset=ISO-8859-1`.
  */
 export const readJson: RequestHandler = (request, response, next) => {
   request.headers['content-type'] = 'application/json';
   parseJson(request, response, next);
 };
 
-/** What its schema makes of a body or a query. @throws HttpError 400 with every problem at once. */
+/** Parses a body or a query with its schema. @throws HttpError 400 with every problem at once. */
 export function validated<Output>(
   schema: z.ZodType<Output>,
   given: unknown,
@@ -34,7 +34,7 @@ export function validated<Output>(
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;
   const faults = schemaFaults(schema, parsed.error, given);
-  // As lists say it of their parameters.
+  // As in the faults of list parameters.
   const end = code === 'invalid_parameter' ? '.' : '';
   throw new HttpError(
     400,
@@ -45,7 +45,7 @@ export function validated<Output>(
 export const text = (max: number) =>
   z.string('must be a string').max(max, `is longer than ${max} characters`);
 
-/** Says in place of the schema library that an object was expected. */
+/** Replaces the schema library's message for a value that is not an object. */
 export const objectParams = {
   error: ({ code }: { code?: string }) => (code === 'invalid_type' ? 'must be an object' : undefined),
 };
@@ -53,7 +53,7 @@ export const objectParams = {
 /** An object with these fields and no others. */
 export const objectOf = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape, objectParams);
 
-/** A field of an answer or a body, with what it is. */
+/** A field of an answer or a body, with its description. */
 export const field = <S extends z.ZodType>(schema: S, description: string) => schema.meta({ description });
 
 /** A parameter of a query: one that is given twice arrives as an array. */

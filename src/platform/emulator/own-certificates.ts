@@ -9,7 +9,7 @@ import type { Log } from '../../http/log';
 import { openTls, type Tls, type TlsFiles } from '../../http/tls';
 import type { Certificates } from './make-certificates';
 
-/** What is made when no certificate is given. */
+/** The certificates to make when none is given. */
 export interface OwnCertificates {
   /** The folder that keeps them, so that clients trust them once. */
   readonly folder: string;

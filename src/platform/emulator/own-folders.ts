@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { systemCode } from '../../http/errors';
 
 const MACHINE = hostname().replaceAll(/[^\w.]/g, '_');
-/** What this process has made. In a container, the process before had the same number. */
+/** The folders of this process: in a container, the process before had the same number. */
 const OWN = new Set<string>();
 
 /** Makes a folder of this process, whose name has machine and process: those of a killed process can be found. */
@@ -17,8 +17,8 @@ export function makeOwnFolder(parent: string, kind: string): string {
 
 /**
  * The folders of processes that have ended without deleting them.
- * @param since the process of another machine counts as ended when its folder has not changed since then: a container that is
- *   made again has another host name, and numbers of processes of another machine say nothing.
+ * @param since a process of another machine counts as ended when its folder has not changed since then: a recreated
+ *   container has another host name, and the process numbers of another machine can't be checked.
  * @throws the system's error
  */
 export function leftOverFolders(parent: string, kind: string, since = new Date(0)): string[] {

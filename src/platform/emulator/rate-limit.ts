@@ -33,7 +33,7 @@ export function limitRate(parts: RateParts & CredentialParts): RequestHandler {
   };
 }
 
-/** Under what the requests of a caller are counted who isn't known. */
+/** The key that counts the requests of an unknown caller. */
 export function addressKey({ ip }: Pick<Request, 'ip'>): string {
   return `address ${networkOf(ip)}`;
 }
@@ -56,7 +56,7 @@ export function countRequest({ state, clock, seeds }: RateParts, key: string, li
   };
 }
 
-/** Opens a window and forgets those that are over: all last equally long, so the oldest stand first. */
+/** Opens a window and forgets those that are over: all last equally long, so the oldest come first. */
 function openWindow(windows: Map<string, RateWindow>, key: string, now: Date): RateWindow {
   windows.delete(key);
   for (const [oldest, { resetTime }] of windows) {

@@ -14,10 +14,10 @@ export function textOf(bytes: Buffer): string {
 /** The time of the platform in a run with a seed, until the control port moves it. */
 export const SEEDED_TIME = new Date('2030-01-01T00:00:00Z');
 
-/** What is drawn for one purpose does not depend on what is drawn for others, such as the ids of requests. */
+/** Draws for one purpose do not depend on those for others, such as the ids of requests. */
 type Purpose = 'id' | 'resource' | 'secret' | 'bytes';
 
-/** What stands for random source and measured time in a run with a seed: the same draws give the same values. */
+/** Replaces random source and measured time in a run with a seed: the same draws give the same values. */
 export class SeededSource {
   #drawn: Partial<Record<Purpose, number>> = {};
 

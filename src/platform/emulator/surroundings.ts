@@ -10,7 +10,7 @@ export interface Surroundings {
   readonly now: () => number;
   /** A new, unguessable request id. */
   readonly newId: () => string;
-  /** A new id of 8 letters and digits, for what the platform makes. */
+  /** A new id of 8 letters and digits for a resource. */
   readonly newResourceId: () => string;
   /** A new secret of 40 letters and digits, for credentials, webhooks and stream keys. */
   readonly newSecret: () => string;
@@ -18,6 +18,6 @@ export interface Surroundings {
   readonly newBytes: (count: number) => Buffer;
   /** The folder of the pages, style sheets and scripts that the emulator serves. */
   readonly publicFolder: string;
-  /** What a test of a stream may take; without it, it runs in this process. */
+  /** Limits of a stream test in a process of its own; without them, it runs in this process. */
   readonly fence?: Fence;
 }

@@ -16,7 +16,7 @@ import { mountJournal } from './journal';
 import { mountSnapshot } from './snapshot';
 import { mountSwitches } from './switches';
 
-/** The control port: what only tests and developers may do. It is an app of its own, on a port of its own. */
+/** The control port, for tests and developers alone: an app of its own, on a port of its own. */
 export function createControlApp(context: EmulatorContext): RequestListener {
   return createApp({ ...context, quietPaths: ['/healthz'] }, (app) => {
     dateAnswers(app, context);
@@ -32,7 +32,7 @@ export function createControlApp(context: EmulatorContext): RequestListener {
 }
 
 /**
- * Refuses web pages: what a browser shows from anywhere can send requests to this machine, and the control port asks
+ * Refuses web pages: a page from anywhere can send requests to this machine, and the control port asks
  * for no credential. A browser names the page's origin, or says that a page sent the request and not a person; and a
  * page whose public name was made to point here (DNS rebinding) calls by that name.
  */
@@ -52,7 +52,7 @@ const EncoderBody = z.strictObject(
   'The body must be a JSON object with stream_key.',
 );
 
-/** The simulated encoder: what a real one does, without media. */
+/** The simulated encoder, which acts like a real one without media. */
 function mountEncoder(
   app: Express,
   { state, broadcast }: Pick<EmulatorContext, 'state' | 'broadcast'>,

@@ -77,14 +77,14 @@ export function mountCredentials(app: Express, parts: CredentialActions): void {
     .all(onlyMethods('POST'));
 }
 
-/** @throws HttpError 404, also when the user whom the request names does not see it. */
+/** @throws HttpError 404, also when the user of the request does not see it. */
 function credentialFor({ state }: CredentialParts, request: Request<{ id: string }>): Credential {
   const credential = state.credentials.find(request.params.id);
   if (credential && isSeenBy(credential, userOf(request))) return credential;
   throw new HttpError(404, { code: 'not_found', description: 'There is no credential with this id.' });
 }
 
-/** What the user whom a request names sees; all of them when it names none. */
+/** The credentials that the user of a request sees; all when it names none. */
 export function renderCredentials({ state }: CredentialParts, request: Pick<Request, 'headers' | 'query'>) {
   const user = userOf(request);
   const seen = state.credentials.all().filter((each) => isSeenBy(each, user));

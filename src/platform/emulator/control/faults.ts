@@ -3,7 +3,7 @@ import { HttpError } from '../../../http/errors';
 import { nearest } from '../../../http/faults';
 import type { Clock } from '../clock';
 
-/** What goes wrong on purpose: an error status, an answer that comes late, a connection that breaks. */
+/** An injected fault: an error status, a late answer, or a broken connection. */
 export type Fault =
   | { readonly kind: 'fail'; readonly status: number }
   /** By `ms` milliseconds, or by any number up to `ms_to`. */
@@ -22,14 +22,14 @@ export interface FaultSwitch {
 
 /** The fault switches that the control port sets. */
 export class FaultSwitches {
-  /** What a target can mean; the platform's app sets it. */
+  /** The possible targets; the platform's app sets them. */
   routes: readonly PlatformRoute[] = [];
   #switches: FaultSwitch[] = [];
   readonly #held = new Set<() => void>();
   readonly #chance: () => number;
 
   /**
-   * @param newBytes what happens by chance follows from them.
+   * @param newBytes the random source of faults by chance.
    * @param isStanding whether the clock is one of a run with a seed: delays take real time.
    */
   constructor(
@@ -49,7 +49,7 @@ export class FaultSwitches {
   }
 
   /**
-   * Holds a call back for so long. What is answered lets it go on at once; so does `clear`.
+   * Holds a call back for so long. The returned function lets it continue at once; so does `clear`.
    * @param goOn is called once, with whether the time is over.
    */
   hold(ms: number, goOn: (isOver: boolean) => void): () => void {
@@ -95,7 +95,7 @@ export function isMeant(target: string, call: string): boolean {
   );
 }
 
-/** Lets the calls go wrong that the control port's fault switches mean. */
+/** Applies the fault switches of the control port to the calls that they match. */
 export function injectFaults({ faults }: { readonly faults: FaultSwitches }): RequestHandler {
   return (request, _response, next) => {
     const fault = faults.take(`${request.method} ${request.path}`);
@@ -120,7 +120,7 @@ interface PlatformRoute {
   readonly methods: readonly string[];
 }
 
-/** What an app's router keeps of its routes. */
+/** A layer of an app's router. */
 interface RouterLayer {
   readonly route?:
     | { readonly path: string | readonly string[]; readonly stack: readonly { readonly method: string }[] }
@@ -131,13 +131,13 @@ interface RouterLayer {
 export function routesOf(layers: readonly RouterLayer[]): PlatformRoute[] {
   return layers.flatMap(({ route }) => {
     if (!route) return [];
-    // What answers every other method with 405 has no method.
+    // The layer that answers every other method with 405 has no method.
     const methods = route.stack.flatMap(({ method }) => (method ? [method.toUpperCase()] : []));
     return [route.path].flat().map((path) => ({ path, methods: [...new Set(methods)] }));
   });
 }
 
-/** Why no route answers `METHOD /path`, and the one that is meant; undefined when one does. */
+/** The reason that no route answers `METHOD /path`, with the nearest route; undefined when one does. */
 export function whyNoRoute(target: string, routes: readonly PlatformRoute[]): string | undefined {
   const [method = '', path = ''] = target.split(' ');
   const wanted = partsOf(path);
@@ -159,7 +159,7 @@ export function whyNoRoute(target: string, routes: readonly PlatformRoute[]): st
   const meant = nearest(`${method} ${wanted.join('/')}`, [...targets.keys()]);
   if (meant !== undefined) return `the platform has no such route; did you mean ${targets.get(meant)}?`;
   const beginnings = routes.map((route) => /^(?:\/v\d)?\/[^/:]*/.exec(route.path)?.[0] ?? route.path);
-  return `the platform has no such route; its routes begin with ${[...new Set(beginnings)].join(', ')}`;
+  return `the platform has no such route; its routes start with ${[...new Set(beginnings)].join(', ')}`;
 }
 
 function takes(methods: readonly string[], method: string): boolean {

@@ -10,7 +10,7 @@ import { isMeant, whyNoRoute } from './faults';
 declare global {
   namespace Express {
     interface Locals {
-      /** What is answered, unless it is a file or comes from elsewhere. */
+      /** The body of the answer, unless it is a file or comes from elsewhere. */
       answer?: string | Buffer;
     }
   }
@@ -40,7 +40,7 @@ export interface Exchanged {
   };
 }
 
-/** What the journal may hold: more, and it forgets the oldest requests. */
+/** The limits of the journal: above them, it forgets the oldest requests. */
 export const JOURNAL_LIMITS = { entries: 1000, bytes: 8 * 1024 * 1024, bodyBytes: 16 * 1024 };
 /** About what an entry takes next to its texts. */
 const ENTRY_BYTES = 1024;
@@ -89,7 +89,7 @@ export class Journal {
   }
 }
 
-/** What pages of the dashboard ask for is not of a client. */
+/** Requests of the dashboard's pages, which are not those of a client. */
 const OWN_PAGES = /^\/(?:dashboard|verify)(?:\/|$)/i;
 
 /** Notes every request that comes past, when its answer is done. */
@@ -97,7 +97,7 @@ export function keepJournal(
   app: express.Express,
   { journal, clock, now }: EmulatorContext,
 ): express.RequestHandler {
-  // Express's documented place for what an app adds to its responses. All JSON and text go through `send`.
+  // Express's documented place for additions to the responses of an app. All JSON and text go through `send`.
   const { send } = app.response;
   app.response.send = function (this: express.Response, body) {
     if (typeof body === 'string' || Buffer.isBuffer(body)) this.locals.answer = body;
@@ -146,7 +146,7 @@ const ID = /^["']?[A-Za-z0-9]{0,8}["']?$/;
 const isSecret = (name: string, value: string) =>
   SECRET_NAME.test(name) || (MAYBE_SECRET_NAME.test(name) && !ID.test(value));
 
-/** What is between a name and its value: in JSON, a form, a query, PHP's format; in XML; in a form of several parts. */
+/** Separators of a name and its value: in JSON, a form, a query, PHP's format; in XML; in a form of several parts. */
 const SIGN = [
   String.raw`\\*["']?(?:\]|%(?:25)*5D)*\s*(?:[:=]>?|%(?:25)*3D|;[as]:\d+:)\s*`,
   String.raw`(?<=<[\w:.-]{1,80})(?:\s[^<>]{0,400})?(?<!/)>\s*`,
@@ -172,7 +172,7 @@ const OTHERS: readonly (readonly [RegExp, string])[] = [
   [/(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*/g, '***'],
 ];
 
-/** A text of a request or an answer without what is a secret by its name or form. */
+/** A text of a request or an answer without the secrets that their names or forms show. */
 function withoutNamed(text: string): string {
   let hidden = text.replaceAll(FIELD, (whole, name: string, sign: string, value: string) => {
     const [quote = ''] = /^(?:\\+"|["'])/.exec(value) ?? [];
@@ -209,7 +209,7 @@ export function renderExchanged(context: EmulatorContext, exchanged: Exchanged) 
   };
 }
 
-/** Hides secrets by their names, and those of the account wherever they are. */
+/** Hides secrets by their names, and all those of the account. */
 export function secretsOf({ state, seeds, clients }: EmulatorContext): (text: string) => string {
   const hide = hiderOf([
     seeds.v1Secret,
@@ -228,7 +228,7 @@ function shownHeaders(headers: Headers, hide: (text: string) => string) {
   return Object.fromEntries(shown) as Readonly<Record<string, string>>;
 }
 
-/** What text has none of. */
+/** Characters that text does not contain. */
 const CONTROL = /[^\P{Cc}\s]/u;
 
 /** JSON as it is, other text as it is; null when there is none or it is not kept, as files are not. */
@@ -281,7 +281,7 @@ const RequestsQuery = z.strictObject({
   ),
 });
 
-/** What clients sent, and what they were answered. */
+/** The requests of clients, with their answers. */
 export function mountJournal(app: express.Express, context: EmulatorContext): void {
   const { journal } = context;
   app

@@ -30,10 +30,10 @@ import { FaultBody, faultOf, renderFaults } from './switches';
 
 const OF_SITE = 'id created lastModified metadata siteId';
 const CONTENT = `${OF_SITE} status errorMessage file`;
-/** What a state may have, as a body and as a file. A library of 10,000 media with all their parts has a sixth of it. */
+/** The most bytes of a state, as a body and as a file. A library of 10,000 complete media has a sixth of it. */
 export const MAX_STATE_BYTES = 128 * 1024 * 1024;
 
-/** The fields of all that is saved, but for what only a running process has. */
+/** The saved fields, without those that only a running process has. */
 const KINDS = {
   credentials: 'id name permission siteIds roles secret created',
   webhooks: 'id created lastModified metadata secret',
@@ -202,9 +202,9 @@ export function withoutSecretsOf(saved: Saved): object {
 }
 
 /**
- * Puts a state in the place of the present one. A hidden secret stays as it is under the same id, or is a new one. What
- * was under way goes on; an encoder has to come back unless it is simulated, and what was being sent or fetched has failed.
- * @returns the paths of files that are not there any more.
+ * Replaces the present state. A hidden secret stays as it is under the same id, or is a new one. Processes under way
+ * continue, except uploads and fetches, which have failed; an encoder has to connect again unless it is simulated.
+ * @returns the paths of missing files.
  */
 export function restoreState(context: EmulatorContext, saved: Saved): readonly string[] {
   const { state, clock, source, uploads, webhooks, faults, issuedKeys, newSecret } = context;
@@ -230,7 +230,7 @@ export function restoreState(context: EmulatorContext, saved: Saved): readonly s
         store.add(Object.assign(revealed(item), running(name, newSecret), isLost && NO_FILE));
       }
     }
-    // Its secret and its sites are what the configuration says.
+    // Its secret and its sites come from the configuration.
     if (seeded && state.credentials.find(seeded.id)) state.credentials.add(seeded);
     state.usage.restore(saved.usage as unknown as readonly UsageOfDay[]);
     for (const webhook of saved.webhooks) webhooks.add(revealed(webhook) as unknown as Webhook);
@@ -256,7 +256,7 @@ function filesOf(item: Item): readonly StoredFile[] {
   return [file ?? master?.file].filter((each) => each !== undefined);
 }
 
-/** Schedules again what the state has under way. */
+/** Schedules the processes under way again. */
 function resume(context: EmulatorContext, encoders: readonly SimulatedEncoder[]): void {
   const { state, broadcast } = context;
   for (const event of state.events.all()) {

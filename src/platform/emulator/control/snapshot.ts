@@ -13,7 +13,7 @@ import { masked, renderCredentials } from './credentials';
 import { MAX_STATE_BYTES, readState, restoreState, saveState, withoutSecretsOf } from './saved-state';
 import { renderFaults } from './switches';
 
-/** What there is and what was delivered, and the way back to the start. */
+/** The state, the deliveries, and the reset. */
 export function mountSnapshot(app: Express, context: EmulatorContext): void {
   app
     .route('/state')
@@ -60,7 +60,7 @@ function renderState(context: EmulatorContext, request: Request) {
     uploads: {
       bytes: uploads.files.usedBytes,
       max_bytes: uploads.files.maxBytes,
-      // A large library has one for each of its media; what waits for nothing is no news.
+      // A large library has one for each of its media, so finished ones are left out.
       open: uploads.list().flatMap((upload) => (upload.isFinished ? [] : snapshotOfUpload(upload))),
     },
     webhooks: webhooks.list().map(({ id, secret }) => ({
@@ -68,7 +68,7 @@ function renderState(context: EmulatorContext, request: Request) {
       ...(reveal && { secret }),
     })),
     ...renderFaults(faults.list()),
-    // Who sees a part of the credentials can't restore all.
+    // A user who sees a part of the credentials can't restore all.
     ...((userOf(request) ?? 'admin') === 'admin' && {
       saved: reveal ? saveState(context) : withoutSecretsOf(saveState(context)),
     }),
@@ -124,7 +124,7 @@ function snapshotOfMedia(media: Media, now: Date) {
   };
 }
 
-/** Without its token, which is for who sends the file. */
+/** Without its token, which is for the sender of the file. */
 function snapshotOfUpload({ id, wanted, method, created, expires, parts }: Upload) {
   return {
     id,

@@ -33,13 +33,13 @@ import { mountResourcePages, type ResourcePages } from './resource-pages';
 
 const PATH = '/dashboard/channels';
 const EVENTS = '/dashboard/events';
-// What may be secret, as the stream key of a simulcast target, is in no form.
+// Fields that may contain secrets, as the stream keys of simulcast targets, are in no form.
 const { text_tracks: _tracks, simulcast_targets: _targets, ...SETTINGS } = CHANNEL.metadata;
 const { title, publishing_mode, tags, dvr, reconnect_window } = SETTINGS;
 
 type ChannelState = 'active' | 'refused' | 'idle' | 'unused' | 'disabled';
 
-/** Unlike the API's `creating`, which reads as stuck, `unused` says what is missing. */
+/** Unlike the API's `creating`, which reads as stuck, `unused` shows that no encoder has connected. */
 const CHANNEL_WORDS: Words<ChannelState> = {
   active: ['active', 'success'],
   refused: ['refused', 'danger'],
@@ -302,7 +302,7 @@ function eventActions(event: LiveEvent): Content {
   const isRunning = !isOver(state);
   const link = (path: string, label: string) =>
     html`<a class="button outline small" href="${path}">${label}${unseen(`of event ${id}`)}</a>`;
-  // The player for the owner, who sees an event before viewers do, and sees what is wrong with it.
+  // The player for the owner, who sees an event before viewers do, and sees its problems.
   const preview = `/embed/media.html?${new URLSearchParams({ preview: previewToken })}`;
   const publish = `${PATH}/${channelId}/events/${id}/publish`;
   return html`<div class="actions">

@@ -92,7 +92,7 @@ export function mountCredentialPages(app: Express, context: EmulatorContext): vo
     });
 }
 
-/** The dashboard administers the account: credentials change in the name of an Admin of their sites. */
+/** The Admin credential of these sites, which authorizes changes of the dashboard to credentials. */
 function adminOf({ state }: EmulatorContext, siteIds: readonly string[]): Credential {
   const admins = state.credentials.all().filter(({ permission }) => permission === 'Admin');
   const admin = admins.find((each) => siteIds.every((site) => reachesSite(each, site)));

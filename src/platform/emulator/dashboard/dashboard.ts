@@ -27,7 +27,7 @@ import { mountWebhookPages } from './webhooks';
 const DASHBOARD_PATHS = ['/dashboard', '/verify'];
 
 /**
- * The dashboard: pages for the people who develop against the platform. There is no sign-in: who reaches them chooses a user.
+ * The dashboard: pages for developers against the platform. There is no sign-in: its visitors choose a user.
  * @param platform the whole of the platform's routes, for pages that call them.
  */
 export function mountDashboard(app: Express, context: EmulatorContext, platform: RequestListener): void {
@@ -122,7 +122,7 @@ function refuseOtherHosts(listensOn: string): RequestHandler {
   };
 }
 
-/** Refuses what another site's page sends here: `Sec-Fetch-Site` or `Origin` says so. Programs send neither. */
+/** Refuses requests of other sites' pages, by `Sec-Fetch-Site` or `Origin`. Programs send neither. */
 const refuseOtherSites: RequestHandler = (request, _response, next) => {
   const sender = request.get('sec-fetch-site');
   const origin = request.get('origin');
@@ -140,7 +140,7 @@ const refuseOtherSites: RequestHandler = (request, _response, next) => {
   throw new HttpError(403, { code: 'other_site_refused', description });
 };
 
-/** A host as a URL; undefined for what has more than a name and a port. */
+/** A host as a URL; undefined for text with more than a name and a port. */
 function urlOf(host = ''): URL | undefined {
   const url = `http://${host}`;
   return host === '' || /[/?#@\\\s]/.test(host) || !URL.canParse(url) ? undefined : new URL(url);
@@ -153,7 +153,7 @@ const TITLES: Readonly<Record<number, string>> = {
   409: 'Not possible now',
 };
 
-/** Answers whatever goes wrong below /dashboard as a page, or as the management API does when a script asks. */
+/** Answers errors below /dashboard as a page, or as the management API does when a script asks. */
 function showError(log: Log): ErrorRequestHandler {
   return (thrown: unknown, request, response, next) => {
     if (response.headersSent) {

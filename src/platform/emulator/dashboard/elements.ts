@@ -138,7 +138,7 @@ export function disclosure(id: string, label: string, content: Content): Html {
   </details>`;
 }
 
-/** A secret behind dots until it is asked for. `name` says whose it is. */
+/** A secret, hidden behind dots until it is requested. `name` names its owner. */
 export function secret(id: string, name: string, text: string, of = ''): Html {
   return html`<details class="secret" id="${id}">
     <summary><span class="dots closed" aria-hidden="true">•••••••• </span><span class="link closed">Show${of}</span><span class="link opened">Hide${of}</span>${unseen(name)}</summary>

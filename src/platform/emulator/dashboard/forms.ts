@@ -105,7 +105,7 @@ interface Form {
   readonly path: string;
   readonly submit: string;
   readonly fields: SetFields;
-  /** What the fields have unless the form was refused. */
+  /** The values of the fields unless the form was refused. */
   readonly filled?: FormBody;
   readonly hidden?: Hidden;
   /** More fields, each group behind a link. */
@@ -130,7 +130,7 @@ export function problemList(problems: readonly string[]): Content {
   )}</ul></div>`;
 }
 
-/** A form, with what was sent when it was refused. @param subject of its button, for screen readers. */
+/** A form, with the sent values when it was refused. @param subject of its button, for screen readers. */
 export function bareForm(asked: Asked, form: Form, subject?: string): Html {
   const { id, path, submit, fields, filled, hidden = {}, more = {}, below, buttons } = form;
   const isRefused = asked.refused?.form === id;

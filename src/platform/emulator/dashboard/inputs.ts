@@ -28,9 +28,9 @@ export class FormBody extends URLSearchParams {
 export const LongAddress = z.string().max(4000);
 /** Lines of code, such as a command. */
 export const Lines = z.string();
-/** Lines that are not sent back to who sent them. */
+/** Lines that are not sent back to their sender. */
 export const SecretLines = z.string();
-/** A secret in one line, which is not sent back to who sent it. */
+/** A secret in one line, which is not sent back to its sender. */
 export const Secret = z.string();
 
 /** How a value is asked for as one text. */
@@ -42,10 +42,10 @@ interface TextKind {
   /** More attributes of the input. */
   readonly more?: Html;
   readonly hint?: string;
-  /** It is not sent back to who sent it. */
+  /** It is not sent back to its sender. */
   readonly isSecret?: true;
   readonly write?: (value: never) => string;
-  /** The value of a trimmed text, `undefined` for none; the text itself unless given. */
+  /** The value of a trimmed text, `undefined` for none; by default the text itself. */
   readonly read?: (text: string, name: string, problems: string[]) => unknown;
 }
 
@@ -180,7 +180,7 @@ function digest(sent: FormBody, name: string): string {
 /**
  * The values that a form asks for, as a body of the API has them, without those that were not edited. The call checks
  * everything else about them.
- * @throws HttpError 400 with what no body can hold.
+ * @throws HttpError 400 with the values that no body can contain.
  */
 export function readFields(fields: SetFields, sent: FormBody): Readonly<Record<string, unknown>> {
   const before = sent.text(WAS).split('\n');
@@ -253,7 +253,7 @@ function readJson(text: string, name: string, problems: string[]): unknown {
   }
 }
 
-/** Inputs for fields, filled in as this form says. @param scope keeps the ids of several forms of a page apart. */
+/** Inputs for fields, filled in from this form. @param scope keeps the ids of several forms of a page apart. */
 export function inputsOf(fields: SetFields, sent: FormBody, scope: string): Html {
   const was = sent.text(WAS);
   const inputs = Object.entries(fields).map(([name, field]) => {
@@ -263,7 +263,7 @@ export function inputsOf(fields: SetFields, sent: FormBody, scope: string): Html
   return html`${was !== '' && html`<input type="hidden" name="${WAS}" value="${was}">`}${inputs}`;
 }
 
-/** Whether a form has something in one of these fields. */
+/** Whether a form has a value in one of these fields. */
 export function isFilled(fields: SetFields, sent: FormBody): boolean {
   const names = Object.keys(fields).flatMap((name) => sent.namesIn(name));
   return names.some((name) => sent.texts(name).some((text) => text !== ''));
@@ -383,7 +383,7 @@ function spoken(value: string): string {
   return order === undefined ? labelOf(name) : `${labelOf(name)}, ${direction}`;
 }
 
-/** The first sentence of what the table says; the others are for those who write programs. */
+/** The first sentence of the table's text; the others are for programmers. */
 function hintOf({ says }: SetField, label: string): string | undefined {
   const [first = ''] = says.split(/(?<=\.)\s/);
   const said = first.toLowerCase().replace(/^the |\.$/g, '');

@@ -43,9 +43,9 @@ interface Page {
   readonly section?: string;
   /** Next to the title. */
   readonly aside?: Content;
-  /** A sentence on what the page is for. */
+  /** A sentence on the purpose of the page. */
   readonly intro?: Content;
-  /** What the page was asked for: says what was just done, and which user asks. */
+  /** The request for the page, which names the last change and the user. */
   readonly asked: { readonly request: Asking; readonly query: PageQuery };
   readonly content: Content;
   /** In addition to the script of every page. */

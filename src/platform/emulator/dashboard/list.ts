@@ -20,9 +20,9 @@ export interface List<T> {
   readonly caption: string;
   /** @param query of the list, without its `?`. */
   readonly columns: (query: string) => readonly Column<T>[];
-  /** What can be searched for. */
+  /** The hint in the search field. */
   readonly hint: string;
-  /** The texts that are searched. No secret is among them: the words stand in the address. */
+  /** The texts that are searched. No secret is among them, as the words are in the address. */
   readonly texts: (item: T) => readonly string[];
   readonly filters?: readonly ListFilter<T>[];
   /** For a list without items. */
@@ -30,7 +30,7 @@ export interface List<T> {
   readonly pageLength?: number;
 }
 
-/** What a query asks of a list: the words (`q`) and the choices. Parameters that can't be read are ignored. */
+/** The words (`q`) and the choices of a query. Parameters that can't be read are ignored. */
 export function askedOf<T>(query: PageQuery, { filters = [] }: Pick<List<T>, 'filters'>): URLSearchParams {
   const words = textOf(query.q).trim().slice(0, MAX_WORDS_LENGTH);
   const asked = new URLSearchParams(words === '' ? {} : { q: words });

@@ -233,7 +233,7 @@ function nameOf({ metadata: { label, srclang } }: TextTrack): string {
   return label || srclang || 'Untitled';
 }
 
-/** A name in a list, and what it is. */
+/** A name in a list, with a line below it. */
 function named(name: string, what: Content): Html {
   return html`<span class="name" dir="auto">${name}</span><span class="sub">${what}</span>`;
 }
@@ -254,7 +254,7 @@ function trackActions(path: string, track: TextTrack, asked: Asked): Html {
   return html`<div class="actions">${publish}${formButton(asked, 'Change', name, edit)}${confirmedAction(`${path}/delete`, 'Delete', name, FOR_GOOD)}</div>`;
 }
 
-/** The files of a media: its originals, and what was made of them. */
+/** The files of a media: its originals and its renditions. */
 export function renditionsCard({ state }: EmulatorContext, { id }: Media): Html {
   const isOriginal = (file: Original | Rendition): file is Original => 'isPrimary' in file;
   const list = table<Original | Rendition>(

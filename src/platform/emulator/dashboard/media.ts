@@ -132,7 +132,7 @@ function readSource(sent: FormBody) {
   return { ...given, method: given.download_url ? 'fetch' : given.source_url ? 'external' : methodOf(sent) };
 }
 
-/** What a media is, and where its content comes from. */
+/** The facts of a media, and the source of its content. */
 function contentCard(context: EmulatorContext, media: Media, asked: Asked): Html {
   const path = `/dashboard/media/${media.id}`;
   const isFirst = media.status === 'created';
@@ -164,7 +164,7 @@ function contentFacts(context: EmulatorContext, media: Media, origin: string): F
   const manifest = isPublished(media, now) ? `${origin}/manifests/${id}` : undefined;
   return [
     ['Status', statusPill(media.status)],
-    errorMessage !== null && ['What went wrong', errorMessage],
+    errorMessage !== null && ['Problem', errorMessage],
     ['Viewers', publication(media, now)],
     ['Type', [media.mediaType, media.mimeType ?? []].flat().join(', ')],
     media.duration > 0 && ['Duration', duration(media.duration)],

@@ -30,7 +30,7 @@ import { siteField, siteOf } from './resource-pages';
 
 const PATH = '/dashboard/migration';
 
-/** A page that shows what a call of v1 becomes in v2, and what both answer here. */
+/** A page that translates a call of v1 to v2, and shows the answers of both. */
 export function mountMigrationPage(app: Express, context: EmulatorContext, platform: RequestListener): void {
   const form = {
     id: 'v1-call',
@@ -47,7 +47,7 @@ export function mountMigrationPage(app: Express, context: EmulatorContext, platf
       asked,
       title: 'v1 → v2',
       section: PATH,
-      intro: 'What a call of Management API v1 becomes in v2, and what both answer here.',
+      intro: 'Translates a call of Management API v1 to v2, and shows the answers of both here.',
       content: html`${formCard(asked, 'A call of v1', form)}${result}`,
     });
   mountPage(app, PATH, page, {
@@ -80,7 +80,7 @@ function readV1Call(text: string): V1Call {
     throw invalid('This has no call of Management API v1: its address has /v1/ in it, as /v1/videos/list.');
   if (others.length > 0) throw invalid('These are several calls. Paste one at a time.');
   if (fromFiles.length > 0)
-    throw invalid('A part of this call comes from a file. Paste what the file holds.');
+    throw invalid('A part of this call comes from a file. Paste the content of the file.');
   const parameters = Object.entries(call.parameters).filter(([name]) => !AUTHENTICATION.includes(name));
   return { route: call.route, parameters: Object.fromEntries(parameters) };
 }
@@ -177,7 +177,7 @@ function parsedJson(text: string): Json | undefined {
   }
 }
 
-/** Fills in what earlier answers know: the type of a playlist, a new thumbnail, the custom parameters that stay. */
+/** Fills in values of earlier answers: the type of a playlist, a new thumbnail, the custom parameters that stay. */
 function completed(call: V2Call, { route, parameters }: V1Call, known: JsonObject): V2Call {
   const { playlist_type, id, metadata: before } = known;
   const fill = (path: string, name: string, value: Json | undefined) =>
@@ -221,15 +221,15 @@ function resultOf(
     return html`${purpose}${copyableLines(`v2-call-${place}`, name, asCurl(each, origin))}`;
   });
   const differences =
-    notes.length > 0 && html`<h3>What is different</h3><ul class="notes">${notes.map(noteOf)}</ul>`;
+    notes.length > 0 && html`<h3>Differences</h3><ul class="notes">${notes.map(noteOf)}</ul>`;
   const inV2 = html`<p><code>${call.route}</code> ${pill(...VERDICTS[verdict])}</p>
     ${shown}${differences}`;
   const both =
     answers &&
     card(
       'answers',
-      'What both answered here',
-      html`<p class="muted">Both ran on what the emulator holds, the call of v1 first: what it deletes, v2 does not find any more.</p>
+      'Answers of both here',
+      html`<p class="muted">Both ran on the data of the emulator, the call of v1 first: v2 does not find a resource that v1 deleted.</p>
     <div class="answers">
       <div><h3>v1</h3>${answerText('v1', answers.v1, 0)}</div>
       <div><h3>v2</h3>${
@@ -254,7 +254,7 @@ function noteOf({ kind, field, sentence }: Note): Html {
   return html`<li>${pill(...NOTES[kind])} ${field !== undefined && html`<code>${field}</code> `}${marked(sentence)}</li>`;
 }
 
-/** A sentence whose names stand in backticks. */
+/** A sentence with names in backticks. */
 function marked(sentence: string): Content {
   return sentence.split(/`([^`]+)`/).map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part));
 }

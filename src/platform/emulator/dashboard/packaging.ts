@@ -18,7 +18,7 @@ const PACKAGER_WORDS: Words<PackagerWord> = {
 };
 
 /**
- * What the packager does with an event or a media, and what there is to do about it; nothing without a packager.
+ * The packager's state of an event or a media, with actions; nothing without a packager.
  * @param manifest the address of its manifest without an ending, where it may be watched.
  */
 export function packagingFacts(
@@ -41,7 +41,7 @@ export function packagingFacts(
   const target = `/verify?${new URLSearchParams({ url: `${manifest}.${streams?.dash ? 'mpd' : 'm3u8'}` })}`;
   return [
     ['Packager', html`${pill(...PACKAGER_WORDS[word])}${protectedBy}${since}${played}`],
-    problem !== undefined && ['What is wrong', problem.description],
+    problem !== undefined && ['Problem', problem.description],
     streams !== undefined && [
       'Stream',
       html`<a class="button outline small" href="${target}">Test the stream</a>`,

@@ -112,7 +112,7 @@ const PARAMETERS: Readonly<Record<string, readonly [name: 'search' | 'related_me
 const PREVIEWED = 50;
 const MAX_LENGTH = 1000;
 
-/** What a playlist delivers now, to a viewer whose request has the parameter of this page's address. */
+/** The present content of a playlist, for a viewer whose request has the parameter of this page's address. */
 function previewPart(context: EmulatorContext, playlist: Playlist, { query }: Asked): Html {
   const [name, label] = PARAMETERS[playlist.playlistType] ?? [];
   const value = name === undefined ? undefined : query[name];
@@ -123,9 +123,9 @@ function previewPart(context: EmulatorContext, playlist: Playlist, { query }: As
     relatedId: text === '' ? undefined : text,
   });
   const shown = watchables.slice(0, PREVIEWED).map((each, place) => ({ ...each, place: place + 1 }));
-  const none = html`<p>Nothing now. It has what is published and fits its settings${name !== undefined && ' and the request'}.</p>`;
+  const none = html`<p>Nothing now. It contains published media that fit its settings${name !== undefined && ' and the request'}.</p>`;
   const list = table(
-    'What it delivers now',
+    'Delivered now',
     [
       ['Media', ({ media }) => mediaName(context, media)],
       ['Place', ({ place }) => place],
@@ -145,7 +145,7 @@ function previewPart(context: EmulatorContext, playlist: Playlist, { query }: As
     <input id="preview-asked" name="${name}" value="${text}" placeholder="${label}" maxlength="${MAX_LENGTH}" autocomplete="off" dir="auto">
     <button>Show</button>
   </form>`;
-  return section('preview', 'What it delivers now', html`${form}${live('preview', html`${count}${list}`)}`);
+  return section('preview', 'Delivered now', html`${form}${live('preview', html`${count}${list}`)}`);
 }
 
 /** The ids of the media of a manual playlist, in their order and each once, as viewers get them. */

@@ -35,7 +35,7 @@ function statusPill(status: number): Html {
   return pill(status === 0 ? 'no answer' : `${status}`, tone);
 }
 
-/** What clients sent and were answered: a list, and a page of each request. */
+/** The requests of clients with their answers: a list, and a page of each request. */
 export function mountRequestPages(app: Express, context: EmulatorContext): void {
   const { journal } = context;
   mountPage(
@@ -60,7 +60,7 @@ export function mountRequestPages(app: Express, context: EmulatorContext): void 
         title: 'Requests',
         section: PATH,
         aside: requests.length > 0 && action(PATH, 'Clear', 'the requests'),
-        intro: `What clients sent to the platform, the latest ${JOURNAL_LIMITS.entries} requests. Secrets are hidden. GET /requests on the control port has the same for tests.`,
+        intro: `The latest ${JOURNAL_LIMITS.entries} requests of clients to the platform. Secrets are hidden. GET /requests on the control port has the same for tests.`,
         content: listOf('requests', requests, asked.query, {
           path: PATH,
           noun: { one: 'request', many: 'requests' },

@@ -40,17 +40,17 @@ interface FormFields {
 /** The list, the form and the page of a resource, as data. */
 export interface ResourcePages<T extends Item> extends Omit<List<T>, 'path' | 'caption' | 'empty'> {
   readonly intro: string;
-  /** For a list without items; otherwise that one can be made. */
+  /** For a list without items; by default, the hint that one can be made. */
   readonly empty?: Content;
   readonly store: { all(): readonly T[]; find(id: string): T | undefined };
   readonly nameOf: (item: T) => string;
-  /** The cell with the name in a list; otherwise the name and the id. */
+  /** The cell with the name in a list; by default the name and the id. */
   readonly nameCell?: (item: T) => Content;
   readonly scripts?: readonly ('upload' | 'order')[];
   /** Of an item, or of the one that a form makes. */
   readonly calls: (of: T | FormBody) => ResourceCalls;
   readonly newForm: FormFields & {
-    /** The fields outside of the groups below; otherwise all. */
+    /** The fields outside of the groups below; by default all. */
     readonly shown?: SetFields;
     readonly more?: Readonly<Record<string, SetFields>>;
     readonly below?: Content;
@@ -70,7 +70,7 @@ export interface ResourcePages<T extends Item> extends Omit<List<T>, 'path' | 'c
   readonly parts?: (item: T, asked: Asked, form: Content) => Readonly<Record<string, Content>>;
   /** More facts than every item has. */
   readonly facts?: (item: T, origin: string) => readonly Fact[];
-  /** What goes with the item when it is deleted, and what else happens. */
+  /** The parts that are deleted with the item, and other consequences. */
   readonly farewell: readonly [says: string, consequence?: string];
 }
 
@@ -81,7 +81,7 @@ export interface Sent {
   readonly view: View;
 }
 
-/** Changes an item. @returns what was done, as `picture-added`, where its page says it; otherwise see `mountPage`. */
+/** Changes an item. @returns the change, as `picture-added`, where its page reports it; otherwise see `mountPage`. */
 type Change<T> = (item: T, sent: Sent) => Answer | Promise<Answer>;
 
 /** Routes a form below the page of an item. @param form the id of the form; without it, a refusal has its own page. */
@@ -213,7 +213,7 @@ export function siteField(siteIds: readonly string[]): SetFields {
   return { site: { schema: z.enum([...siteIds]), default: siteIds[0] ?? '', says: 'The site.' } };
 }
 
-/** The site that a form says. @throws HttpError 400 */
+/** The site of a form. @throws HttpError 400 */
 export function siteOf(context: Pick<EmulatorContext, 'seeds'>, sent: FormBody): string {
   return requireSite(context, sent.text('site'));
 }

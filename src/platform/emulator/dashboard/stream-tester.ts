@@ -44,7 +44,7 @@ import { layout } from './layout';
 
 const PATH = '/dashboard/stream-tester';
 
-/** Far more than a test needs, and less than the command line: anybody on the machine may open the page. */
+/** Far more than a test needs, and less than the command line: every user of the machine may open the page. */
 const LIMITS: Partial<Limits> = {
   totalBytes: 128 * 1024 * 1024,
   segmentBytes: 32 * 1024 * 1024,
@@ -150,11 +150,11 @@ function pasted(sent: FormBody, name: string, label: string): GivenKeyFile[] {
   // A form drops the line break at the end, without which a key file counts as cut off.
   const whole = text.endsWith('\n') ? text : `${text}\n`;
   if (looksLikeKeyFile(whole)) return [{ name: `${name}.key`, text: whole }];
-  const why = 'what was pasted has no line "name: value" as key files have. Paste all lines of the key file.';
+  const why = 'the pasted text has no line "name: value" as key files have. Paste all lines of the key file.';
   throw invalid(`${label}: ${why}`);
 }
 
-/** The page never holds a key: what was pasted is not sent back. With script, the form stays as it is filled in. */
+/** The page never contains a key: pasted text is not sent back. With script, the form stays filled in. */
 function page(asked: Asked, filled: FormBody, report: Html): string {
   const form = formCard(asked, 'The stream', {
     id: 'tester',
@@ -171,7 +171,7 @@ function page(asked: Asked, filled: FormBody, report: Html): string {
     title: 'Stream tester',
     section: PATH,
     intro:
-      'Fetches a stream as a player does, decrypts it with the key file, and reports what is wrong with it. It also plays the stream.',
+      'Fetches a stream as a player does, decrypts it with the key file, and reports its faults. It also plays the stream.',
     content: html`${form}${report}
       <script src="/embed/channel.js" defer></script><script src="/embed/page.js" defer></script>`,
     scripts: ['stream-tester'],
@@ -261,7 +261,7 @@ function isWebAddress(address: string): boolean {
   return URL.canParse(address) && /^https?:$/.test(new URL(address).protocol);
 }
 
-/** What a test found, next to the stream as it plays. */
+/** The findings of a test, next to the stream as it plays. */
 function reportView(report: StreamReport, tested: Date, item: object): Html {
   const { faults, renditions, systems, type } = report;
   const none = html`<p class="muted">None is signalled.</p>`;
@@ -383,7 +383,7 @@ function testFacts({ url, type, live, fetched }: StreamReport, tested: Date): Ht
   ]);
 }
 
-/** What the embed plays: the stream, with the keys of the emulator's license server for the key ids that were found. */
+/** The item for the embed: the stream, with the emulator's license server for the key ids that were found. */
 function playerItem({ type, renditions, systems }: StreamReport, file: string, clearKeyUrl: string): object {
   const read = [...new Set(renditions.flatMap((each) => each.keyIds))].map((id) => parseUuid(id));
   const keyIds = read.flatMap((id) => (id.ok ? [id.value.toString('base64url')] : []));

@@ -77,7 +77,7 @@ export function mountUpload(
   mountForm(`${below}file`, takeFile, form);
 }
 
-/** The answer to the script: where the file goes, the page of its media, and the path that removes what was made for it. */
+/** The answer to the script: where the file goes, the page of its media, and the path that removes the new item. */
 export function openedAnswer(
   upload: Upload | undefined,
   origin: string,

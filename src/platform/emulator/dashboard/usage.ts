@@ -24,7 +24,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 type Day = ReturnType<typeof usageOf>['results'][number];
 type Measure = Exclude<keyof Day, 'site_id' | 'date'>;
 
-/** The page of what sites use. */
+/** The page with the usage of sites. */
 export function mountUsagePage(app: Express, context: EmulatorContext): void {
   mountPage(app, PATH, (asked) => {
     try {

@@ -13,10 +13,10 @@ export interface DeliveryParts {
   readonly newId: () => string;
 }
 
-/** What is answered for what doesn't exist and for what viewers may not see alike. */
+/** The answer for media that don't exist and for media that viewers may not see, so that they look the same. */
 export const NO_MEDIA = 'There is nothing to watch under this id: it is unknown, or not published yet.';
 
-/** What is delivered changes with the next publish or disconnect, so no answer is kept. Of a 404, clients read `message`. */
+/** The next publish or disconnect changes the content, so no answer is cached. Clients read the `message` of a 404. */
 export function answer(
   response: Response,
   missing: string,
@@ -41,11 +41,11 @@ export function readQuery<Schema extends z.ZodType>(
   return undefined;
 }
 
-/** A file may be a page or a picture with scripts in it: it can't reach what else is at this address. */
+/** A file may be a page or a picture with scripts, which must not reach anything else at this address. */
 const FILE_POLICY =
   "default-src 'none';img-src 'self' data:;media-src 'self';style-src 'unsafe-inline';frame-ancestors 'none';sandbox";
 
-/** What a browser shows by itself and what may be shown; any other file is to be saved. */
+/** The types that a browser may show; any other file is to be saved. */
 const SHOWN = /^(?:image|video|audio)\/|^text\/(?:plain|vtt)\b/;
 
 /** Sends a file that somebody uploaded: as a whole or the range that is asked for, or 304, 412, 416. */
@@ -73,7 +73,7 @@ export function sendFile(response: Response, { path, md5 }: StoredFile, type: st
 
 /**
  * Counts the bytes that a viewer of a site gets of an answer, when it is over. HEAD, 304 and errors have none.
- * @param onBegin called when the answer had the beginning of what was asked for.
+ * @param onBegin called when the answer had the start of the requested file.
  */
 export function countBytes(
   { state, clock }: Pick<DeliveryParts, 'state' | 'clock'>,
@@ -87,7 +87,7 @@ export function countBytes(
     const { statusCode } = response;
     if (request.method !== 'GET' || (statusCode !== 200 && statusCode !== 206)) return;
     const length = Number(response.getHeader('content-length') ?? 0);
-    // Of a viewer who went away, about what was sent.
+    // For a viewer who went away, about the bytes that were sent.
     const sent = response.writableFinished ? length : (socket?.bytesWritten ?? 0) - before;
     state.usage.count(siteId, clock.now(), 'delivered_bytes', Math.max(0, Math.min(sent, length)));
     const range = String(response.getHeader('content-range') ?? 'bytes 0-');
@@ -98,8 +98,8 @@ export function countBytes(
 export const FILE_HEADERS = 'accept-ranges, content-length, content-range, etag';
 
 /**
- * For what pages of any origin load without a credential: answers say so, and a preflight is answered here. The
- * security headers of the rest of the platform forbid it otherwise.
+ * Lets pages of any origin load the answers without a credential, and answers preflights. The security headers of the
+ * rest of the platform forbid it otherwise.
  */
 export const openToAll: RequestHandler = openFor('GET, HEAD');
 

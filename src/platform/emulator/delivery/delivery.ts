@@ -24,7 +24,7 @@ const NO_CHANNEL = 'There is no channel with this id.';
 const DOCUMENTS = ['/live', '/manifests', '/v2/media', '/v2/playlists'];
 const FILES = ['/videos', '/thumbnails', '/tracks'];
 
-/** Public delivery: what players and mobile apps ask for, without a credential. */
+/** Public delivery for players and mobile apps, without a credential. */
 export function mountDelivery(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
   app.use(DOCUMENTS, openToAll);
@@ -80,7 +80,7 @@ export function mountDelivery(app: Express, context: DeliveryParts): void {
     if (!media || !track?.file || !track.isPublished || track.status !== 'ready')
       return answer(response, NO_MEDIA, undefined);
     countBytes(context, response, media.siteId);
-    // Whatever ending is asked for: the file is served as it came.
+    // Any ending: the file is served as it came.
     sendFile(response, track.file, TRACK_TYPES.get(track.fileFormat) ?? 'text/plain; charset=utf-8');
   });
 

@@ -21,7 +21,7 @@ export const DASH = 'application/dash+xml';
 
 const text = z.string();
 
-/** A source of a playlist item. What is not known of it is left out. */
+/** A source of a playlist item, without unknown fields. */
 const Source = z.object({
   file: field(text, 'Its address.'),
   type: field(text, 'Its media type.'),
@@ -34,7 +34,7 @@ const Source = z.object({
 });
 
 const Track = z.object({
-  kind: field(text, 'What it is.'),
+  kind: field(text, 'The kind of track.'),
   file: field(text.optional(), 'Its address. Tracks in the stream itself have none.'),
   label: field(text.optional(), 'Its name in the menu of the player.'),
   language: field(text.optional(), 'The code of its language.'),
@@ -49,7 +49,7 @@ const Picture = z.object({
 /** A playlist item, but for the custom parameters that lie flat in it. Typed clients take no fraction for an integer. */
 export const Item = z.object({
   title: field(text, 'The title.'),
-  description: field(text, 'What it is about.'),
+  description: field(text, 'The description.'),
   mediaid: field(text, 'The id of the media.'),
   link: field(text, 'The page that it is shown on, or the address of its document.'),
   image: field(text, 'The address of its poster.'),
@@ -58,7 +58,7 @@ export const Item = z.object({
   duration: field(z.int(), 'Whole seconds; 0 for a live event.'),
   pubdate: field(z.int(), 'Since when viewers may watch it, in seconds since 1970.'),
   tags: field(text, 'The tags, with commas between them.'),
-  sources: field(z.array(Source), 'What a player plays; the first that it can.'),
+  sources: field(z.array(Source), 'The sources; a player plays the first one that it can.'),
   tracks: field(z.array(Track), 'Captions, chapters and others.'),
   variations: field(z.strictObject({}), 'Always empty.'),
 });
@@ -75,7 +75,7 @@ interface Shown {
 const OF_NO_EVENT = { permalink: null, description: null };
 
 /**
- * What a player takes as an item of its playlist. Every field is there and of its type, whatever is missing in the media: typed
+ * An item of a player's playlist. Every field is present with its type, also when the media has no value: typed
  * clients decode it strictly.
  */
 async function renderItem(
@@ -108,7 +108,7 @@ async function renderItem(
   };
 }
 
-/** What players are given: one media, or a page of a playlist. Each format is made of it. */
+/** The content of a document in any format: one media, or a page of a playlist. */
 export interface Feed {
   readonly title: string;
   readonly description: string;
@@ -172,9 +172,9 @@ function sourcesOf(context: DeliveryParts, watchable: Watchable, origin: string)
 }
 
 /**
- * The streams of what the packager has, or is about to have. Of protected ones DASH is the first: most browsers know its
- * systems, and those that don't pass it over, while many begin to play HLS and end at FairPlay. Of others HLS is the
- * first, which everything plays.
+ * The streams that the packager has, or will have soon. For protected ones DASH is the first: most browsers support its
+ * systems and the others skip it, while many start to play HLS and fail at FairPlay. For others HLS is the first, which
+ * everything plays.
  */
 function streamsOf(context: DeliveryParts, path: string, id: string, origin: string): Source[] {
   const { packaging, state } = context;
@@ -260,7 +260,7 @@ const builder = once(async () => {
   });
 });
 
-/** Control characters and lone surrogates, which no XML 1.0 document can have, however they are written. */
+/** Control characters and lone surrogates, which no XML 1.0 document can have, not even escaped. */
 const NO_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 
 function written(value: unknown): string {
@@ -319,7 +319,7 @@ function itemElement({ item, customParams }: Entry): object {
     },
     'jwplayer:image': image,
     ...(feedid !== undefined && { 'jwplayer:feedid': feedid }),
-    // What is in the stream itself has no file.
+    // Tracks in the stream itself have no file.
     'jwplayer:track': item.tracks.flatMap(({ kind, file, label, language }) =>
       file === undefined
         ? []
@@ -336,10 +336,10 @@ function itemElement({ item, customParams }: Entry): object {
 
 /** A name that XML allows for an element, without a colon. */
 const NAME = /^[\p{L}_][\p{L}\p{N}_.-]*$/u;
-/** What the player would read as a field of the item. */
+/** Names that the player would read as fields of the item. */
 const TAKEN = ['source', 'sources', 'tracks', 'images', 'title', 'description', 'link', 'file', 'mediaid'];
 
-/** Custom parameters whose names XML allows, where they don't take the place of something. */
+/** Custom parameters whose names XML allows, where they don't replace a field. */
 function withParams(element: object, customParams: Readonly<Record<string, string>>): object {
   const own = Object.entries(customParams).flatMap(([name, value]) => {
     const tag = `jwplayer:${name}`;

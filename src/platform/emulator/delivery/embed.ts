@@ -52,7 +52,7 @@ export function mountEmbed(app: Express, { publicFolder: root, packaging }: Embe
   }
 }
 
-/** The page loads the emulator's own files, calls delivery, and may be framed by anybody: it knows no secret. */
+/** The page loads the emulator's own files, calls delivery, and any page may frame it: it contains no secret. */
 const pageHeaders = helmet({
   contentSecurityPolicy: {
     useDefaults: false,
@@ -73,14 +73,14 @@ const pageHeaders = helmet({
   xFrameOptions: false,
 });
 
-/** What a page plays: the options of the embed's setup function without `element`. */
+/** The options of the embed's setup function without `element`. */
 interface Shown {
   readonly name: string;
   readonly query: Readonly<Record<string, string>>;
   readonly options: object;
 }
 
-/** `field` is the parameter that says what is played, which is an option of the embed as well. */
+/** `field` is the parameter that names the content, which is an option of the embed as well. */
 const CHANNEL_PAGE = {
   path: '/embed/channel.html',
   title: 'Channel embed',
@@ -99,7 +99,7 @@ const MEDIA_PAGE = {
 
 type Page = typeof CHANNEL_PAGE | typeof MEDIA_PAGE;
 
-/** What the parameters of a page name, if anything. */
+/** The content that the parameters of a page name, if any. */
 function shownOn(page: Page, asked: (name: string) => string | undefined, origin: string): Shown | undefined {
   const preview = page === MEDIA_PAGE ? asked('preview') : undefined;
   if (preview !== undefined)
@@ -109,7 +109,7 @@ function shownOn(page: Page, asked: (name: string) => string | undefined, origin
   return id === undefined ? undefined : { name: `${page.noun} ${id}`, query, options: query };
 }
 
-/** A preview is for the owner of the channel: its address is no one else's to have. */
+/** A preview is for the owner of the channel alone. */
 function isPreview({ query }: Shown): boolean {
   return 'preview' in query;
 }
@@ -128,7 +128,7 @@ function previewItem(token: string, origin: string): object {
 }
 
 /**
- * A page that does what a publisher's page does: loads the embed script and calls its setup function.
+ * A page like that of a publisher: loads the embed script and calls its setup function.
  * @param shown undefined when the address names nothing to play.
  */
 function embedPage(
@@ -193,7 +193,7 @@ function isFormat(text: string | undefined): text is keyof typeof FORMATS {
 const NO_PACKAGER =
   'This emulator has no packager, so there is no picture. npm run demo starts one; an emulator of your own needs EMULATOR_PACKAGERURL.';
 
-/** The page of a channel or a media, and of a preview, whose stage says itself why there is nothing to play. */
+/** The page of a channel, a media or a preview, whose stage reports why there is nothing to play. */
 function stage(shown: Shown, options: object, format: string | undefined, isPackaging: boolean) {
   const { name, query } = shown;
   const formats = Object.entries(FORMATS).map(

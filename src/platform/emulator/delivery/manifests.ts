@@ -10,13 +10,13 @@ interface Shown {
   readonly id: string;
   readonly siteId: string;
   readonly live: boolean;
-  /** Whether the owner asks, who may know what is wrong. */
+  /** Whether the owner asks, who may see the problem. */
   readonly isPreview?: boolean;
   /** How many seconds of it viewers may have; undefined for all. */
   readonly window: number | undefined;
 }
 
-/** How much of a live stream viewers have that may not go back in it: what players keep before them, and some more. */
+/** The length of a live stream without DVR: more than players keep before them. */
 const WINDOW_SECONDS = 30;
 
 /** Paths, as Express writes them without an ending. */
@@ -37,7 +37,7 @@ export function mountManifests(app: Express, parts: DeliveryParts): void {
         const packaged = shown && packaging.deliverable(shown.id)?.[format];
         const why = shown && packaging.whyNothing(shown.id);
         if (packaged) redirect(response, `${path}/${id}`, packaged.path, shown);
-        // Unlike what has no segment yet, this does not start by itself: the embed reads the code, and shows the message.
+        // Unlike a stream without a segment, this needs a repair: the embed reads the code, and shows the message.
         else if (why !== undefined)
           answer(response.status(404), '', {
             message: shown?.isPreview ? why : NOT_AVAILABLE,
@@ -68,7 +68,7 @@ const FORMATS = [
 const NO_SEGMENT = 'There is no segment to play under this id yet.';
 const NOT_AVAILABLE = 'The stream is not available.';
 
-/** Of a path below a stream; dots alone would lead elsewhere. */
+/** A part of a path below a stream; dots alone would leave it. */
 const NAME = /^\w[\w.-]*$/;
 
 /** The platform has no manifest of content that is elsewhere. */
@@ -80,7 +80,7 @@ function shownUnder({ state, clock }: DeliveryParts, id: string): Shown | undefi
   return hostingType === 'hosted' ? { id, siteId, live: false, window: undefined } : undefined;
 }
 
-/** The preview of an event that is on; who holds the token may watch before it is published. */
+/** The preview of an event that is on; the holder of the token may watch before it is published. */
 function previewUnder({ state: { channels, events } }: DeliveryParts, token: string): Shown | undefined {
   const event = events.all().find(({ previewToken }) => previewToken === token);
   const channel = channels.find(event?.channelId ?? '');
@@ -148,7 +148,7 @@ async function forward(
     return;
   }
   response.status(statusCode).set(headersOf(headers, ANSWERED));
-  // What is live, and what may be watched, changes; and no cache on the way decides who may watch.
+  // Live streams and their publication change, and a cache must not decide who may watch.
   const { 'cache-control': caching } = headers;
   if (MANIFEST.test(file)) response.set('cache-control', 'no-store');
   else if (caching !== undefined) response.set('cache-control', caching.replace(/\bpublic\b/, 'private'));
@@ -173,8 +173,8 @@ function fail(response: Response): void {
 }
 
 /**
- * An HLS media playlist (RFC 8216) that lists no segment, as none is packaged. It is there when a player may have it and
- * isn't when not, so that clients see the right answer at the right moment.
+ * An HLS media playlist (RFC 8216) without segments, as none is packaged. It exists only while a player may have it, so
+ * that clients get the right status.
  */
 function emptyPlaylist({ live }: Shown): string {
   const lines = [

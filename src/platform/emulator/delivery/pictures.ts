@@ -17,7 +17,7 @@ const ENDINGS: ReadonlyMap<string, string> = new Map([
   [DRAWN, 'svg'],
 ]);
 
-/** Pictures of media: posters by the media's address, whatever its ending, and thumbnails by their own. */
+/** Pictures of media: posters by the media's address with any ending, and thumbnails by their own. */
 export function mountPictures(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
   const get = readOnly(app);
@@ -72,7 +72,7 @@ async function posterPicture(
 
 const sniffed = new WeakMap<StoredFile, Promise<string | undefined>>();
 
-/** What a picture is by its bytes, else by what its sender says, if that can be. */
+/** The type of a picture by its bytes, else as its sender declared it, if that is possible. */
 async function typeOf({ thumbnailType }: Thumbnail, file: StoredFile): Promise<string> {
   const known = sniffed.get(file) ?? probe(file).then((facts) => facts?.mimeType);
   sniffed.set(file, known);

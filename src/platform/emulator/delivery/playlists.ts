@@ -47,13 +47,13 @@ export const PlaylistQuery = Formatted.extend({
       .enum(['true', 'false'], 'must be true or false')
       .transform((given) => given === 'true')
       .optional(),
-    'Whether a playlist of searches or articles that finds nothing shows what is trending.',
+    'Whether a playlist of searches or articles that finds nothing shows trending media.',
   ),
   related_media_id: field(
     queryText.optional(),
     'The media that those of a recommendations playlist are like.',
   ),
-  search: words('What a search playlist looks for.'),
+  search: words('The text that a search playlist looks for.'),
   page_title: words('The title of the page, for an article matching playlist.'),
   page_description: words('The description of the page.'),
   page_keywords: words('The keywords of the page.'),

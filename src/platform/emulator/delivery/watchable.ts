@@ -8,7 +8,7 @@ import type { MetadataOf } from '../resources/resource';
 import type { EmulatorState } from '../state';
 import type { DeliveryParts } from './answers';
 
-/** What viewers may watch under an id: an event that is on, or a media on demand. */
+/** An event that is on, or a media on demand, that viewers may watch. */
 export type Watchable = {
   readonly id: string;
   readonly siteId: string;
@@ -19,7 +19,7 @@ export type Watchable = {
   | { readonly live: false; readonly media: Media }
 );
 
-/** Undefined for what doesn't exist and for what viewers may not see alike, so that it stays hidden. */
+/** Undefined for an unknown id and for media that viewers may not see alike, so that those stay hidden. */
 export function watchableOf(state: EmulatorState, now: Date, id: string): Watchable | undefined {
   const event = state.events.find(id);
   const channel = state.channels.find(event?.channelId ?? '');
@@ -36,7 +36,7 @@ function onDemand(media: Media): Watchable {
   return { live: false, media, id, siteId, metadata };
 }
 
-/** The media with this id when viewers may have it: what belongs to it is delivered only then. */
+/** The media with this id when viewers may have it: its parts are delivered only then. */
 export function publishedMedia(state: EmulatorState, now: Date, id: string | undefined): Media | undefined {
   const media = state.media.find(id ?? '');
   return media && isPublished(media, now) ? media : undefined;
@@ -49,15 +49,15 @@ type Sort = Dynamic['sort'];
 
 type PlaylistParts = Pick<DeliveryParts, 'state' | 'clock'>;
 
-/** What the request of a viewer asks for in addition to the playlist. */
+/** Parameters of a viewer's request. */
 export interface Asked {
   readonly search?: string;
   readonly article?: string;
   readonly relatedId?: string | undefined;
-  /** The media that are left of the playlist; without values all. */
+  /** Limits the media of the playlist; without values all. */
   readonly tags?: Tags;
   readonly sort?: Sort | undefined;
-  /** Whether a playlist that finds nothing shows what is trending. */
+  /** Whether a playlist that finds nothing shows trending media. */
   readonly backfill?: boolean | undefined;
 }
 
@@ -93,10 +93,10 @@ export function watchablesOf(
   return shown.map(onDemand);
 }
 
-/** What a media is ordered by; undefined leaves it out. @param place of the media by its creation, from 0. */
+/** The sort key of a media; undefined leaves it out. @param place of the media by its creation, from 0. */
 type KeyOf = (media: Media, place: number) => number | string | undefined;
 
-/** The order of a playlist: the largest key comes first, unless it ascends. Of equal keys, what was published last does. */
+/** The order of a playlist: the largest key comes first, unless it ascends. Equal keys: the latest publication first. */
 interface Rule {
   readonly keyOf: KeyOf;
   readonly ascends?: boolean;
@@ -157,7 +157,7 @@ function searchKey(text: string): KeyOf {
 }
 
 const MAX_ARTICLE_WORDS = 1000;
-/** The commonest words of English, which say nothing of a page. Words of less than three letters don't count either. */
+/** The commonest English words, which do not describe a page. Words of less than three letters don't count either. */
 const COMMON = new Set(
   `about after all also and any are because been but can could did for from get had has have her him his how into its
   just like more not now off one only other our out over own said she should some such than that the their them then

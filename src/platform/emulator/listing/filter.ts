@@ -79,9 +79,9 @@ class QueryFault extends Error {}
 
 /**
  * Reads the filter language of the list routes: `field: word`, `field: "several words"`, `field: [from TO to]`, joined
- * by AND, OR, NOT and parentheses; `*` stands for any text, a backslash takes the next character as it is. NOT binds
+ * by AND, OR, NOT and parentheses; `*` matches any text, a backslash takes the next character as it is. NOT binds
  * more than AND, AND more than OR. An empty query asks for everything, and has no predicate.
- * @returns everything that is wrong with it as `faults`.
+ * @returns every fault of the query as `faults`.
  */
 export function readFilter<T>(
   text: string,
@@ -102,7 +102,7 @@ export function readFilter<T>(
 }
 
 class FilterReader<T> {
-  /** What is wrong with fields and bounds, in a query that can be read. */
+  /** Faults of fields and bounds, in a query that can be read. */
   readonly faults = new Set<string>();
   #at = 0;
   #depth = 0;

@@ -26,7 +26,7 @@ const MOST_FOUND = 10_000;
  * The page of a list that the query of a request (`q`, `sort`, `page`, `page_length`) asks for.
  * @param items oldest first.
  * @param window in place of the page, for a caller that counts otherwise.
- * @throws HttpError 400 `invalid_parameter` with everything that is wrong with the query.
+ * @throws HttpError 400 `invalid_parameter` with every fault of the query.
  */
 export function listPage<T>(
   items: readonly T[],
@@ -57,7 +57,7 @@ export const PAGE_LENGTH = 10;
 export const ListQuery = z.object({
   q: queryText.optional().meta({
     description:
-      'Which to list: `field: word`, `field: "several words"` or `field: [from TO to]`, joined by `AND`, `OR`, `NOT` and parentheses. `*` stands for any text, and a backslash takes the next character as it is.',
+      'Which to list: `field: word`, `field: "several words"` or `field: [from TO to]`, joined by `AND`, `OR`, `NOT` and parentheses. `*` matches any text, and a backslash takes the next character as it is.',
   }),
   sort: queryText.optional().meta({
     description:

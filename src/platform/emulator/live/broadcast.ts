@@ -127,7 +127,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
     encoder?.drop?.(why);
   }
 
-  /** Waits for the encoder to come back, from when it has gone. */
+  /** Waits for the encoder to connect again, from the time that it left. */
   function waitForEncoder(air: OnAir): void {
     const { channel, event } = air;
     const now = clock.now();

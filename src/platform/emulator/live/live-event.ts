@@ -8,7 +8,7 @@ export type PublishingMode = 'auto' | 'manual';
  * - `live`: viewers watch.
  * - `..._interrupted`: the encoder is gone and may come back within the reconnect window.
  * - `ended`: over, and a replay for viewers.
- * - `ended_unpublished`: over without ever having been published: a replay that viewers don't see.
+ * - `ended_unpublished`: over and never published: a replay that viewers don't see.
  */
 export type EventState =
   | 'preview'
@@ -18,7 +18,7 @@ export type EventState =
   | 'ended'
   | 'ended_unpublished';
 
-/** `stop` is everything that ends an event from the platform's side: disable, delete, the longest duration. */
+/** `stop` is an end by the platform: disable, delete, the longest duration. */
 export type EventInput = 'publish' | 'encoder_connected' | 'encoder_gone' | 'window_over' | 'stop';
 
 export type EventRefusal = keyof typeof EVENT_REFUSALS;
@@ -111,7 +111,7 @@ export function nextState(
   return input === 'publish' && mode === 'auto' ? undefined : NEXT[state][input];
 }
 
-/** Why an event that can't be published can't. */
+/** The reason that an event can't be published. */
 export function whyNotPublished({ mode, state }: Pick<LiveEvent, 'mode' | 'state'>): EventRefusal {
   if (isOver(state)) return 'event_ended';
   return mode === 'auto' ? 'event_published_by_channel' : 'event_already_published';

@@ -17,19 +17,19 @@ export const RTMP_INGEST_SETTINGS = {
 };
 export type RtmpIngestSettings = Readonly<typeof RTMP_INGEST_SETTINGS>;
 
-/** What a peer may send before it is known to hold a stream key. */
+/** The most bytes that a peer may send before it has shown a stream key. */
 const MAX_BYTES_BEFORE_KEY = 64 * 1024;
-/** What may wait for a player that reads too slowly. */
+/** The most bytes that may wait for a slow player. */
 const MAX_BYTES_WAITING = 16 * 1024 * 1024;
 /** Encoders use two to six. */
 const MAX_CHUNK_STREAMS = 16;
 /** No message is longer; the specification takes greater chunk sizes for this one. */
 const MAX_CHUNK_SIZE = 0xffffff;
 /**
- * What a peer may make us keep, in bytes: of a message, which is kept from its first chunk on, as long as its header says
- * it is; and of the longest messages of all chunk streams together, whose memory is used again, and not given back.
- * Commands alone are what a peer says until it is known to hold a stream key, and what a player says; of an encoder, a
- * picture that is coded by itself is the longest message, some MB in the best of qualities.
+ * The most memory for a peer, in bytes: for a message, which has the length in its header from its first chunk on; and
+ * for the longest messages of all chunk streams together, whose memory is used again and not freed. A player, and a
+ * peer that has not shown a stream key, sends commands only; the longest message of an encoder is a key frame, some MB
+ * in the highest qualities.
  */
 const COMMAND_LIMITS = { message: 16 * 1024, held: 64 * 1024 };
 const ENCODER_LIMITS = { message: 4 * 1024 * 1024, held: 8 * 1024 * 1024 };
@@ -88,7 +88,7 @@ declare class LibraryProtocol {
   sendStatusMessage(streamId: number, level: 'status' | 'error', code: string, description: string): void;
   /** Sends a user control message. */
   sendStreamStatus(type: number, streamId: number): void;
-  /** Asked to publish, or to play: answers that it may. */
+  /** Accepts a request to publish or to play. */
   respondPublish(): void;
   respondPlay(): void;
   onDeleteStream(): void;
@@ -124,8 +124,9 @@ interface RtmpParts {
 export type RtmpIngest = Awaited<ReturnType<typeof startRtmpIngest>>;
 
 /**
- * Takes encoders at `rtmp://<host>:<port>/live/<stream key>`, and lets who knows the key, or the event's pull token in
- * its place, watch while the encoder streams. Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`, `EACCES`).
+ * Takes encoders at `rtmp://<host>:<port>/live/<stream key>`. A player with the key, or with the event's pull token
+ * instead, may watch while the encoder streams. Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`,
+ * `EACCES`).
  */
 export async function startRtmpIngest(
   { broadcast, log, newId }: RtmpParts,
@@ -237,7 +238,7 @@ class RtmpConnection extends Protocol {
     try {
       if (this.parserData(data) !== null) this.#cut();
     } catch (thrown) {
-      // Who has shown no stream key must not fill the log.
+      // A peer without a stream key must not fill the log.
       const level = this.#streams ? 'warn' : 'debug';
       this.#parts.log[level]('rtmp message malformed', { cause: describeThrown(thrown) });
       this.#cut();
@@ -284,7 +285,7 @@ class RtmpConnection extends Protocol {
     const { session } = connected;
     const { channelId, eventId } = session;
     const relay = new Relay('');
-    // A publisher that came with the token was refused above: no channel has it for its key.
+    // A publisher with the token was refused above: it is not the key of a channel.
     const names = [key, session.pullToken];
     for (const name of names) relays.set(name, relay);
     let pictures = 0;
@@ -337,14 +338,14 @@ class RtmpConnection extends Protocol {
     if (this.#socket.writableLength > MAX_BYTES_WAITING) this.#cut();
   }
 
-  /** Reports the end of the stream to the player, as it would take a connection that breaks for a fault; then ends. */
+  /** Reports the end of the stream to the player, which would take a broken connection for a fault; then ends. */
   close(): void {
     if (this.#over) return;
     const gone = 'The encoder has gone.';
     this.sendStatusMessage(this.streamId, 'status', 'NetStream.Play.UnpublishNotify', gone);
     this.sendStreamStatus(STREAM_EOF, this.streamId);
     this.#over = true;
-    // What the player still sends is read: unread, it would reset the connection before the player has read the end.
+    // Drains the player's data: unread, it would reset the connection before the player has read the end.
     this.#socket.end();
     this.#cutLate();
   }
@@ -354,7 +355,7 @@ class RtmpConnection extends Protocol {
     this.#parts.onKeyShown();
   }
 
-  /** The stream key that the peer asks for, or undefined when it asks elsewhere or once too often. */
+  /** The requested stream key; undefined for another application or a second request. */
   #askedKey(): string | undefined {
     const { streamApp, streamName } = this;
     const isRight = APPLICATION.test(String(streamApp)) && typeof streamName === 'string';

@@ -7,7 +7,7 @@ import { answer, type Group, json, type Row, rowsOf, text } from './operation';
 
 /** The body of every refusal: clients read `message`. */
 const MESSAGE = z.object({
-  message: field(text, 'What is wrong.'),
+  message: field(text, 'The problem.'),
   code: field(z.literal('not_available').optional(), 'The packager refuses the stream.'),
 });
 
@@ -19,8 +19,8 @@ const ChannelDocument = z.object({
 /** Custom parameters are fields of an item, and of the document of a playlist. */
 const MediaDocument = z.looseObject({
   title: field(text, 'The title.'),
-  description: field(text, 'What it is about.'),
-  kind: field(text, 'What it is.'),
+  description: field(text, 'The description.'),
+  kind: field(text, 'The kind of document.'),
   feed_instance_id: field(text, 'The id of this answer.'),
   playlist: field(z.array(z.looseObject(Item.shape)), 'Its items.'),
 });
@@ -66,7 +66,7 @@ const STREAMS = [
 
 const DELIVERED = `
 channelDocument | GET /live/channels/:channelId.json | The state of a channel | Whether the channel has an event that viewers may watch. Players ask for it every few seconds.
-mediaDocument | GET /v2/media/:mediaId | The document of a media | What a player takes as its playlist: a media, or a live event under its id. Custom parameters are fields of the item, and never replace another one.
+mediaDocument | GET /v2/media/:mediaId | The document of a media | The playlist for a player: a media, or a live event under its id. Custom parameters are fields of the item, and never replace another one.
 playlistDocument | GET /v2/playlists/:playlistId | The document of a playlist | The media of a playlist that viewers may watch now. Other parameters are ignored.
 ${STREAMS.map((rows) => rows.trim()).join('\n')}
 renditionFile | GET /videos/:mediaId-:renditionId.:ending | The file of a rendition | The converted file, or the uploaded one where nothing converts it. A range of it can be asked for.
@@ -84,7 +84,7 @@ const TO_PACKAGER = { 302: answer('There are segments: `location` is their addre
 
 const file = (description: string): Schema => ({ type: 'string', format: 'binary', description });
 const lists = (type: string): Contents => ({
-  [type]: { type: 'string', description: 'What lists the segments.' },
+  [type]: { type: 'string', description: 'The list of segments.' },
 });
 const VIDEO_OR_AUDIO = { 'video/*': file('A video.'), 'audio/*': file('An audio.') };
 const TRACK = { 'text/*': file('The track.'), 'application/*': file('The track.') };
@@ -150,7 +150,7 @@ const ABSENT = json('There is nothing under this id, or nothing that viewers may
 
 export const DELIVERY: Group = {
   tag: 'Public delivery',
-  says: 'What players and mobile apps ask for. No credential is needed.',
+  says: 'Delivery for players and mobile apps. No credential is needed.',
   rows: rowsOf(DELIVERED, ({ id }) => ({
     parameters: PARAMETERS[id] ?? [],
     answers: { ...ANSWERS[id], 404: ABSENT },

@@ -55,7 +55,7 @@ export function openApiDocument(seeded: Seeded) {
     tags: [
       ...resourceTags(),
       ...[SITES, UPLOADS, DELIVERY, PROVIDER, V1].map(tagOf),
-      { name: NOTIFICATIONS_TAG, description: 'What webhooks are sent.' },
+      { name: NOTIFICATIONS_TAG, description: 'The notifications to webhooks.' },
       tagOf(SERVICE),
     ],
     components: {

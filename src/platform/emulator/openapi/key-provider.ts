@@ -33,7 +33,7 @@ const KINDS: Readonly<Record<Kind, string>> = {
 
 const SOME_CLIENT = { name: 'client', apiKey: '', sharedSecret: '' };
 
-/** The names of the fields of an envelope: of the sample nothing else is read. */
+/** The names of the fields of an envelope, read from a sample. */
 function fieldsOf(kind: Kind): string {
   const sample = { client: SOME_CLIENT.name, contentId: 'id', keys: deriveKeys(SOME_CLIENT, 'id') };
   const names = Object.keys(KEY_ANSWERS[kind].fields(sample)).map((name) => `\`${name}\``);
@@ -48,7 +48,7 @@ const Envelope = z.object({
 });
 
 const Key = z.object({
-  kty: field(z.literal('oct'), 'What it is.'),
+  kty: field(z.literal('oct'), 'The key type.'),
   kid: field(text, 'The key id: 16 bytes in base64url without padding.'),
   k: field(text, 'The content key, in base64url without padding.'),
 });
@@ -64,7 +64,7 @@ const NOT_A_REQUEST: readonly AnsweredError[] = [
   [
     422,
     'invalid_cpix',
-    'The document asks for what this provider has not, or breaks a rule of SPEKE v2, in its text.',
+    'The document asks for something that this provider does not have, or breaks a rule of SPEKE v2.',
   ],
 ];
 

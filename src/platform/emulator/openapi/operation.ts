@@ -62,13 +62,13 @@ export interface Row {
   readonly description: string;
   /** `open` unless given. */
   readonly access?: keyof typeof ACCESS;
-  /** Beside those of the path. */
+  /** In addition to those of the path. */
   readonly parameters?: readonly OpenApi.ParameterObject[];
   readonly body?: Bodies;
   readonly answers: Readonly<Record<number, Answer>>;
-  /** Beside those that any request may be answered with. */
+  /** In addition to the errors of any request. */
   readonly errors?: readonly AnsweredError[];
-  /** In place of all errors, for v1, which has a form of its own. */
+  /** Replaces all errors, for v1, which has its own form. */
   readonly failures?: Readonly<Record<string, Answer>>;
 }
 
@@ -163,7 +163,7 @@ function pathParameters(path: string): OpenApi.ParameterObject[] {
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
   client: 'The name of the client.',
   ending: 'The ending of a file name.',
-  file: 'What the manifest or the playlist names, relative to it. It may have slashes.',
+  file: 'The path of a file that the manifest or the playlist names, relative to it. It may have slashes.',
   content_id: 'The content: 1 to 200 letters, digits, `_`, `-` and `.`',
   part: 'The number of the part, from 1.',
   token: 'The token of the address that was given.',

@@ -171,12 +171,12 @@ function answerSchema(resource: Resource, isNew: boolean): z.ZodType {
   return described(
     z.object({
       id: described(z.string(), `The id of the ${noun}.`),
-      type: described(z.literal(type), 'What it is.'),
+      type: described(z.literal(type), 'The type of the resource.'),
       created: described(Moment, 'When it was created.'),
       last_modified: described(Moment, 'When it was last changed.'),
       ...shownSchemas(shown, isNew),
-      metadata: described(z.object(keptSchemas(metadata)), 'What describes it. An update changes it.'),
-      relationships: described(z.object(Object.fromEntries(related)), 'What it belongs to.'),
+      metadata: described(z.object(keptSchemas(metadata)), 'The metadata. An update changes it.'),
+      relationships: described(z.object(Object.fromEntries(related)), 'The related resources.'),
       schema: described(z.null(), 'Always `null`.'),
     }),
     says,
@@ -240,7 +240,7 @@ export function resourceSchemas(): Record<string, OpenApi.SchemaObject> {
   return schemas;
 }
 
-/** What pages that try a request begin with: the title or the name alone. */
+/** The example body on pages that try a request: the title or the name alone. */
 function exampleBody({ noun, metadata }: Resource): object {
   const name = ['title', 'name', 'label'].find((field) => field in metadata);
   return { metadata: name === undefined ? {} : { [name]: `My ${noun}` } };
@@ -255,7 +255,7 @@ function camelCase(name: string): string {
 /** Those of each resource have its own tag. */
 export const SITES: Group = {
   tag: 'Sites',
-  says: 'What acts on all media of a site, and what sites have used.',
+  says: 'Actions on all media of a site, and the usage of sites.',
   rows: [
     ...RESOURCES.flatMap((resource) => [
       ...resource.verbs.map((verb) => verbRow(resource, verb)),

@@ -33,7 +33,7 @@ const NO_UPLOAD: AnsweredError = [404, 'not_found', 'There is no upload with thi
 const EXPIRED: AnsweredError = [
   410,
   'upload_expired',
-  'The upload is over: its links hold for a day, while what it is for exists.',
+  'The upload is over: its links are valid for a day, while its resource exists.',
 ];
 const TOO_LARGE: readonly AnsweredError[] = [
   [413, 'body_too_large', 'The file is larger than it may be.'],
@@ -41,7 +41,7 @@ const TOO_LARGE: readonly AnsweredError[] = [
   [507, 'insufficient_storage', "The emulator's disk is full."],
 ];
 const LINK_ERRORS: readonly AnsweredError[] = [
-  [400, 'invalid_body', 'The file is empty, ends early, or is not the one that `content-md5` is of.'],
+  [400, 'invalid_body', 'The file is empty, ends early, or does not match `content-md5`.'],
   [403, 'upload_link_refused', 'The secret of the link is missing or wrong.'],
   NO_UPLOAD,
   [408, 'request_timeout', 'Nothing arrived for a minute.'],
@@ -59,7 +59,7 @@ const TOKEN_ERRORS: readonly AnsweredError[] = [
 
 const RECEIVED = answer('It has arrived.', undefined, {
   etag: {
-    description: 'The MD5 of what was received, in hexadecimal and in quotes.',
+    description: 'The MD5 of the received bytes, in hexadecimal and in quotes.',
     schema: { type: 'string', pattern: '^"[0-9a-f]{32}"$' },
   },
 });
@@ -71,7 +71,7 @@ const UPLOAD_CALLS = `
 uploadFile | PUT /uploads/:uploadId | Send a file | Takes the file of an upload by the method \`direct\`. The whole address is the \`upload_link\` of the answer that began the upload; it holds for a day.
 uploadPart | PUT /uploads/:uploadId/parts/:part | Send a part | Takes a part of an upload by the method \`multipart\`. The whole address is the \`upload_link\` of the part. A part that is sent again replaces the one before.
 listParts | GET /v2/uploads/:uploadId/parts | List the parts of an upload | The parts with their links. Those with an \`etag\` have been sent, so an upload can be resumed.
-completeUpload | PUT /v2/uploads/:uploadId/complete | Complete an upload | Joins the parts in the order of their numbers, which must begin with 1 and have no gap.
+completeUpload | PUT /v2/uploads/:uploadId/complete | Complete an upload | Joins the parts in the order of their numbers, which must start with 1 and have no gap.
 `;
 
 const SENT: Details = {
@@ -105,7 +105,7 @@ export const UPLOADS: Group = {
   rows: rowsOf(UPLOAD_CALLS, ({ id }) => DETAILS[id] ?? SENT),
 };
 
-/** What the emulator sends to webhooks, one entry for each event. */
+/** The notifications to webhooks, one entry for each event. */
 export function notifications() {
   return Object.fromEntries(EVENT_NAMES.map((event) => [event, { post: notification(event) }]));
 }
@@ -113,7 +113,7 @@ export function notifications() {
 function notification(event: WebhookEventName) {
   const subject = event.startsWith('channel_') ? 'channel' : 'media';
   const schema = z.object({
-    event: field(z.literal(event), 'What happened.'),
+    event: field(z.literal(event), 'The event.'),
     [`${subject}_id`]: field(text, `The ${subject}.`),
     webhook_id: field(text, 'The webhook that asked for it.'),
     site_id: field(text, 'The site.'),
@@ -163,7 +163,7 @@ const PAGE_PARAMETERS: Readonly<Record<string, readonly OpenApi.ParameterObject[
   ],
 };
 
-/** What a path answers, by its ending. */
+/** The answer of a path, by its ending. */
 const CONTENTS: readonly (readonly [ending: string, content: NonNullable<Row['body']>])[] = [
   ['/healthz', { 'application/json': z.object({ status: field(z.literal('ok'), 'It answers.') }) }],
   [
@@ -183,7 +183,7 @@ const CONTENTS: readonly (readonly [ending: string, content: NonNullable<Row['bo
 
 export const SERVICE: Group = {
   tag: 'Emulator',
-  says: 'The channel embed, and what the emulator reports of itself.',
+  says: 'The channel embed, and reports of the emulator about itself.',
   rows: rowsOf(SERVED, ({ id, at }) => ({
     parameters: PAGE_PARAMETERS[id] ?? [],
     answers: { 200: answer('It is there.', CONTENTS.find(([ending]) => at.endsWith(ending))?.[1]) },

@@ -22,7 +22,7 @@ const PROTOCOL = {
 const needed = (name: string, says: string, place: 'query' | 'header' = 'query') =>
   parameter(name, says, undefined, { in: place, required: true });
 
-/** The errors of v1 as answers. @param others the statuses with which a body is refused, beside those of the codes. */
+/** The errors of v1 as answers. @param others further statuses of refused bodies. */
 function errorsAnd(...others: readonly number[]): Record<string, Answer> {
   const errors = Object.entries(V1_ERRORS);
   const statuses = new Set([...errors.map(([, { status }]) => status), ...others]);
@@ -122,16 +122,16 @@ export const V1_ERROR_SCHEMA = jsonSchema(
       status: status('error'),
       code: field(text, 'For programs.'),
       title: field(text, 'The code in words.'),
-      message: field(text, 'For a person: what is wrong, and what to do.'),
+      message: field(text, 'For a person: the problem, and the remedy.'),
       rate_limit: field(RateLimit.optional(), 'The rate limit of the site, once that is known.'),
     }),
-    'What is wrong with a call of v1.',
+    'The error of a v1 call.',
   ),
 );
 
 const Keyed = z.looseObject({ key: field(text, 'Its key.') });
 
-/** The fields of an answer that it always has, beside `status` and `rate_limit`, and those of a file that is wanted. */
+/** The fields of an answer in addition to `status` and `rate_limit`, with those of a file that is wanted. */
 function answerFields({ resource, action }: RouteMapping): Readonly<Record<string, z.ZodType>> {
   const name = resource.split('_').at(-1) ?? '';
   if (action === 'list')
@@ -141,18 +141,18 @@ function answerFields({ resource, action }: RouteMapping): Readonly<Record<strin
       total: field(z.int(), 'How many there are.'),
       [`${name}s`]: field(z.array(Keyed), 'Those that were asked for.'),
     };
-  if (action === 'show' && resource !== 'usage') return { [name]: field(Keyed, 'What was asked for.') };
+  if (action === 'show' && resource !== 'usage') return { [name]: field(Keyed, 'The resource.') };
   if (!['video', 'track', 'thumbnail'].includes(resource) || action === 'delete') return {};
   return {
-    media: field(Keyed.optional(), 'What was created, and which kind of content it is.'),
+    media: field(Keyed.optional(), 'The created resource, with its kind of content.'),
     link: field(z.looseObject({}).optional(), 'Where the file goes, when the call has asked for one.'),
-    session_id: field(text.optional(), 'What the chunks of a large file are sent with.'),
+    session_id: field(text.optional(), 'Needed to send the chunks of a large file.'),
   };
 }
 
 const FileAnswer = z.looseObject({
   status: status('ok'),
-  media: field(z.looseObject({}).optional(), 'What it is for.'),
+  media: field(z.looseObject({}).optional(), 'The resource of the file.'),
   file: field(
     z.looseObject({ size: field(text, 'Bytes.') }),
     'The file: its size, and its MD5 if it came at once.',

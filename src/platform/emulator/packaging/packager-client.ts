@@ -29,7 +29,7 @@ export const PACKAGER_LIMITS = {
 type PackagerLimits = Readonly<typeof PACKAGER_LIMITS>;
 
 const keyIds = z.array(z.string().refine((text) => parseUuid(text).ok));
-/** Below `/media/<id>/`; nothing that leads out of it. */
+/** Below `/media/<id>/`. */
 const path = z.string().regex(/^\/media\/[\w-]+(?:\/\w[\w.-]*)+$/);
 const Delivered = z.object({ path, keyIds }).nullable();
 
@@ -56,7 +56,7 @@ export function isDone({ state }: StreamDocument): boolean {
 
 const StreamList = z.object({ streams: z.array(StreamDocument) });
 
-/** Why a call has failed. `absent`: the packager has no such stream, or no such call. */
+/** The reason that a call failed. `absent`: the packager has no such stream, or no such call. */
 export interface Failed {
   readonly ok: false;
   readonly problem: Problem;

@@ -20,7 +20,7 @@ import { createStreamNotes } from './stream-notes';
 
 export const PACKAGING_SETTINGS = {
   ...PACKAGER_LIMITS,
-  /** How often the packager is compared with what is wanted, in milliseconds of real time. */
+  /** How often the packager is compared with the platform, in milliseconds of real time. */
   everyMs: 2_000,
 };
 export type PackagingSettings = Readonly<typeof PACKAGING_SETTINGS>;
@@ -40,8 +40,8 @@ interface FileOrder {
 }
 
 /**
- * What the packager is to have under an id: a live stream, as the body of a call; one that is `interrupted`, whose encoder
- * may come back; the `replay` of one that is over; or a file.
+ * The stream that the packager is to have under an id: a live one, as the body of a call; one that is `interrupted`,
+ * whose encoder may come back; the `replay` of one that is over; or a file.
  */
 type Wanted =
   | { readonly kind: 'live'; readonly order: object }
@@ -80,8 +80,8 @@ interface PackagingParts {
 }
 
 /**
- * Reconciles the packager with the platform: in each round, and at each change, what is wanted of each event and media is
- * compared with what the packager reports. Without a packager it does nothing.
+ * Reconciles the packager with the platform: in each round, and at each change, it compares the wanted stream of each
+ * event and media with the packager's report. Without a packager it does nothing.
  */
 export class Packaging {
   readonly client: PackagerClient | undefined;
@@ -90,7 +90,7 @@ export class Packaging {
   readonly #files = createSemaphore(FILES);
   readonly #notes: ReturnType<typeof createStreamNotes> | undefined;
   readonly #rounds: NodeJS.Timeout | undefined;
-  /** No call of them has ended since the list was asked for, which has them as they are. */
+  /** Streams without a call that ended since the list was requested, so that the list is up to date. */
   #listed = new Set<Stream>();
   #waiting: (() => void)[] = [];
   #inRound = false;
@@ -115,14 +115,14 @@ export class Packaging {
     return this.client !== undefined && this.#parts.packager?.rtmpUrl === undefined;
   }
 
-  /** What is known of the stream of an event or a media; undefined when the packager is to have none. */
+  /** The known state of an event's or media's stream; undefined when the packager is to have none. */
   find(id: string): Packaged | undefined {
     return this.#streams.get(id);
   }
 
   /**
-   * What can be delivered of an event or a media. Undefined while there is no segment, and for media that were packaged
-   * in the clear but are to be protected.
+   * The stream of an event or a media that can be delivered. Undefined while there is no segment, and for media that
+   * were packaged in the clear but are to be protected.
    */
   deliverable(id: string): StreamDocument | undefined {
     const document = this.#streams.get(id)?.document;
@@ -142,13 +142,13 @@ export class Packaging {
     return document.kind === 'live' ? document.state !== 'ended' : !isDone(document);
   }
 
-  /** Whether the packager does not package what is wanted, until somebody corrects it. */
+  /** Whether the packager refuses the stream until somebody corrects it. */
   isRefused(id: string): boolean {
     const state = this.#streams.get(id)?.document?.state;
     return state === 'refused' || state === 'failed';
   }
 
-  /** Why there is nothing to play under an id, and why waiting does not help; undefined otherwise. For the owner alone. */
+  /** The reason that an id has nothing to play and waiting does not help, for the owner alone; undefined otherwise. */
   whyNothing(id: string): string | undefined {
     const stream = this.#streams.get(id);
     const { document } = stream ?? {};
@@ -193,7 +193,7 @@ export class Packaging {
     client.stop();
   }
 
-  /** What the packager is to have under the id of an event or a media, or undefined when it is to have nothing. */
+  /** The stream that the packager is to have for an event or a media; undefined for none. */
   #wanted(id: string): Wanted | undefined {
     const { state, broadcast, packager } = this.#parts;
     const event = state.events.find(id);
@@ -239,7 +239,7 @@ export class Packaging {
     }
   }
 
-  /** Compares what is wanted under an id with what the packager has. A change during a call is seen after it. */
+  /** Compares the wanted stream of an id with that of the packager. A change during a call is seen after it. */
   async #look(id: string): Promise<void> {
     const { client } = this;
     // The change under way is completed first: an event is there before its channel knows.
@@ -266,7 +266,7 @@ export class Packaging {
     stream.calling = undefined;
   }
 
-  /** One step from what the packager has to what is wanted. */
+  /** One step from the packager's stream to the wanted one. */
   async #bring(client: PackagerClient, stream: Stream): Promise<void> {
     const { id } = stream;
     const wanted = this.#wanted(id);
@@ -291,7 +291,7 @@ export class Packaging {
     }
   }
 
-  /** Sends a media file, in place of what was packaged under the id before. */
+  /** Sends a media file, which replaces the former stream of the id. */
   async #bringFile(client: PackagerClient, stream: Stream, order: FileOrder): Promise<void> {
     const file = fileOf(order) ?? '';
     if (stream.sent === file || stream.wait > 0) return;
@@ -325,7 +325,7 @@ export class Packaging {
     } else if (outcome.absent) {
       stream.document = undefined;
       stream.sent = undefined;
-      // Why the packager refused a stream that it does not have holds until the next try.
+      // The problem of a stream that the packager refused and does not have holds until the next try.
       if (stream.problem?.code.startsWith('packager_')) stream.problem = undefined;
     } else stream.problem = outcome.problem;
   }
@@ -354,7 +354,7 @@ function liveOrder(channel: Channel, source: string): object {
   return latency === 'low' ? { ...order, latency } : order;
 }
 
-/** What distinguishes one order of a file from another. */
+/** Identifies an order of a file. */
 function fileOf(wanted: Wanted | undefined): string | undefined {
   return wanted?.kind === 'file' ? JSON.stringify([wanted.path, wanted.keyFile ?? null]) : undefined;
 }

@@ -16,7 +16,7 @@ const CONVERSION_MS = 12 * 60 * 60 * 1000;
 
 type Wanted = Pick<WantedRecording, 'take' | 'problem'> & Partial<Pick<WantedRecording, 'isWanted'>>;
 
-/** Fetches what the packager makes of media: recordings of events, as soon as they are complete, and conversions. */
+/** Fetches recordings of events, as soon as they are complete, and conversions from the packager. */
 export class Recordings {
   readonly #packaging: Packaging;
   readonly #uploads: Uploads;
@@ -89,7 +89,7 @@ export class Recordings {
     }
   }
 
-  /** Answers why there is no file; undefined when there is no more to try. */
+  /** Returns the reason that there is no file; undefined when there is no more to try. */
   async #fetch(
     wanted: Wanted,
     call: () => Promise<Outcome<IncomingMessage>>,
@@ -118,7 +118,7 @@ export class Recordings {
   }
 }
 
-/** Whether a recording holds what is wanted of it, up to a second. */
+/** Whether a recording contains the wanted piece, up to a second. */
 function stateOf(packaged: Packaged | undefined, to: number | undefined): 'absent' | 'coming' | 'complete' {
   if (!packaged || packaged.isGone) return 'absent';
   const { document } = packaged;

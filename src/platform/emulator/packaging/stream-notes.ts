@@ -45,7 +45,7 @@ export function createStreamNotes(packagerUrl: string, { notesFolder, wallClock,
     add: (id: string) =>
       logged(() => {
         folder ??= makeOwnFolder(notesFolder, kind);
-        // What cleans up temporary folders may have taken it away.
+        // A cleanup of temporary folders may have removed it.
         mkdirSync(folder, { recursive: true, mode: 0o700 });
         writeFileSync(join(folder, id), '');
       }),

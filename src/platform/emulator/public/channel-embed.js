@@ -41,7 +41,7 @@
     loadingDetail: 'The picture is on its way.',
     picturelessDetail: 'The stream has no picture yet. It will start automatically.',
     preparingDetail: 'The video is being prepared. It will start automatically.',
-    // What the server answers: why, if it may be known here.
+    // The server answers with the reason, if this page may know it.
     unavailableDetail: '{detail}',
     stalledDetail: 'The picture has stopped. It will continue automatically.',
     unplayableDetail: 'It cannot be played (player error {detail}).',
@@ -144,11 +144,11 @@
       const lines = name
         ? [title || texts[name] || texts.untitled, texts[`${name}Detail`].replace('{detail}', about)]
         : [now, ''];
-      // What has not changed is not read out again.
+      // Screen readers read out changes only.
       if (headline.textContent !== lines[0]) headline.textContent = lines[0];
       if (detail.textContent !== lines[1]) detail.textContent = lines[1];
       panel.style.opacity = name ? '1' : '0';
-      // Behind it the last picture still stands.
+      // The last picture stays visible behind it.
       panel.style.background = name === 'stalled' ? 'rgba(12,20,19,.84)' : 'none';
       dot.style.display = state === 'waiting' ? '' : 'none';
       badge.style.display = state === 'active' ? '' : 'none';
@@ -169,11 +169,11 @@
   /**
    * Puts a player into the screen, the page's own one or ours. stop() takes it away; look() is called every few seconds:
    * it waits for the picture of a stream that has none, and tries again what has failed.
-   * @param about `item`; `getItem`, which asks for it anew; `playlistUrl` for a player of the page, and its `options`;
-   *   `isChannel`; `autoplay`; `format`; `getText`; `tell`, which is told how it goes on.
+   * @param about `item`; `getItem`, which requests it again; `playlistUrl` for a player of the page, and its `options`;
+   *   `isChannel`; `autoplay`; `format`; `getText`; `report(state, detail)`, which is called at each change.
    */
   function play(view, about) {
-    const { playlistUrl, isChannel, autoplay, format, options, getItem, getText, tell } = about;
+    const { playlistUrl, isChannel, autoplay, format, options, getItem, getText, report } = about;
     view.screen.replaceChildren();
     const holder = make('div', COVER);
     count += 1;
@@ -195,18 +195,18 @@
     let looksToWait = 0;
     let isStale = false;
 
-    /** What was seen stays visible behind the words. */
+    /** Shows a message. A stalled picture stays visible behind it. */
     function say(name, detail) {
       if (video) {
         video.style.opacity = name && name !== 'stalled' ? '0' : '1';
         video.inert = Boolean(name) && name !== 'stalled';
       }
-      // Nothing is live that nobody can see.
+      // A stream without a picture has no live badge.
       view.show(name === 'unavailable' ? name : state, name, title, detail);
     }
 
     function react(next, detail) {
-      tell(next, detail);
+      report(next, detail);
       if (next === 'playing') {
         failures = 0;
         if (detail.isLive) state = 'active';
@@ -258,12 +258,12 @@
       const absence = formatOf(source) === 'file' ? undefined : await absenceOf(source);
       if (stopped) return;
       if (absence) {
-        // What is not packaged may be there as it was uploaded.
+        // Without a packaged stream, the uploaded file may be playable.
         const file = format === undefined && sources.findLast((each) => formatOf(each) === 'file');
         if (!file) {
           const { next, message } = absence;
           isStale = true;
-          tell(next, {});
+          report(next, {});
           say(next === 'unavailable' || isChannel ? next : 'preparing', message);
           return;
         }
@@ -272,7 +272,7 @@
       if (failures > 0) makeVideo();
       else {
         say('loading');
-        tell('loading', {});
+        report('loading', {});
       }
       const tracks = (item.tracks || []).filter(
         (each) => each.file && isWebAddress(each.file) && each.kind !== 'thumbnails',
@@ -282,7 +282,7 @@
         video,
         source,
         tracks,
-        tell: (next, detail) => react(next, { ...detail, format: shown }),
+        report: (next, detail) => react(next, { ...detail, format: shown }),
       });
     }
 
@@ -296,7 +296,7 @@
         if (session || stopped) return;
         looksToWait -= 1;
         if (looksToWait > 0) return;
-        // Its keys may be others by now, or there.
+        // The keys may have changed, or arrived.
         if (failures > 0 || isStale) item = await getItem();
         isStale = false;
         const player = await loadPlayer().catch(() => undefined);
@@ -410,7 +410,7 @@
         format,
         options: player,
         getText: get,
-        tell(next, detail) {
+        report(next, detail) {
           if (next === 'playing') isLive = detail.isLive;
           hasEnded = next === 'ended';
           host.dispatchEvent(
@@ -462,7 +462,7 @@
       await playing.look();
     }
 
-    /** What is on stays on while the server fails; a channel that is gone does not. */
+    /** Keeps playing while the server fails, but not when the channel is gone. */
     function excuse(error) {
       if (channelUrl === undefined) {
         if (!playing) view.show('waiting', error.status === 404 ? 'absent' : 'trouble');

@@ -13,7 +13,7 @@
       ? `${Math.max(Math.round(bytes / 1e3), 1)} kB`
       : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 
-  /** An answer that is no: it is not tried again. */
+  /** A refusal, which is not tried again. */
   class Refusal extends Error {
     constructor(status, text) {
       let message = `The emulator answered ${status}.`;
@@ -22,7 +22,7 @@
           .errors.map(({ description }) => description)
           .join(' ');
       } catch {
-        // It is not from the emulator.
+        // The answer is not from the emulator.
       }
       super(message);
     }
@@ -148,7 +148,7 @@
     button.onclick = act;
   }
 
-  /** Removes what was begun for a file that does not come, such as its media. */
+  /** Removes the media of a file that does not come. */
   async function takeBack(row) {
     sessionStorage.removeItem(memoryOf(row.form, row.file));
     const undo = row.begun?.undo;
@@ -184,7 +184,7 @@
       const isRefusal = thrown instanceof Refusal;
       says.textContent = isRefusal
         ? thrown.message
-        : 'The connection broke. What was sent is kept for a day.';
+        : 'The connection broke. The sent parts are kept for a day.';
       announce(`${file.name} was not uploaded. ${says.textContent}`);
       if (isRefusal) await takeBack(row);
       relabel(row, 'Try again', () => transfer(row, fields));

@@ -37,7 +37,7 @@ document.addEventListener('input', ({ target }) => {
 });
 
 const regions = () => [...document.querySelectorAll('[data-live]')];
-// As the server sent them: what is on the page may have been opened since.
+// As the server sent them: parts of the page may have been opened since.
 const sent = new Map(regions().map((region) => [region.id, region.innerHTML]));
 
 /** Whether the user has changed the value of a field. */

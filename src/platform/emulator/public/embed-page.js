@@ -1,6 +1,6 @@
 /*
- * What pages with a stage do, those of the embed and the stream tester: they call the setup function of the embed, and
- * say below it what the browser makes of the stream.
+ * For pages with a stage, those of the embed and the stream tester: calls the setup function of the embed, and reports
+ * below it how the browser plays the stream.
  */
 (() => {
   'use strict';
@@ -41,7 +41,7 @@
     }
   }
 
-  /** Plays what the stage of the page names, if there is one. */
+  /** Plays the stage of the page, if there is one. */
   window.playStage = () => {
     const stage = document.getElementById('stage');
     if (!stage) return;

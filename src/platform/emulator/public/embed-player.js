@@ -3,11 +3,11 @@
  * needed, and everything else as the browser does. The channel embed imports this file; it is no public interface.
  */
 
-/** What a source says under `drm`, by the names of key systems. */
+/** The key systems, by their names under `drm` of a source. */
 const KEY_SYSTEMS = { widevine: 'com.widevine.alpha', playready: 'com.microsoft.playready' };
 const CLEAR_KEY = 'org.w3.clearkey';
 const FAIR_PLAY = 'com.apple.fps';
-/** Licenses and manifests are small: who does not answer within this time will not. */
+/** Licenses and manifests are small, so a server that takes longer will not answer. */
 const TIMEOUT_MS = 10_000;
 
 let shakaLoading;
@@ -33,7 +33,7 @@ function loadShaka() {
   return shakaLoading;
 }
 
-/** A failure that a page can tell: the name of a text, and what stands in it. */
+/** A failure that a page can show: the name of a text, and its detail. */
 class Failure extends Error {
   constructor(reason, detail = '') {
     super(reason);
@@ -85,9 +85,9 @@ function get(url, options = {}) {
 }
 
 /**
- * The keys for what shaka-player asks no license server: HLS that names FairPlay, and media without a box for ClearKey.
- * A key that is missing is missed only by the part of the stream that needs it. `add` fetches those of a later part
- * before the browser gets its initialization segment.
+ * The keys that shaka-player requests from no license server: for HLS that names FairPlay, and media without a box for
+ * ClearKey. Only the part of the stream that needs a missing key fails. `add` fetches the keys of a later part before
+ * the browser gets its initialization segment.
  */
 async function fetchKeys(url, keyIds) {
   const clearKeys = {};
@@ -132,7 +132,7 @@ async function fetchKeys(url, keyIds) {
 function keyIdsIn(bytes) {
   const found = [];
   for (let at = 4; at + 28 <= bytes.length; at += 1) {
-    // The default key id stands 12 bytes behind the name of `tenc` (ISO/IEC 23001-7).
+    // The default key id is 12 bytes behind the name of `tenc` (ISO/IEC 23001-7).
     if (String.fromCharCode(...bytes.subarray(at, at + 4)) === 'tenc')
       found.push(base64urlOf(bytes.subarray(at + 12, at + 28)));
   }
@@ -165,7 +165,7 @@ async function findKeyIds(playlistUrl) {
   return [...found];
 }
 
-/** What configures shaka-player for what a source says of its keys, and the key ids without a license. */
+/** The configuration of shaka-player for the keys of a source, and the key ids without a license. */
 async function drmOf({ file, drm }, isHlsSource) {
   if (!drm) return { drm: {} };
   if (!window.isSecureContext) throw new Failure('insecure');
@@ -189,7 +189,7 @@ async function drmOf({ file, drm }, isHlsSource) {
   return { drm: { servers, ...(advanced && { advanced }) } };
 }
 
-/** What has failed, by the error of shaka-player. */
+/** The failure for an error of shaka-player. */
 function failureOf(error, { isEncrypted, asked, codes }) {
   if (error instanceof Failure) return error;
   const { code, category, data = [] } = error;
@@ -223,10 +223,10 @@ const START_MS = 8000;
 
 /**
  * Plays a source until stop().
- * @param options `video`; `source` and `tracks` of the item; `tell(state, detail)`, which is told `playing` at the first
+ * @param options `video`; `source` and `tracks` of the item; `report(state, detail)`, which gets `playing` at the first
  *   picture and after each stall, `stalled`, `ended`, and `failed` once with `reason` and `detail`.
  */
-export function playSource({ video, source, tracks = [], tell }) {
+export function playSource({ video, source, tracks = [], report }) {
   const listeners = new AbortController();
   const { signal } = listeners;
   const asked = new Set();
@@ -247,7 +247,7 @@ export function playSource({ video, source, tracks = [], tell }) {
     if (isOver) return;
     const { reason, detail } = failureOf(error, { isEncrypted, asked, codes });
     stop();
-    tell('failed', { reason, detail });
+    report('failed', { reason, detail });
   }
 
   function stop() {
@@ -263,7 +263,7 @@ export function playSource({ video, source, tracks = [], tell }) {
   }
 
   function seePicture() {
-    // Time is told once more where it stops.
+    // The browser reports the time once more where it stops.
     const hasMore = !isBuffering && (video.readyState > 2 || video.ended);
     if (hasMore) {
       clearTimeout(waiting);
@@ -274,7 +274,7 @@ export function playSource({ video, source, tracks = [], tell }) {
     isPlaying = true;
     const known = [...(player?.drmInfo()?.keyIds ?? [])].map(asUuid);
     const keyIds = [...new Set(known.length > 0 ? known : asked)];
-    tell('playing', {
+    report('playing', {
       isLive: player?.isLive() ?? false,
       isEncrypted,
       keySystem: (isEncrypted && player?.keySystem()) || '',
@@ -282,7 +282,7 @@ export function playSource({ video, source, tracks = [], tell }) {
     });
   }
 
-  /** Whether what comes next is there, and is not played: its key is missing, or the decoder hangs. */
+  /** Whether the next data is loaded but not played: its key is missing, or the decoder hangs. */
   function isStuck() {
     const { buffered, currentTime } = video;
     for (let at = 0; at < buffered.length; at += 1) {
@@ -306,7 +306,7 @@ export function playSource({ video, source, tracks = [], tell }) {
         if (isPlaying) {
           isPlaying = false;
           hasStalled = true;
-          tell('stalled', {});
+          report('stalled', {});
         }
         seeStall();
       },
@@ -319,7 +319,7 @@ export function playSource({ video, source, tracks = [], tell }) {
   });
   for (const name of ['loadeddata', 'playing', 'timeupdate']) on(name, seePicture);
   on('waiting', seeStall);
-  on('ended', () => tell('ended', {}));
+  on('ended', () => report('ended', {}));
 
   function native() {
     on('error', () => fail(new Failure('undecodable', video.error?.message)));
@@ -353,7 +353,7 @@ export function playSource({ video, source, tracks = [], tell }) {
     made.addEventListener('error', ({ detail }) => {
       if (detail.severity === shaka.util.Error.Severity.CRITICAL) fail(detail);
     });
-    // It takes the playback rate to 0 then: to the element, nothing is missing.
+    // shaka-player sets the playback rate to 0 then, which the element does not report as waiting.
     made.addEventListener('buffering', ({ buffering }) => {
       isBuffering = buffering;
       if (buffering) seeStall();
@@ -379,7 +379,7 @@ export function playSource({ video, source, tracks = [], tell }) {
     if (!isPlaying) seeStall();
     if (made.isLive()) return;
     for (const { file, label, language, kind } of tracks) {
-      // A text that is missing takes nothing from the picture.
+      // The picture plays without a missing text.
       await made
         .addTextTrackAsync(
           file,

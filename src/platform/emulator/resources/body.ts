@@ -20,13 +20,13 @@ function givenFields(fields: SetFields, use: Use, params: typeof objectParams | 
 function givenField(field: SetField, use: Use): z.ZodType {
   const { schema, required, says } = field;
   const given = required && use === 'create' ? schema : schema.nullish();
-  // For the API's description; an update leaves what it does not name.
+  // For the API's description; an update keeps fields that it does not name.
   const meta = {
     description: says,
     ...(use === 'create' && 'default' in field && { default: field.default }),
   };
   if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord) return emptyAsObject(given).meta(meta);
-  // Clients that serialise a class send "" for a choice that was not made, and for what has a value already.
+  // Clients that serialise a class send "" for a choice that was not made, and for fields that have a value already.
   const hasValue = typeof field.default === 'string' && field.default !== '';
   const isNone = schema instanceof z.ZodEnum || hasValue || (required && use === 'update');
   const lenient = isNone ? z.preprocess((value) => (value === '' ? undefined : value), given) : given;
@@ -45,12 +45,12 @@ export function bodySchema(resource: Resource, use: Use): z.ZodType {
   const isAlone = upload === undefined && relationships === undefined;
   const related = relationships ? givenFields(relationships, use) : z.looseObject({}, objectParams);
   const parts = {
-    metadata: part(givenFields(metadata, use), 'What describes it.', isNeeded(metadata) || isAlone),
+    metadata: part(givenFields(metadata, use), 'The metadata.', isNeeded(metadata) || isAlone),
     upload: part(
       upload && use === 'create' ? givenFields(upload, use) : Empty,
       'Where the content comes from.',
     ),
-    relationships: part(related, 'What it belongs to.', isNeeded(relationships)),
+    relationships: part(related, 'The related resources.', isNeeded(relationships)),
   };
   const names = ['metadata', ...(upload ? ['upload'] : []), ...(relationships ? ['relationships'] : [])];
   return z.strictObject(parts, `The body must be a JSON object with ${spoken(names, 'or')}.`);
@@ -94,7 +94,7 @@ export function readResourceBody<R extends Resource>(
 
 const LOST = '__proto__';
 
-/** The schema library passes over a name that means something to JavaScript; what a client sent must not be lost. */
+/** Finds names that JavaScript reserves: the schema library would drop them without a fault. */
 function lostNames(value: unknown, path: readonly string[]): string[] {
   if (typeof value !== 'object' || value === null || path.length > 2) return [];
   const here = Object.hasOwn(value, LOST)
@@ -160,7 +160,7 @@ function describe(fault: SchemaFault, resource: Resource): string {
   return description;
 }
 
-/** The values that a call leaves: what it gives, each as a whole, over what was there, over the defaults. */
+/** The values after a call: its own ones, each as a whole, over the present ones, over the defaults. */
 export function valuesAfter<F extends SetFields>(
   fields: F,
   given: GivenOf<F>,

@@ -80,7 +80,7 @@ export const CHANNEL = {
       { filter: 'text' },
     ),
     enabled: row(z.boolean(), 'Whether encoders may connect.'),
-    stream_key: row(z.string(), 'What the encoder is configured with. It is a secret.'),
+    stream_key: row(z.string(), 'The stream key for the encoder. It is a secret.'),
     preview_url: row(z.array(z.string()), 'Where the current event can be watched before it is published.'),
     recent_events: row(
       z.array(

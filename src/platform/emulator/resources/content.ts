@@ -17,7 +17,7 @@ export const STATE_FIELDS = {
   error_message: row(z.string().nullable(), 'Why it failed.'),
 } as const satisfies ShownFields;
 
-/** What everything with a content shows. Only the answer of the call that starts an upload has its addresses. */
+/** The fields of every resource with a content. Only the answer that starts an upload has its addresses. */
 export const CONTENT_FIELDS = {
   ...STATE_FIELDS,
   upload_link: shownOnce('Where to PUT the file, for the method `direct`.'),
@@ -138,7 +138,7 @@ function endComing(uploads: Uploads, content: Content): void {
   Object.assign(content, { upload: undefined, arrivedBy: undefined, fetching: undefined });
 }
 
-/** Ends what was under way when the state was saved: nothing sends or fetches it any more. */
+/** Ends the upload or fetch that was under way when the state was saved: nothing continues it. */
 export function resumeContent(content: Content): void {
   if (content.status !== 'processing' && content.status !== 'updating') return;
   content.status = content.file || content.status === 'updating' ? 'ready' : 'failed';

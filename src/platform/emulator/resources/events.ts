@@ -68,7 +68,7 @@ export const EVENT = {
       refusals: [[404, 'master_unavailable', 'No master is available.']],
       answer: {
         id: row(z.string(), 'The id of the event.'),
-        type: row(z.literal('master'), 'What it is.'),
+        type: row(z.literal('master'), 'The type of the resource.'),
         status: row(masterAccess.status, 'Always `available`.'),
         expiration: row(masterAccess.expiration, 'Until when.'),
         delivery_url: row(
@@ -88,7 +88,7 @@ export const EVENT = {
         trim_out_point: row(Timecode, 'Where it ends.', { required: true }),
       },
       answer: { media_id: row(z.string(), 'The new media.') },
-      refusals: [[409, 'beyond_recording', 'The piece goes beyond what is recorded.']],
+      refusals: [[409, 'beyond_recording', 'The piece goes beyond the recording.']],
     },
   },
 } as const satisfies Resource;
@@ -156,7 +156,7 @@ export function eventBehaviour(parts: EventParts): Behaviour<typeof EVENT, LiveE
         if (!media) {
           const recorded = secondsStreamed(event, clock.now());
           const timecode = new Date(Math.round(recorded * 1000)).toISOString().slice(11, 23);
-          const description = `trim_out_point lies beyond what is recorded of this event, which is ${timecode}. Choose an earlier point; while the event runs, more is recorded.`;
+          const description = `trim_out_point is beyond the recording of this event, which is ${timecode}. Choose an earlier point; while the event runs, more is recorded.`;
           throw refused('beyond_recording', description);
         }
         return { media_id: media.id };
@@ -223,7 +223,7 @@ function requestMaster(parts: EventParts, event: LiveEvent): boolean {
   return true;
 }
 
-/** Schedules the end of a master, if there is one. What the packager had not sent has to be requested again. */
+/** Schedules the end of a master, if there is one. A file that the packager had not sent must be requested again. */
 export function resumeMaster(parts: EventParts, event: LiveEvent): void {
   if (event.master?.file) dropMasterLater(parts, event);
   else event.master = undefined;
@@ -236,7 +236,7 @@ function dropMasterLater(parts: EventParts, event: LiveEvent): void {
   else dropMaster(parts, event);
 }
 
-/** Makes a media of a piece of an event, or returns undefined when the piece goes beyond what is recorded. */
+/** Makes a media of a piece of an event, or returns undefined when the piece goes beyond the recording. */
 function makeClip(
   parts: EventParts,
   channel: Channel,

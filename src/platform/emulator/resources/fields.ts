@@ -7,7 +7,7 @@ import type { FieldKind } from '../listing/filter';
 export interface SetField<Schema extends z.ZodType = z.ZodType> {
   readonly schema: Schema;
   readonly says: string;
-  /** The value of what is left out; without one that is `null`, which may then also be sent. */
+  /** The value when the field is left out; without a default that is `null`, which may then also be sent. */
   readonly default?: z.output<Schema>;
   readonly required?: true;
   /** Set when the resource is made, and never changed. */
@@ -77,7 +77,7 @@ export const FlatObject = z
 
 const MAX_DEPTH = 20;
 
-/** An object of any content. Its depth has a limit, as what is deeper could not be written again. */
+/** An object of any content. Its depth has a limit, as a deeper one could not be written again. */
 export const FreeObject = z
   .record(z.string(), z.unknown(), 'must be an object')
   .refine((value) => depthOf(value, MAX_DEPTH) <= MAX_DEPTH, `is nested more than ${MAX_DEPTH} levels deep`);

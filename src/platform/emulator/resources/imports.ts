@@ -47,7 +47,7 @@ export const IMPORT = {
   },
 } as const satisfies Resource;
 
-/** A feed. The emulator keeps what it is, and reads none. */
+/** A feed. The emulator keeps its fields, and reads no feed. */
 export type Import = Stored<typeof IMPORT>;
 
 declare module './resource' {

@@ -75,7 +75,7 @@ function deleteMedia(parts: Platform, media: Media): void {
   parts.notify(mediaNotification('media_deleted', media));
 }
 
-/** Drops the content of a media, and what was kept and made of it. */
+/** Drops the content of a media, its originals and its renditions. */
 function dropFiles(parts: Platform, media: Media): void {
   const { originals, renditions } = parts.state;
   dropContent(parts, media);
@@ -86,7 +86,7 @@ function dropFiles(parts: Platform, media: Media): void {
 /** From the arrival of its file until a media can be played, by the platform's clock. Its renditions come later. */
 const READY_MS = 1_000;
 
-/** Begins to take the content of a media, its first one or a new one. What it has stays until the new one is there. */
+/** Starts to take the content of a media. The present content stays until the new one is there. */
 function beginContent(parts: Platform, media: Media, given: GivenUpload): void {
   const isExternal = given.method === 'external';
   const describe = () => {
@@ -128,7 +128,7 @@ const TYPES: Readonly<Record<string, string>> = {
   aac: 'audio/aac',
 };
 
-/** The media type that the ending of an address stands for, or null. */
+/** The media type for the ending of an address, or null. */
 function typeOfAddress(address: string): string | null {
   const [, ending = ''] = /\.(\w{2,4})(?:[?#]|$)/.exec(address) ?? [];
   return TYPES[ending.toLowerCase()] ?? null;
@@ -171,7 +171,7 @@ async function arrive(parts: Platform, media: Media, file: StoredFile): Promise<
   } else process(parts, media);
 }
 
-/** The seconds between the trim points, within a file of this length; 0 stands for a length that is not known. */
+/** The seconds between the trim points, within a file of this length; 0 is an unknown length. */
 function trimmedLength({ trimInPoint, trimOutPoint }: Media, length: number): number {
   const begin = trimInPoint === null ? 0 : secondsOf(trimInPoint);
   const wanted = trimOutPoint === null ? length : secondsOf(trimOutPoint);
@@ -192,7 +192,7 @@ function process(parts: Platform, media: Media): void {
   });
 }
 
-/** Schedules again what a restored media has before it. @param isToConvert whether there is a rendition to be made. */
+/** Schedules the next steps of a restored media again. @param isToConvert whether there is a rendition to be made. */
 export function resumeMedia(parts: Platform, media: Media, isToConvert: boolean): void {
   const isUnderWay = media.status === 'processing' || media.status === 'updating';
   if (isUnderWay && (media.file || media.hostingType === 'external')) {

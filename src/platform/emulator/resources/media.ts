@@ -25,8 +25,8 @@ export const MEDIA = {
   one: ONE_MEDIA,
   metadata: {
     title: row(text(1000), 'The title.', { default: '', filter: 'words' }),
-    description: row(text(5000), 'What it is about.', { filter: 'words' }),
-    author: row(text(200), 'Who made it.', { filter: 'text' }),
+    description: row(text(5000), 'The description.', { filter: 'words' }),
+    author: row(text(200), 'The author.', { filter: 'text' }),
     permalink: row(text(2000), 'The page that it is shown on.', { filter: 'text' }),
     category: row(text(200), 'The category for advertising and recommendations.', { filter: 'text' }),
     language: row(text(50), 'The spoken language.', { filter: 'text' }),
@@ -50,7 +50,7 @@ export const MEDIA = {
   },
   shown: {
     ...CONTENT_FIELDS,
-    media_type: row(Choice(['video', 'audio']), 'What it is.', { filter: 'text' }),
+    media_type: row(Choice(['video', 'audio']), 'The kind of media.', { filter: 'text' }),
     hosting_type: row(Choice(['hosted', 'external']), 'Whether the platform has the content.', {
       filter: 'text',
     }),

@@ -22,12 +22,12 @@ import { conflict } from './resource-calls';
 
 export const ORIGINAL = {
   ...named('original', ONE_MEDIA, 'originalId'),
-  says: 'A file as it was uploaded for a media. The primary one is what is converted.',
+  says: 'A file as it was uploaded for a media. The primary one is converted.',
   metadata: {
     name: row(text(200), 'The name.', { default: 'Original', filter: 'words' }),
     language: row(text(100), 'The spoken language, such as English.', { filter: 'text' }),
     language_code: row(text(50), 'Its code, such as en.', { filter: 'text' }),
-    type: row(text(50), 'What it is for.', { default: 'alternate', filter: 'text' }),
+    type: row(text(50), 'Its purpose.', { default: 'alternate', filter: 'text' }),
   },
   upload: uploadBy('direct', 'multipart', 'fetch'),
   shown: {

@@ -20,8 +20,8 @@ const match = Choice(['any', 'all']);
 
 const COMMON = {
   title: row(text(1000), 'The title.', { default: '', filter: 'words' }),
-  description: row(text(5000), 'What it is about.', { filter: 'words' }),
-  author: row(text(200), 'Who made it.', { filter: 'text' }),
+  description: row(text(5000), 'The description.', { filter: 'words' }),
+  author: row(text(200), 'The author.', { filter: 'text' }),
   link: row(text(2000), 'The page that it is shown on.', { filter: 'text' }),
   custom_params: CUSTOM_PARAMS,
 } as const satisfies SetFields;
@@ -75,7 +75,7 @@ const shown = {
 /** Playlists of every type, with what they have in common. */
 export const PLAYLIST = {
   ...named('playlist', SITE, 'playlistId'),
-  says: 'A list of media. The routes of its type show and change what that type has.',
+  says: 'A list of media. The routes of its type show and change the fields of that type.',
   verbs: ['list', 'read', 'delete'],
   metadata: COMMON,
   shown,
@@ -129,10 +129,10 @@ const ARTICLE_MATCHING_PLAYLIST = playlistOf(
 
 const SEARCH_PLAYLIST = playlistOf(
   'search_playlist',
-  'The media that fit what a viewer searches for, which the request has as `search`.',
+  'The media that match the search of a viewer, which the request has as `search`.',
   {
     media_filter: MEDIA_FILTER,
-    query: row(text(500), 'What to search for when the request does not say.'),
+    query: row(text(500), 'The search text when the request has none.'),
     media_limit: mediaLimit(50),
   },
 );
@@ -212,7 +212,7 @@ function changeFilters(
   }
 }
 
-/** The calls for playlists of all types: they show what all have in common, and change none. */
+/** The calls for playlists of all types: they show the common fields, and change none. */
 export function playlistCalls({ state, clock }: Platform): ResourceCalls {
   return callsOf(PLAYLIST, inSite(state.playlists, 'playlistId'), clock.now);
 }

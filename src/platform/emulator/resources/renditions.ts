@@ -16,13 +16,13 @@ export const MEDIA_RENDITION = {
   verbs: ['list', 'create', 'read', 'delete'],
   metadata: {},
   relationships: {
-    media_rendition_template: row(Reference, 'What to make. A media has one rendition for each template.', {
+    media_rendition_template: row(Reference, 'The template. A media has one rendition for each.', {
       required: true,
     }),
   },
   shown: {
     ...STATE_FIELDS,
-    media_type: row(Choice(['video', 'audio']), 'What it is.', { filter: 'text' }),
+    media_type: row(Choice(['video', 'audio']), 'The kind of media.', { filter: 'text' }),
     unconverted_reason: row(
       z.string().nullable(),
       'Why a ready rendition is the uploaded file; `null` for one that was converted.',
@@ -39,7 +39,7 @@ export const MEDIA_RENDITION = {
   },
 } as const satisfies Resource;
 
-/** A media in one size. Its file is what it was converted to; without one, it is the uploaded file. */
+/** A media in one size, as the converted file; without one, as the uploaded file. */
 export interface Rendition extends Content, Stored<typeof MEDIA_RENDITION> {
   readonly mediaId: string;
   readonly templateId: string;
@@ -128,7 +128,7 @@ const LADDER: readonly (readonly [height: number, bitrate: number])[] = [
   [1080, 4500],
 ];
 
-/** What to convert to, by the name of a template: `270p`, or `audio` for sound alone. */
+/** The target of a conversion, by the name of a template: `270p`, or `audio` for sound alone. */
 function orderOf(templateId: string, media: Media): WantedConversion['order'] | undefined {
   if (templateId === 'audio') return {};
   const [, digits] = /^([1-9]\d{1,3})p$/.exec(templateId) ?? [];
@@ -186,7 +186,7 @@ function addRendition(
   });
 }
 
-/** Has a rendition converted; where nothing converts it, it is the uploaded file, under an address of its own. */
+/** Requests the conversion of a rendition. Without one, it is the uploaded file, under an address of its own. */
 function finish(parts: Platform, media: Media, rendition: Rendition): void {
   const { state, recordings, packaging } = parts;
   const { file } = media;

@@ -185,7 +185,7 @@ export interface RouteParts extends CredentialParts {
   readonly clock: Clock;
 }
 
-/** How what is asked for at this address looks. */
+/** The view of a request at this address. */
 export function viewOf(
   { clock }: Pick<RouteParts, 'clock'>,
   request: Pick<Request, 'protocol' | 'get' | 'socket'>,
@@ -221,7 +221,7 @@ export function mountResource(app: Express, context: RouteParts, calls: Resource
   }
 }
 
-/** What a route answers, or undefined. */
+/** The body of a route's answer, or undefined. */
 type Act = (request: AnyRequest, response: Response) => object | undefined | Promise<object | undefined>;
 
 export function mountAction(app: Express, context: RouteParts, action: Action, act: Act): void {

@@ -34,7 +34,7 @@ export interface Action {
   readonly refusals?: readonly Refusal[];
 }
 
-/** Why a call is refused although its request is right, and what it is about is there. `when` is a sentence. */
+/** The reason to refuse a valid request for an existing resource. `when` is a sentence. */
 type Refusal = readonly [status: 404 | 409, code: string, when: string];
 
 /** One resource of the management API, as data: routes, validation, description and pages are made from it. */
@@ -110,7 +110,7 @@ export interface View {
 export type PathIds = Readonly<Record<string, string>>;
 
 export interface Behaviour<R extends Resource, Item extends Kept<R>> {
-  /** Oldest first. @throws HttpError 404 when what the items belong to is not there. */
+  /** Oldest first. @throws HttpError 404 when the parent of the items does not exist. */
   readonly list: (ids: PathIds, view: View) => readonly Item[];
   readonly find: (ids: PathIds, view: View) => Item | undefined;
   /** `metadata` has every field. */
@@ -150,13 +150,13 @@ export interface ActionCall {
   readonly view: View;
 }
 
-/** `item`: the answer is the item itself, with what create answers have. An object is the answer; `void` is none. */
+/** `item`: the answer is the item itself, as create answers have it. An object is the answer; `void` is none. */
 type Done = 'item' | object | undefined;
 
 /** The stores of all resources; the file of each declares its own. */
 export interface LibraryState extends Readonly<Record<never, never>> {}
 
-/** What resources work with; files declare what they add. */
+/** The services that resources use; files declare their additions. */
 export interface Platform extends Pick<Surroundings, 'newResourceId' | 'newSecret'> {
   readonly state: LibraryState;
   readonly clock: Clock;

@@ -13,7 +13,7 @@ import { THUMBNAIL } from './thumbnails';
 import { USAGE_ACTIONS } from './usage';
 import { WEBHOOK } from './webhooks';
 
-/** Every resource of the management API. The routes of the types of playlists stand before those of all of them. */
+/** Every resource of the management API. The routes of the types of playlists come before those of all of them. */
 export const RESOURCES: readonly Resource[] = [
   MEDIA,
   ORIGINAL,

@@ -27,7 +27,7 @@ export const TAG_ACTIONS = {
     says: 'Renames a tag of all media of the site. A media with both keeps one.',
     body: {
       old_tag: row(text(200).min(1, 'is empty'), 'The tag as it is.'),
-      new_tag: row(text(200).min(1, 'is empty'), 'What it is to be called.'),
+      new_tag: row(text(200).min(1, 'is empty'), 'The new name.'),
       old_name: row(text(200).min(1, 'is empty'), '`old_tag`, by its other name.'),
       new_name: row(text(200).min(1, 'is empty'), '`new_tag`, by its other name.'),
     },

@@ -34,7 +34,11 @@ export const TEXT_TRACK = {
     label: row(text(200), 'The name in the menu of the player.', { filter: 'words' }),
     srclang: row(text(50), 'The code of the language, such as en.', { filter: 'text' }),
     position: row(WholeNumber(1000), 'The place in the menu.', { default: 0, filter: 'number' }),
-    track_kind: row(Choice(TRACK_KINDS), 'What it is.', { default: 'captions', fixed: true, unseen: true }),
+    track_kind: row(Choice(TRACK_KINDS), 'The kind of track.', {
+      default: 'captions',
+      fixed: true,
+      unseen: true,
+    }),
   },
   upload: {
     ...uploadBy('direct', 'fetch'),
@@ -43,7 +47,7 @@ export const TEXT_TRACK = {
   },
   shown: {
     ...CONTENT_FIELDS,
-    track_kind: row(Choice(TRACK_KINDS), 'What it is.', { filter: 'text' }),
+    track_kind: row(Choice(TRACK_KINDS), 'The kind of track.', { filter: 'text' }),
     published: row(z.boolean(), 'Whether viewers get it.'),
     delivery_url: row(z.string().nullable(), 'Where the file is, once it is ready.'),
   },
@@ -116,7 +120,7 @@ export function textTrackBehaviour(parts: Platform): Behaviour<typeof TEXT_TRACK
   };
 }
 
-/** The ending of the file's address: as it was said, or as the address that it is fetched from has it, else vtt. */
+/** The ending of the file's address: the given format, or that of the address to fetch it from, else vtt. */
 function formatOf(upload: BodyOf<typeof TEXT_TRACK>['upload']): string {
   const [, ending] = /\.(\w{2,5})(?:[?#]|$)/.exec(upload.download_url ?? '') ?? [];
   const format = (upload.file_format ?? ending ?? 'vtt').toLowerCase().replaceAll(/[^a-z0-9]/g, '');

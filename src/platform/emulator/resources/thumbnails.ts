@@ -55,7 +55,7 @@ export const THUMBNAIL = {
   },
   shown: {
     ...CONTENT_FIELDS,
-    thumbnail_type: row(Choice(THUMBNAIL_TYPES), 'What it is.', { filter: 'text' }),
+    thumbnail_type: row(Choice(THUMBNAIL_TYPES), 'The kind of thumbnail.', { filter: 'text' }),
     source_type: row(z.string(), 'Where the picture comes from.', { filter: 'text' }),
     delivery_url: row(z.string().nullable(), 'Where the picture is, once it is ready.'),
     media_id: row(z.string(), 'The media that it is of.', { filter: 'text', unseen: true }),
@@ -69,7 +69,7 @@ export interface Thumbnail extends Content, Stored<typeof THUMBNAIL> {
   readonly sourceType: SourceType;
   /** Seconds into the media that it is taken from. */
   readonly videoPosition: number;
-  /** Undefined while it is of none. */
+  /** Undefined while it belongs to none. */
   mediaId: string | undefined;
   isPoster: boolean;
 }
@@ -182,7 +182,7 @@ function requireMedia(
   if (problems.length > 0) throw new HttpError(400, problems);
 }
 
-/** A picture of no media, from the start of one unless it says otherwise. */
+/** A picture of no media, by default from the start of one. */
 function newThumbnail(parts: Platform, siteId: string, of: Partial<Thumbnail>): Thumbnail {
   return {
     ...noContent(),

@@ -33,10 +33,10 @@ export const WEBHOOK = {
       'The sites to notify of. The credential must reach all of them.',
       { required: true, filter: 'text' },
     ),
-    description: row(text(2000), 'What it is for.', { default: '', filter: 'words' }),
+    description: row(text(2000), 'Its purpose.', { default: '', filter: 'words' }),
   },
   shown: {
-    secret: row(z.string(), 'What the tokens of notifications are signed with. It is never shown again.', {
+    secret: row(z.string(), 'The key that signs the tokens of notifications. It is never shown again.', {
       once: true,
     }),
   },
@@ -59,7 +59,7 @@ export function webhookResource(receivers: ReceiverRules) {
   } satisfies Resource;
 }
 
-/** What is special about webhooks: a credential sees those whose sites it reaches, all of them. */
+/** A credential sees the webhooks whose sites it reaches, all of them. */
 function webhookBehaviour(webhooks: Webhooks): Behaviour<typeof WEBHOOK, Webhook> {
   const isSeen = ({ metadata }: Webhook, { reaches = () => true }: View) => metadata.site_ids.every(reaches);
   return {
@@ -80,7 +80,7 @@ function webhookBehaviour(webhooks: Webhooks): Behaviour<typeof WEBHOOK, Webhook
   };
 }
 
-/** @throws HttpError 403 that names each site out of reach by its place: the caller does not learn whether it is there. */
+/** @throws HttpError 403 that names each site out of reach by its place, and does not show whether it exists. */
 function requireSites({ site_ids }: WebhookMetadata, { reaches = () => true }: View): void {
   const problems = site_ids.flatMap((siteId, place) => {
     const description = `metadata.site_ids.${place}: this credential does not reach a site with this id.`;

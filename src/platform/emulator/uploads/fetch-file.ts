@@ -13,7 +13,7 @@ import {
 import type { FileStore } from './file-store';
 import type { StoredFile } from './uploads';
 
-/** What came of a fetch; `problem` is a sentence for a person. */
+/** The result of a fetch; `problem` is a sentence for a person. */
 export type Fetched =
   | { readonly ok: true; readonly file: StoredFile }
   | { readonly ok: false; readonly problem: string };
@@ -39,7 +39,7 @@ const REDIRECTS = [301, 302, 303, 307, 308];
 class FetchFailure extends Error {}
 
 /**
- * Fetches a file by GET. Where it may come from is what a webhook may call, and each redirect is held to that again.
+ * Fetches a file by GET, from addresses that a webhook may call; this also applies to each redirect.
  * Never rejects.
  */
 export async function fetchFile(address: string, given: FetchTask): Promise<Fetched> {
@@ -99,7 +99,7 @@ async function get(
   outgoing.on('timeout', () => {
     silence.abort(new FetchFailure(`Nothing came from the address for ${settings.idleMs / 1000} s.`));
   });
-  // What fails after the answer has begun, its body says.
+  // The body reports failures after the start of the answer.
   outgoing.on('error', () => undefined).end();
   try {
     const [answer] = await once(outgoing, 'response');

@@ -84,8 +84,8 @@ export class FileStore {
   }
 
   /**
-   * Writes what comes to a file. What is left of `source` after a failure is read and dropped, so that its sender can be
-   * answered. @param signal ends it with its reason.
+   * Writes a stream to a file. After a failure it drains the rest of `source`, so that the sender can be answered.
+   * @param signal ends it with its reason.
    * @throws HttpError 413 at once when the announced length is too much; the system's error. Nothing is kept then.
    */
   async receive(source: Readable, expected: Expected, signal?: AbortSignal): Promise<KeptFile> {
@@ -118,7 +118,7 @@ export class FileStore {
   }
 
   /**
-   * Deletes its files but these. Those of other stores in the folder of the uploads are used where they are, and stay theirs.
+   * Deletes its files but these. Files of other stores in the folder of the uploads stay where they are.
    * @returns the paths of those that are there.
    */
   keepOnly(files: readonly KeptFile[]): readonly string[] {
@@ -154,7 +154,7 @@ export class FileStore {
     }
   }
 
-  /** The source is not destroyed, as a request has to be answered: what is left of it is read and dropped. */
+  /** Drains the source instead of destroying it, as a request has to be answered. */
   async #write(source: Readable, expected: Expected, signal: AbortSignal | undefined): Promise<KeptFile> {
     const run = this.#run;
     const hash = createHash('md5');
@@ -168,7 +168,7 @@ export class FileStore {
       transform: (chunk: Buffer, _encoding, done) => {
         stalled.refresh();
         try {
-          // What is only announced takes no room.
+          // Announced bytes take no room.
           this.#requireRoom(run, expected, chunk.length, size);
         } catch (thrown) {
           done(thrown as Error);
@@ -196,7 +196,7 @@ export class FileStore {
     }
   }
 
-  /** @param size what the file has already. @throws HttpError 413 when there is no room for so many bytes more. */
+  /** @param size the present size of the file. @throws HttpError 413 when there is no room for so many bytes more. */
   #requireRoom({ used }: Run, { maxBytes, total = this.maxBytes }: Expected, bytes: number, size = 0): void {
     if (size + bytes > maxBytes) throw tooLarge(maxBytes);
     const free = total - used;
@@ -240,7 +240,7 @@ function newRun(folder: string | undefined): Run {
   return { folder, used: 0, begun: 0, sizes: new Map() };
 }
 
-/** The path of a new file. What cleans up temporary folders may have taken the folder away, so it is made again. */
+/** The path of a new file. Creates the folder again if a cleanup of temporary folders has removed it. */
 function newPath(run: Run, parent: string): string {
   if (run.folder === undefined) {
     mkdirSync(parent, { recursive: true });
@@ -277,7 +277,7 @@ function megabytes(bytes: number): string {
 
 const STALLED = 'The upload stopped: nothing came for too long. Send the file again.';
 
-/** What a sender is answered when a file could not be written. */
+/** The error for the sender of a file that could not be written. */
 function failureOf(thrown: unknown): unknown {
   const code = systemCode(thrown);
   if (code === 'ENOSPC' || code === 'EDQUOT') {

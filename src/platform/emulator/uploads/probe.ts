@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 
-/** What the bytes of a file say of it; of a movie also what it has. What they leave open is undefined. */
+/** The properties of a file by its bytes; undefined where they don't show one. */
 interface FileFacts {
   readonly mimeType: string;
   readonly mediaType?: 'video' | 'audio';
@@ -11,12 +11,12 @@ interface FileFacts {
   readonly height?: number | undefined;
 }
 
-/** How much of the beginning is read at once, in bytes. */
+/** How many bytes of the start are read at once. */
 const HEAD_BYTES = 16_384;
 
 /**
- * Recognizes MP4 and QuickTime, JPEG, PNG, GIF, WebP and SVG, WebVTT and SubRip by their bytes. It reads a little, however
- * large the file is and whatever is in it. Of any other file, and of one that can't be read, the answer is undefined.
+ * Recognizes MP4 and QuickTime, JPEG, PNG, GIF, WebP and SVG, WebVTT and SubRip by their bytes. It reads little of
+ * files of any size. Undefined for any other file, and for one that can't be read.
  */
 export async function probe({ path }: { readonly path: string }): Promise<FileFacts | undefined> {
   // It may have been deleted meanwhile.
@@ -164,7 +164,7 @@ async function sizeOf(bytes: Bytes, { start, end }: Box): Promise<Track['size']>
   return isTurned ? { width: down, height: across } : { width: across, height: down };
 }
 
-/** What PNG (W3C), GIF89a, WebP (RFC 9649) and JPEG (ITU-T T.81) have at a place. */
+/** The marks of PNG (W3C), GIF89a, WebP (RFC 9649) and JPEG (ITU-T T.81). */
 const PICTURES: readonly (readonly [mark: string, at: number, mimeType: string])[] = [
   ['\x89PNG\r\n\x1a\n', 0, 'image/png'],
   ['GIF8', 0, 'image/gif'],
@@ -172,7 +172,7 @@ const PICTURES: readonly (readonly [mark: string, at: number, mimeType: string])
   ['\xff\xd8\xff', 0, 'image/jpeg'],
 ];
 const TIMING = /^\d{1,4}:\d\d:\d\d[,.]\d{1,3} *--> *\d{1,4}:\d\d:\d\d[,.]\d{1,3}/;
-/** What may stand before the first element of an XML document. */
+/** The part of an XML document before its first element. */
 const PROLOG = /^(?:\s*(?:<\?[\s\S]*?\?>|<!--[\s\S]*?-->|<!DOCTYPE[^>]*>))*\s*/;
 
 function typeOf(head: Buffer): FileFacts | undefined {

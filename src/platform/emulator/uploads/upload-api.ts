@@ -86,7 +86,7 @@ function partOf(text: string): number {
   throw httpError('not_found', `There is no such part: parts have the numbers 1 to ${MAX_PARTS}.`);
 }
 
-/** @throws HttpError 403 when a link does not hold the secret that it was made with. */
+/** @throws HttpError 403 when a link does not have its secret. */
 function requireLink({ query }: Pick<Request, 'query'>, token: string): void {
   if (typeof query.token === 'string' && isSameSecret(query.token, token)) return;
   const description = 'This is not the link that was given. Send the file to the whole upload_link.';
@@ -107,7 +107,7 @@ function uploadOfBearer(uploads: Uploads, request: Request<{ uploadId: string }>
   throw new HttpError(401, { code: 'credential_refused', description }, { headers });
 }
 
-/** What the head of a request says of its body. */
+/** The properties of a body from the head of its request. */
 export function sentBy({ headers }: Pick<Request, 'headers'>): Sent {
   const length = headers['content-length'];
   const md5 = headers['content-md5'];

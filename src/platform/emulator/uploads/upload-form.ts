@@ -7,7 +7,7 @@ import type { Sent, Upload } from './uploads';
 
 const FILE_FIELD = 'file';
 const UNREADABLE = "The form can't be read: it ends early, or its parts are not as the boundary says.";
-/** What a form has in addition to its file, at most, in bytes. */
+/** The most bytes of a form in addition to its file. */
 const FORM_BYTES = 64 * 1024;
 
 /**
@@ -27,7 +27,7 @@ export async function receiveForm(
       upload.receiveFile(content, { ...sent, declaredType }),
     );
   } finally {
-    // What is left after a failure is read and dropped, so that the sender can be answered.
+    // Drains the rest after a failure, so that the sender can be answered.
     request.unpipe(form);
     request.resume();
     form.on('error', () => undefined);
@@ -44,7 +44,7 @@ function formOf({ headers }: IncomingMessage): Form {
     if (/^multipart\/form-data\s*;/i.test(type))
       return new Busboy({ headers: { ...headers, 'content-type': type }, limits });
   } catch {
-    // It throws of a boundary that is missing, or that none can be.
+    // It throws on a missing or invalid boundary.
   }
   const description = `Send the file as the field ${FILE_FIELD} of a form: content-type multipart/form-data with a boundary.`;
   throw httpError('unsupported_media_type', description);
@@ -59,10 +59,10 @@ function fileOf(
     let file: Promise<Received> | undefined;
     let fault: unknown;
     const whenReceived = (received: Promise<Received>) => void received.then(resolve, () => undefined);
-    /** A file that the form has read whole all the same is kept; of any other, nothing is left when this is answered. */
+    /** Keeps a file that was read completely all the same; any other one is gone when this is answered. */
     const fail = (thrown: unknown) => {
       fault ??= thrown;
-      // A file that is not whole fails by this.
+      // An incomplete file fails by this.
       request.unpipe(form);
       form.end();
       if (file) whenReceived(file);
@@ -76,7 +76,7 @@ function fileOf(
       const declaredType = mimeType === 'text/plain' ? undefined : mimeType;
       file = take(content, declaredType);
       file.catch((thrown) => {
-        // That the file was cut follows from what is wrong with the form.
+        // The file was cut because of the fault of the form.
         const isOwn = thrown instanceof HttpError && thrown.status !== 400;
         reject(isOwn ? thrown : (fault ?? thrown));
       });

@@ -25,9 +25,9 @@ const LIFETIME_MS = 24 * 60 * 60 * 1000;
 /** How many uploads that are over answer 410 in place of 404; the oldest is forgotten first. */
 const REMEMBERED = 10_000;
 
-/** The uploads that are open or were a while ago, whatever they are for, and the files that came. */
+/** The uploads of every kind that are open or were a while ago, and the files that came. */
 export class Uploads {
-  /** Those that came, whatever they were sent for. */
+  /** The received files of every kind. */
   readonly files: FileStore;
   /** Oldest first. */
   readonly #byId = new Map<string, Upload>();
@@ -65,7 +65,7 @@ export class Uploads {
     return [...this.#byId.values()];
   }
 
-  /** Waits no longer for its file. What came of it is deleted, but for a file that was taken. */
+  /** Stops waiting for its file, and deletes its parts. A file that was taken stays. */
   cancel(upload: Upload): void {
     if (!this.#byId.delete(upload.id)) return;
     upload.end();
@@ -76,7 +76,7 @@ export class Uploads {
 
   /**
    * Fetches a file from an address that a client gave, when it is its turn. Never rejects; after a reset, it fails.
-   * @param wanted the most bytes, and what may end it.
+   * @param wanted the most bytes, and the signal to end it.
    */
   async fetchFile(
     address: string,
@@ -125,7 +125,7 @@ export function partLink(upload: Upload, number: number, origin: string): string
   return `${origin}/uploads/${upload.id}/parts/${number}?token=${partToken(upload, number)}`;
 }
 
-/** The secret of one part's link: who has it can send neither another part nor complete the upload. */
+/** The secret of one part's link: it can neither send another part nor complete the upload. */
 export function partToken({ token }: Pick<Upload, 'token'>, number: number): string {
   return createHmac('sha256', token).update(`part ${number}`).digest('hex');
 }
@@ -135,7 +135,7 @@ export type UploadMethod = 'direct' | 'multipart';
 
 export const MAX_PARTS = 10_000;
 
-/** A whole file that somebody sent. Who takes it removes it when it is not needed any more. */
+/** A complete received file. The taker removes it when it is not needed any more. */
 export interface StoredFile extends KeptFile {
   /** The media type that it came with, as it was sent. */
   readonly declaredType: string | undefined;
@@ -148,7 +148,7 @@ export interface WantedUpload {
   readonly accept?: readonly string[] | undefined;
   /** The most that the file may have, in bytes. */
   readonly maxBytes: number;
-  /** Takes the file, before its sender is answered. What it throws is answered; then the file goes, and may come again. */
+  /** Takes the file, before its sender is answered. If it throws, the sender gets the error and may send it again. */
   done(file: StoredFile): void | Promise<void>;
 }
 
@@ -158,7 +158,7 @@ export interface Sent {
   readonly length?: number | undefined;
   /** The value of `content-md5`: the base64 of 16 bytes. */
   readonly contentMd5?: string | undefined;
-  /** What is wrong with the bytes that came, if anything is; then nothing is kept. */
+  /** Returns the fault of the received bytes, if any; then nothing is kept. */
   readonly check?: ((received: Received) => Error | undefined) | undefined;
 }
 
@@ -171,7 +171,7 @@ export class Upload {
   #finished: Received | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** @param token what the links hold, and who lists and completes parts sends. */
+  /** @param token the secret of the links, and of calls that list and complete parts. */
   constructor(
     readonly id: string,
     readonly token: string,
@@ -234,7 +234,7 @@ export class Upload {
 
   /**
    * Puts the parts together. Once that is done, it changes nothing.
-   * @throws HttpError 409 that names the missing parts, 410, 413, or what `check` answers; the parts stay.
+   * @throws HttpError 409 that names the missing parts, 410, 413, or the error of `check`; the parts stay.
    */
   complete(check?: Sent['check']): Promise<void> {
     return this.#inTurn(async () => {
@@ -291,7 +291,7 @@ export class Upload {
     this.#finished = { size: file.size, md5: file.md5 };
   }
 
-  /** One change at a time; after the end, none, and what has come for it is deleted. */
+  /** Makes one change at a time. After the end it makes none, and deletes the received file. */
   #inTurn<Result>(change: () => Promise<Result>, received?: KeptFile): Promise<Result> {
     const changed = this.#turn.then(async () => {
       if (!this.#ending.signal.aborted) return change();
@@ -312,7 +312,7 @@ export class Upload {
     }
   }
 
-  /** Deletes their files. What they were stays known: a client may ask for it when it has lost an answer. */
+  /** Deletes their files, but keeps their records: a client that has lost an answer may ask for them. */
   async #deleteParts(): Promise<void> {
     await Promise.all([...this.#parts.values()].map((part) => this.store.remove(part)));
   }
@@ -330,7 +330,7 @@ const SAYS_NOTHING = /^(?:application|binary)\/(?:octet-stream|x-www-form-urlenc
 function faultOf({ size, md5 }: Received, contentMd5: string | undefined): HttpError | undefined {
   if (size === 0) return httpError('invalid_body', 'The file is empty. Send its bytes as the body.');
   if (contentMd5 === undefined || Buffer.from(contentMd5, 'base64').toString('hex') === md5) return undefined;
-  const description = 'The body is not the one that the header content-md5 is of. Send it again.';
+  const description = 'The body does not match the header content-md5. Send it again.';
   return httpError('invalid_body', description);
 }
 
@@ -354,6 +354,6 @@ function finished(): HttpError {
 /** The error for an upload whose time is over, or that is not waited for any more. */
 export function over(): HttpError {
   const description =
-    'This upload is over: its links hold for a day, while what it is for exists. Ask for a new one.';
+    'This upload is over: its links are valid for a day, while its resource exists. Ask for a new one.';
   return new HttpError(410, { code: 'upload_expired', description });
 }

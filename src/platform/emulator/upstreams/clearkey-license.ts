@@ -64,7 +64,7 @@ export const LicenseRequest = z.object({
   ),
   type: field(
     z.literal('temporary', 'only temporary licenses are given').optional(),
-    'What the license is for.',
+    'The type of the license.',
   ),
 });
 
@@ -94,7 +94,7 @@ export function mountClearKeyLicense(
 }
 
 function unknownKey(keyId: string): string {
-  return `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first; tell it supplied keys by POST /clearkey/keys on the control port.`;
+  return `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first; send supplied keys by POST /clearkey/keys on the control port.`;
 }
 
 const checked = <T>(check: (text: string) => Checked<T>) =>

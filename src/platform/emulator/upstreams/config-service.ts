@@ -59,7 +59,7 @@ export function authorizedClient(clients: Clients, name: string, headers: Incomi
   return client;
 }
 
-/** License addresses on names that are reserved for examples (RFC 2606): a player that calls one reaches nobody. */
+/** License addresses on names that are reserved for examples (RFC 2606): a player that calls one gets no answer. */
 export const PLAYREADY_LICENSE_URL = 'https://playready-license.example.com/rightsmanager.asmx';
 export const WIDEVINE_LICENSE_URL = 'https://widevine-license.example.com/proxy';
 export const FAIRPLAY_LICENSE_URL = 'skd://fairplay-license.example.com/license';
@@ -70,12 +70,12 @@ export const AES_KEY_URL = 'https://keyprovider.example.com/aes/getkey';
 
 export const ClientRecord = z.object({
   client: field(z.string(), 'The name of the client.'),
-  shared_secret: field(z.string(), 'What the envelopes of the key provider are sealed with.'),
+  shared_secret: field(z.string(), 'The secret that seals the envelopes of the key provider.'),
   drm_providers: field(z.array(z.string()), 'The DRM systems of the client.'),
   license_urls: field(z.record(z.string(), z.string()), 'Where players get licenses, by the DRM system.'),
 });
 
-/** A client's record as the configuration service gives it to who holds the client's API key. */
+/** A client's record as the configuration service returns it for the client's API key. */
 export function clientRecord({ name, sharedSecret }: Client): z.output<typeof ClientRecord> {
   const licenseUrls = {
     widevine: WIDEVINE_LICENSE_URL,
@@ -90,7 +90,7 @@ export function clientRecord({ name, sharedSecret }: Client): z.output<typeof Cl
   };
 }
 
-/** The configuration service: what an account's DRM settings are, its shared secret among them. */
+/** The configuration service: the DRM settings of an account, including its shared secret. */
 export function mountConfigService(app: Express, { clients }: { readonly clients: Clients }): void {
   readOnly(app)('/config/v1/clients/:client', ({ params, headers }, response) => {
     const client = authorizedClient(clients, params.client, headers);

@@ -123,7 +123,7 @@ function readRequest(body: unknown, speke?: string): CpixDocument {
   return orRefuse(readSpekeRequest(body, speke));
 }
 
-/** What is asked by GET. */
+/** The parameters of a GET. */
 interface Asked {
   readonly client: Client;
   readonly contentId: string;
@@ -147,8 +147,8 @@ function answerTo(providerParts: CpixParts, client: Client, asked: CpixDocument)
 }
 
 /**
- * What the keys of one key asked for are derived from: of a document for all tracks the content id, so that the keys are
- * those of the JSON protocol; of others the content id with the tracks, as groups of the key-file API name it.
+ * The content that a key is derived from: for a document for all tracks the content id, so that the keys are those of
+ * the JSON protocol; for others the content id with the tracks, as groups of the key-file API name it.
  */
 function contentOf(contentId: string, { keyId }: CpixKey, { rules, periods }: CpixDocument): string {
   const own = rules.filter((rule) => rule.keyId.equals(keyId));

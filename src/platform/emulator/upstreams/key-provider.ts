@@ -166,7 +166,7 @@ export function deriveKeys(owner: KeyOwner, contentId: string) {
 const LABEL = 'packager-drm-api emulator keys v1';
 
 function derive(owner: KeyOwner, contentId: string | null, purpose: string): Buffer {
-  // JSON keeps the parts apart whatever they hold: no two inputs give the same text.
+  // JSON separates the parts, so no two inputs give the same text.
   const input = JSON.stringify([LABEL, owner.name, contentId, purpose]);
   return createHmac('sha256', owner.sharedSecret).update(input, 'utf8').digest().subarray(0, 16);
 }

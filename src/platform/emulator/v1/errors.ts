@@ -44,7 +44,7 @@ export function isV1Error({ problems: [problem] }: HttpError): boolean {
 }
 
 /**
- * The error of v1 for whatever was thrown; of several problems the first. Nothing foreign is quoted.
+ * The error of v1 for anything thrown; the first one of several problems. It quotes no foreign text.
  * @param resource whose parameters are meant, when the call was read.
  */
 export function toV1Error(thrown: unknown, resource?: V1Resource): HttpError {

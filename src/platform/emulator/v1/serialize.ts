@@ -54,7 +54,7 @@ export async function send(response: Response, status: number, fields: JsonObjec
 }
 
 const XML_NAME = /^[A-Za-z_][\w.-]*$/;
-/** Whose children keep their names: `key` is a parameter there, not the key of a resource. */
+/** Elements whose children keep their names: `key` is a parameter there, not the key of a resource. */
 const FREE_NAMES = ['query', 'custom'];
 
 /** As documented: root `response`; keys, ids and totals are attributes, and a list has an element of its singular. */

@@ -56,7 +56,7 @@ function readBody(request: Pick<Request, 'headers'> & { body?: unknown }): {
     const message = 'Send parameters in the query, or as application/x-www-form-urlencoded or JSON.';
     throw v1Error('CallInvalid', message);
   }
-  // Released clients declare JSON as text/plain, or not at all, and curl as a form. No parameter begins with a brace.
+  // Released clients declare JSON as text/plain, or not at all, and curl as a form. No parameter starts with a brace.
   if (!/^\s*\{/.test(text)) return { form: readParameters(text.trim(), 'The form'), json: [] };
   return { form: [], json: flattened(parsedJson(text), '', 0) };
 }
@@ -65,7 +65,7 @@ function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // V8's message quotes what it chokes on.
+    // V8's message quotes the faulty text.
     throw v1Error('CallInvalid', 'The body is not valid JSON. Send one JSON object.');
   }
 }
@@ -119,9 +119,9 @@ interface Verifier {
 }
 
 /**
- * Checks who calls, and answers the id of the site. Only a valid signature is remembered, so who has no secret can't
- * fill the memory.
- * @throws HttpError for the first thing that is wrong.
+ * Authenticates the caller, and returns the id of the site. Only valid signatures are remembered, so a caller without
+ * a secret can't fill the memory.
+ * @throws HttpError for the first fault.
  */
 export function authenticate(
   parameters: readonly Parameter[],
@@ -186,7 +186,7 @@ function checkTimestamp(written: string, now: number): void {
 export interface Parameter {
   readonly name: string;
   readonly value: string;
-  /** The name as it stood in the query or the form, percent-encoded in the client's way. */
+  /** The name as it was in the query or the form, percent-encoded in the client's way. */
   readonly writtenName: string;
   readonly writtenValue: string;
 }
@@ -229,8 +229,8 @@ export function stringToSign(parameters: readonly Pick<Parameter, 'name' | 'valu
 }
 
 /**
- * The strings that released clients sign in its place. Where a client sends exactly what it signs, the sent form is better than
- * any rule on its encoding.
+ * The strings that released clients sign in its place. For a client that sends exactly the string it signs, the sent
+ * form is better than any rule on its encoding.
  */
 function* otherStrings(parameters: readonly Parameter[]): Generator<string> {
   const asSent = parameters.map(({ writtenName, writtenValue }): Pair => [writtenName, writtenValue]);

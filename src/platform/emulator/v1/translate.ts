@@ -19,7 +19,7 @@ export interface Translated {
   readonly view: View;
 }
 
-/** Does what a route of v1 does, with the resources of v2. @throws HttpError. */
+/** Handles a route of v1 with the resources of v2. @throws HttpError. */
 export type Handler = (call: Translated) => JsonObject | Promise<JsonObject>;
 
 /** The parameters of a call where v2 has them. @throws HttpError for the first that can't be used. */
@@ -41,10 +41,10 @@ export function translate(context: EmulatorContext, mapping: RouteMapping, call:
   return { context, siteId: call.siteId, parts, given, view: viewOf(context, call.request) };
 }
 
-/** The most that is searched for, which each field makes longer once more in v2, and ordered by. */
+/** The longest search and order: in v2, each field repeats the search. */
 const MAX_SEARCH_LENGTH = 200;
 
-/** Refuses what the migration tool leaves to a person. @throws HttpError ParameterInvalid. */
+/** Refuses parameters that the migration tool leaves to a person. @throws HttpError ParameterInvalid. */
 function checkList({ notes }: ListQuery, given: Translated['given']): void {
   for (const [name, value] of given) {
     const isSearch = name === 'search' || name.startsWith('search:') || name === 'order_by';
@@ -62,7 +62,7 @@ function checkList({ notes }: ListQuery, given: Translated['given']): void {
   throw v1Error('ParameterInvalid', message);
 }
 
-/** A parameter that the call can't do without. @throws HttpError ParameterMissing, ParameterEmpty. */
+/** A required parameter. @throws HttpError ParameterMissing, ParameterEmpty. */
 export function required({ given }: Pick<Translated, 'given'>, name: string): string {
   const value = given.get(name);
   if (value === undefined) throw v1Error('ParameterMissing', `${name} is missing.`);

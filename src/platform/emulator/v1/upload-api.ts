@@ -69,7 +69,7 @@ function linkTo(origin: string, path: string, query: JsonObject): JsonObject {
   return { protocol: protocol.replace(':', ''), address: host, path, query };
 }
 
-/** Where the files of v1 go: as a form to a link, or in chunks. The link's secret stands for a signature. */
+/** Takes the files of v1, as a form or in chunks. The secret of the link replaces a signature. */
 export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext, 'uploads'>): void {
   // Pages of any origin send forms.
   app.use(Object.values(FORM_PATHS), openFor('POST'));
@@ -184,8 +184,8 @@ function rangeOf(request: Request): { first: number; last: number; total: number
 }
 
 /**
- * The number of a chunk among the parts. Chunks come one behind the other; the same one may come again. Undefined for
- * other bytes that are there: a client that resumes sends some, to be told where to go on.
+ * The number of a chunk among the parts. Chunks come in order; the same one may come again. Undefined for
+ * other bytes that are there: a client that resumes sends some to learn where to continue.
  * @param end the first byte behind it. @throws HttpError PreconditionFailed
  */
 function numberOfChunk({ parts }: Upload, first: number, end: number): number | undefined {

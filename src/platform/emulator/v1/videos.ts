@@ -52,7 +52,7 @@ export const VIDEOS = {
   },
 } satisfies Handlers;
 
-/** @throws HttpError when a content is to be fetched, or stays elsewhere, and nothing says where. */
+/** @throws HttpError when a content to fetch, or one that stays elsewhere, has no address. */
 function requireSource(call: Translated): void {
   const { method } = call.parts.body.upload ?? {};
   if (method === 'fetch') required(call, 'download_url');

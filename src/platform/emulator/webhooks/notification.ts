@@ -21,7 +21,7 @@ export type WebhookEventName = keyof typeof EVENTS;
 
 export const EVENT_NAMES = Object.keys(EVENTS) as WebhookEventName[];
 
-/** Something that happened on the platform and that webhooks may have subscribed to. */
+/** An event on the platform that webhooks may have subscribed to. */
 export interface Notification {
   readonly event: WebhookEventName;
   readonly siteId: string;
@@ -43,7 +43,7 @@ export function channelNotification(
   return { event, siteId, subject: { channelId: id } };
 }
 
-/** What happened to a media, or to a thumbnail or text track of it. */
+/** A notification about a media, or a thumbnail or text track of it. */
 export function mediaNotification(
   event: Exclude<WebhookEventName, 'channel_created' | 'channel_active' | 'channel_idle'>,
   { id, siteId }: Owned,

@@ -21,7 +21,7 @@ const NOT_PUBLIC = blockList('ipv4', [
 ]);
 
 /**
- * All that was ever given out as global unicast. Outside of it are the unique local, link-local, site-local, discard
+ * The global unicast addresses. Outside of them are the unique local, link-local, site-local, discard
  * and multicast networks, and the forms that hold an IPv4 address: compatible, translated and NAT64.
  */
 const GLOBAL_IPV6 = blockList('ipv6', [['2000::', 3]]);
@@ -66,7 +66,7 @@ function mappedIpv4(address: string): string | undefined {
 const MAX_URL_LENGTH = 2000;
 const SWITCH = 'EMULATOR_ALLOW_HTTP_WEBHOOKS=true';
 
-/** What may be called: without `allowHttp`, https on the internet, and anything on this machine. */
+/** The addresses that may be called: without `allowHttp`, https on the internet, and anything on this machine. */
 export interface ReceiverRules {
   readonly allowHttp: boolean;
 }
@@ -79,8 +79,8 @@ export function mayCall(address: string, protocol: string, { allowHttp }: Receiv
 }
 
 /**
- * Everything that is wrong with the address of a receiver. A name is not looked up: it may come to life later, and
- * what it then stands for is checked at each connection.
+ * Returns all faults of a receiver's address. A name is not looked up: it may exist later, and its addresses are
+ * checked at each connection.
  */
 export function receiverUrlFaults(text: string, rules: ReceiverRules): string[] {
   if (text.length > MAX_URL_LENGTH) return [`is longer than ${MAX_URL_LENGTH} characters`];
@@ -106,17 +106,17 @@ function isThisMachine(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');
 }
 
-/** How a try to deliver ended: the receiver's status, or what kept it from answering. */
+/** The result of a try to deliver: the receiver's status, or the reason that there is none. */
 export type Answer = { readonly status: number } | { readonly failure: string };
 
-/** What every webhook call says of its sender. Who registers a webhook has no say in it. */
+/** The user agent of every webhook call, which no client can choose. */
 const WEBHOOK_AGENT = 'packager-drm-emulator-webhook';
 /** The same for a file that is fetched from an address that a client gave. */
 export const FETCH_AGENT = 'packager-drm-emulator-fetch';
 
 /**
- * Refuses webhook calls and fetches of any emulator: a client that may register a webhook, or have a file fetched, chooses
- * where that goes, and what asks for no credential would obey it.
+ * Refuses webhook calls and fetches of any emulator: their address is chosen by a client, and a server without
+ * credentials would obey them.
  */
 export const refuseWebhooks: RequestHandler = (request, _response, next) => {
   const agent = request.get('user-agent') ?? '';
@@ -194,7 +194,7 @@ function answerOf(outgoing: ClientRequest, timeoutMs: number): Promise<Answer> {
   });
 }
 
-/** Looks a name up and keeps the addresses that may be called: the name alone says nothing of where it leads. */
+/** Looks a name up and keeps the addresses that may be called. */
 export function lookupWithin(protocol: string, rules: ReceiverRules): LookupFunction {
   return (hostname, options, done) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {

@@ -20,7 +20,7 @@ export interface Webhook {
   lastModified: Date;
   /** Its bytes as text are the key of the tokens. Shown once, when the webhook is created. */
   readonly secret: string;
-  /** From the next try on, what waits goes where it then points. */
+  /** A change applies from the next try on, also to waiting notifications. */
   metadata: WebhookMetadata;
 }
 
@@ -60,7 +60,7 @@ interface WebhookParts extends Pick<Surroundings, 'log' | 'now' | 'newResourceId
 
 /** The webhooks of the account, and the delivery of notifications to them. */
 export class Webhooks {
-  /** What the address of a receiver must be like. */
+  /** The rules for the address of a receiver. */
   readonly rules: ReceiverRules;
   readonly #queues = new Map<string, DeliveryQueue>();
   /** The latest tries of all webhooks, oldest first. */
@@ -102,7 +102,7 @@ export class Webhooks {
     webhook.lastModified = this.#tools.clock.now();
   }
 
-  /** What waits for it is dropped; the history of its tries stays. */
+  /** Drops its waiting notifications; the history of its tries stays. */
   remove(id: string): void {
     this.#queues.get(id)?.end();
     this.#queues.delete(id);
@@ -122,7 +122,7 @@ export class Webhooks {
     return this.#history.filter((delivery) => webhookId === undefined || delivery.webhookId === webhookId);
   }
 
-  /** Forgets everything, what is under way as well. */
+  /** Forgets everything, including deliveries under way. */
   reset(): void {
     for (const id of this.#queues.keys()) this.remove(id);
     this.#history = [];
@@ -171,7 +171,7 @@ class DeliveryQueue {
     this.#key = createSecretKey(Buffer.from(webhook.secret));
   }
 
-  /** Takes a notification; the newest is lost when too many wait, so that what was taken stays whole and in order. */
+  /** Takes a notification; the newest is lost when too many wait, so that the others stay complete and in order. */
   add(notification: Notification): void {
     const at = this.tools.clock.now();
     if (this.#waiting.length >= this.tools.queueLimit) {
@@ -185,7 +185,7 @@ class DeliveryQueue {
     setImmediate(() => void this.#run());
   }
 
-  /** Drops what waits and ends what is under way. */
+  /** Drops waiting notifications and ends the delivery under way. */
   end(): void {
     this.#ended = true;
     this.#waiting.length = 0;
@@ -225,7 +225,7 @@ class DeliveryQueue {
     }
   }
 
-  /** One try, with what a fault switch makes of it. */
+  /** One try, with the fault of a switch if there is one. */
   async #attempt(url: string, signed: SignedNotification): Promise<Answer> {
     const { faults, calls, timeoutMs } = this.tools;
     const fault = faults.take(`webhook:${this.webhook.id}`);

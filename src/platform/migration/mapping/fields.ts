@@ -9,7 +9,8 @@ export interface FieldMapping {
   readonly kind: ValueKind;
   /**
    * Where v2 takes it: a place in the body, as `metadata.publish_start_date`; a placeholder of the path, as
-   * `path.media_id`; a field of an action's body, as `action.name`; `lookup.…`, to find an id that v1 did not need; `member.…`, to choose the member of a playlist.
+   * `path.media_id`; a field of an action's body, as `action.name`; `lookup.…`, to find an id that v1 did not need;
+   * `member.…`, to choose the member of a playlist.
    */
   readonly request?: string;
   /** Where v2 answers it; undefined where it doesn't. */

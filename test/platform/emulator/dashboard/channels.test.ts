@@ -209,7 +209,7 @@ test('says why an event is not packaged, and what to do, and counts it as refuse
   await until(() => context.packaging.find(id)?.problem !== undefined);
   const refused = await page(`/channels/${channel.id}`);
   expect(refused.text).toContain(`Packager refused with ${channel.id}.key`);
-  expect(refused.text).toContain('What is wrong There is no key file news.key. Provision it.');
+  expect(refused.text).toContain('Problem There is no key file news.key. Provision it.');
   expect(refused.tests).toEqual([]);
   const overview = /1 stream is refused by the packager.* 2 channels 1 active now 2 events/;
   expect((await page('')).text).toMatch(overview);

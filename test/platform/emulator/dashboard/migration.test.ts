@@ -35,7 +35,7 @@ test('shows the call of v2 for a curl command, and what is different, and calls 
   expect(shown).toContain('"tags":["a","b"]');
   expect(text).toContain('/v1/videos/create Ready');
   expect(text).toContain('Changed tags tag → none: Tags are an attribute of other resources such as media');
-  expect(text).not.toContain('What both answered here');
+  expect(text).not.toContain('Answers of both here');
   expect(emulator.context.state.media.all()).toEqual([]);
 });
 
@@ -108,7 +108,10 @@ test.each([
   ['', 'Paste a call first: a curl command, or its address.'],
   ['hello', 'This has no call of Management API v1: its address has /v1/ in it, as /v1/videos/list.'],
   ['curl a.test/v1/videos/list; curl a.test/v1/videos/list', 'These are several calls. Paste one at a time.'],
-  ['curl a.test/v1/videos/create -d @b', 'A part of this call comes from a file. Paste what the file holds.'],
+  [
+    'curl a.test/v1/videos/create -d @b',
+    'A part of this call comes from a file. Paste the content of the file.',
+  ],
 ])('says what is wrong with %j', async (call, problem) => {
   const emulator = await startEmulator();
   const { status, html, text } = await paste(emulator, call, 'run');

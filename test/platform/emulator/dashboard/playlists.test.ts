@@ -179,7 +179,7 @@ test('shows what a playlist delivers for the words of a viewer, or beside a medi
   const { shown, page, path, post } = await startPreview('search_playlist');
   expect(await shown('?search=weather')).toEqual(['Weather']);
   expect(textOf(await page(`${path}?search=nothing`))).toContain(
-    'Nothing now. It has what is published and fits its settings and the request.',
+    'Nothing now. It contains published media that fit its settings and the request.',
   );
   const { status, text } = await post(`${path}/order`, { order: 'a' });
   expect(textOf(text)).toContain('This playlist has no order of its own');

@@ -85,7 +85,7 @@ test.each([
   const sent = { url: 'http://127.0.0.1:1/m.mpd', [field]: 'MIT License\n\nNo key.' };
   const { status, text } = await send(emulator, sent);
   expect(status).toBe(400);
-  expect(textOf(text)).toContain(`${label}: what was pasted has no line`);
+  expect(textOf(text)).toContain(`${label}: the pasted text has no line`);
   expect(textOf(text)).not.toContain('nothing listens there');
 });
 

@@ -195,7 +195,7 @@ test('makes a media of a piece of an event, while it runs and after', async () =
   });
   const tooFar = refusal(
     'beyond_recording',
-    'trim_out_point lies beyond what is recorded of this event, which is 00:01:40.000. Choose an earlier point; while the event runs, more is recorded.',
+    'trim_out_point is beyond the recording of this event, which is 00:01:40.000. Choose an earlier point; while the event runs, more is recorded.',
   );
   const refuses = (trim_out_point: string) =>
     emulator.admin

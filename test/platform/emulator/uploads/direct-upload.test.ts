@@ -93,7 +93,7 @@ test('a body that is not the one of its Content-MD5 is refused, also when it is 
   const link = beginDirect();
   const put = (md5: string) =>
     unauthenticated.put(link).set('content-md5', Buffer.from(md5, 'hex').toString('base64')).send(HELLO);
-  const description = 'The body is not the one that the header content-md5 is of. Send it again.';
+  const description = 'The body does not match the header content-md5. Send it again.';
   const wrong = errors('invalid_body', description);
   await put('00'.repeat(16)).expect(400, wrong);
   expect(sizesOnDisk()).toEqual([]);
@@ -135,7 +135,7 @@ test('after a day on the clock a link is over', async () => {
   await unauthenticated.put(early).send(HELLO).expect(200);
   await advance(1);
   const over =
-    'This upload is over: its links hold for a day, while what it is for exists. Ask for a new one.';
+    'This upload is over: its links are valid for a day, while its resource exists. Ask for a new one.';
   await unauthenticated.put(link).send(HELLO).expect(410, errors('upload_expired', over));
   await unauthenticated.put(late).send(HELLO).expect(200);
   // What was taken stays.

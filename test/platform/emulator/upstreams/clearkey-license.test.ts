@@ -18,7 +18,7 @@ const issue = ({ api, client }: TestEmulator, kind: string) =>
 function unknownKey(keyId: string): object {
   return {
     code: 'key_unknown',
-    description: `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first; tell it supplied keys by POST /clearkey/keys on the control port.`,
+    description: `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first; send supplied keys by POST /clearkey/keys on the control port.`,
   };
 }
 
