@@ -22,7 +22,7 @@ export function lineChanges(next: string, present: Buffer | undefined): LineChan
   return [...kept, ...removed];
 }
 
-/** The same as text: `+` for what comes, `-` for what goes, two spaces before what stays. */
+/** The same as text: `+` for new lines, `-` for removed ones, two spaces before the others. */
 export function renderLineChanges(changes: readonly LineChange[]): string {
   const line = (mark: string, name: string, value: string) => `${mark} ${name}: ${value}\n`;
   return changes

@@ -26,7 +26,7 @@ export class CliError extends Error {
   }
 }
 
-/** The program was called in a way that it can't follow. */
+/** A wrong call of the program. */
 export function usageError(description: string): CliError {
   return new CliError(EXIT.usage, { code: 'usage', description });
 }

@@ -22,7 +22,7 @@ import { answerOrError, CliError, EXIT, interrupted, usageError } from './cli-er
 
 export interface Connection {
   readonly url: URL;
-  /** What the address comes from, for a message: `--url`, a variable, a file. */
+  /** The source of the address, for a message: `--url`, a variable, a file. */
   readonly urlFrom: string;
   readonly apiKey: string;
   readonly apiKeyFrom: string;
@@ -43,18 +43,18 @@ export interface Precondition {
 export type SidecarApi = ReturnType<typeof createSidecarApi>;
 
 export interface FleetStep {
-  /** The stream after which it goes on. */
+  /** The stream after which it continues. */
   readonly after: string | undefined;
   readonly limit: number;
 }
 
-/** The sidecar can't be reached, or is too busy: a later try may find it. */
+/** The sidecar can't be reached, or is too busy: a later try may succeed. */
 export class SidecarAway extends CliError {}
 
 const SINGLE_MS = 60_000;
 const BATCH_MS = 600_000;
 
-/** Several times what a batch of 10,000 streams is answered with. */
+/** Several times the answer to a batch of 10,000 streams. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /** A proxy may forget a connection that waits longer for the next call. */
@@ -194,7 +194,7 @@ function idPart(streamId: string): string {
   return encodeURIComponent(streamId);
 }
 
-/** A query with its question mark; what is undefined is left out. */
+/** A query with its question mark, without undefined fields. */
 function queryOf(fields: Readonly<Record<string, string | number | boolean | undefined>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) query.set(name, String(value));
@@ -240,7 +240,7 @@ function stored(answer: GetAnswer, address: string) {
     bytes,
     etag: headers.etag,
     warnings: warningsOf(headers),
-    /** A change that a fleet has accepted: some packager has it not yet, as a warning says. */
+    /** A change that a fleet has accepted, and that is still missing at a packager. */
     isPending: status === 202,
     /** The fleet's revision from which on a packager has the change; undefined without a fleet. */
     revision: revisionOf(headers),
@@ -252,7 +252,7 @@ function revisionOf(headers: GetAnswer['headers']): number | undefined {
   return /^\d{1,15}$/.test(revision) ? Number(revision) : undefined;
 }
 
-/** What each `Warning: 299 - "code: description"` says. */
+/** The problems in `Warning: 299 - "code: description"`. */
 function warningsOf({ warning }: GetAnswer['headers']): Problem[] {
   return [...(warning ?? '').matchAll(/299 - "(?:([a-z_]*): )?([^"]*)"/g)].map(
     ([, code = 'warning', description = '']) => ({ code, description }),
@@ -299,7 +299,7 @@ const batchResults = batchAnswer.pick({ results: true });
 
 /**
  * The pages of a sidecar's list, one after the other.
- * @param query `room`: how many key files the next page may have; as many as a page takes unless given.
+ * @param query `room`: maximum number of key files of the next page; by default a full page.
  * @throws CliError when the list has no end, as a proxy may make it.
  */
 export async function* listPages(
@@ -325,7 +325,7 @@ const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
 
 /**
  * Makes a call to a sidecar that may be away or busy: it is tried again for half a minute.
- * @throws SidecarAway when it stays so; CliError when the user wants no further try, and what the call throws else.
+ * @throws SidecarAway when all tries fail; CliError when the user wants no further try; other errors of the call.
  */
 export async function withRetries<Result>(
   {

@@ -10,15 +10,15 @@ import { encodingFault, isBelow, readNamedFile } from './input';
 import type { Options } from './options';
 import { checkFields, fileError, readYaml } from './yaml-fields';
 
-/** What a run takes from its process. */
+/** The environment of a run. */
 export interface Ambient extends CommandRun {
   readonly env: Environment;
   readonly now: () => Date;
-  /** So many random bytes, fit for keys. */
+  /** Random bytes, fit for keys. */
   readonly random: (bytes: number) => Buffer;
-  /** Resolves after so many milliseconds, or when the signal is aborted. */
+  /** Resolves after these milliseconds, or when the signal is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** What a test of a stream may take; without it, it runs in this process. */
+  /** The limits of a test of a stream; without them, it runs in this process. */
   readonly fence?: Fence;
 }
 
@@ -40,7 +40,7 @@ export interface CliContext extends Ambient {
   endWith(code: ExitCode): void;
 }
 
-/** Makes what a command works with; nothing is read or connected before it is asked for. */
+/** Creates the context of a command; nothing is read or connected before its use. */
 export function createContext(
   ambient: Ambient,
   { out, endWith, options }: Pick<CliContext, 'out' | 'endWith'> & { readonly options: Options },
@@ -131,7 +131,7 @@ const VARIABLES: Readonly<Record<Setting, string>> = {
   certKey: 'PACKAGERDRM_CERTKEY',
 };
 
-/** What has settings, in its order. An empty variable counts as absent. */
+/** The sources of settings, in their order. An empty variable counts as absent. */
 function sourcesOf(options: Options, env: Environment, file: ConfigFile | undefined): readonly Source[] {
   const found = (value: string | undefined, from: string) => (value ? { value, from } : undefined);
   return [
@@ -229,10 +229,10 @@ interface ConfigFile {
   readonly path: string;
   /** The settings; paths of files are absolute. */
   readonly settings: { readonly [name in Setting]?: string | undefined };
-  /** Variables, and absolute paths, that a manifest may have keys from. */
+  /** Variables and absolute paths from which a manifest may take keys. */
   readonly allowEnv: readonly string[];
   readonly allowFile: readonly string[];
-  /** Whether it is the one of the working folder, and no option names it: others may have written it. */
+  /** Whether it is in the working folder, and no option names it: others may have written it. */
   readonly isOfFolder: boolean;
 }
 
@@ -244,7 +244,7 @@ function findConfigFile(env: Environment, cwd: string, given?: string): ConfigFi
   return path === undefined ? undefined : readConfigFile(path, path === paths[0]);
 }
 
-/** Where a configuration file is looked for, the working folder first; the first that is there is read, and no other. */
+/** The places of a configuration file, the working folder first; only the first that exists is read. */
 function configPaths(env: Environment, cwd: string): string[] {
   const home = env.HOME || env.USERPROFILE;
   const folder = env.XDG_CONFIG_HOME || (home && join(home, '.config'));
@@ -279,7 +279,7 @@ function leaves(folder: string, file: string): boolean {
   try {
     return !isBelow(realpathSync(folder), realpathSync(file));
   } catch {
-    // What isn't there can't be read, either.
+    // A missing file can't be read, either.
     return !isBelow(folder, file);
   }
 }

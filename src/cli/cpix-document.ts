@@ -5,7 +5,7 @@ import { sentenceOf } from '../drm/finding';
 import { unusable } from './input';
 
 /**
- * Reads a CPIX document from a file in any encoding of XML, and answers its text as a request takes it, too; the problem
+ * Reads a CPIX document from a file in any encoding of XML, and returns also its text for a request; the problem
  * follows the name of the file.
  */
 export function readDocument(

@@ -28,7 +28,7 @@ export async function readInput(
 
 type StandardInput = Pick<CommandRun, 'stdin' | 'interrupted'>;
 
-/** What comes from standard input. @throws CliError when the user stops the program, which would wait for more. */
+/** Reads standard input. @throws CliError when the user stops the program, which would wait for more. */
 export async function* standardInput({ stdin, interrupted: signal }: StandardInput) {
   try {
     yield* addAbortSignal(signal, stdin);
@@ -75,7 +75,7 @@ export function decodeText(bytes: Buffer, name: string): string {
   return bytes.toString('utf8');
 }
 
-/** What is wrong with the encoding of a text, as the rest of a sentence. */
+/** The fault of the encoding of a text, as the rest of a sentence. */
 export function encodingFault(bytes: Buffer): string | undefined {
   if (isUtf16(bytes)) return 'is UTF-16; save it as UTF-8';
   if (bytes.includes(0)) return 'is not text; export it as text in UTF-8';
@@ -105,8 +105,8 @@ export function isEightBitText(bytes: Buffer): boolean {
 }
 
 /**
- * A secret that a file holds in its one line, without its line break. Another file than was meant is rather refused
- * than sent somewhere.
+ * A secret that a file holds in its one line, without its line break. A wrong file is refused
+ * rather than sent somewhere.
  * @throws CliError when the file can't be read, or has another form.
  */
 function readSecretFile(context: Pick<CommandRun, 'cwd'>, name: string): string {
@@ -125,7 +125,7 @@ export function isBelow(folder: string, path: string): boolean {
   return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
-/** The fields of a request for what these options give. */
+/** The fields of a request from these options. */
 export function providerFields(context: Pick<CommandRun, 'cwd'>, options: Options) {
   const { client, clientApiKeyFile, cmaf } = options;
   const clientApiKey =

@@ -23,7 +23,7 @@ export function renderLines(lines: readonly KeyFileLine[]): string {
   return lines.map(({ name, value }) => `${name}: ${value}\n`).join('');
 }
 
-/** Writes a key file byte for byte; at a terminal without what would steer that. */
+/** Writes a key file byte for byte; at a terminal without control characters. */
 export function writeRevealed({ out, stdout }: CliContext, bytes: Buffer): void {
   if (!stdout.isTTY) {
     out.write(bytes);
@@ -37,7 +37,7 @@ export function writeRevealed({ out, stdout }: CliContext, bytes: Buffer): void 
   }
 }
 
-/** How the lines of a key file would change: `+` for what comes, `-` for what goes, two spaces before what stays. */
+/** The changes to the lines of a key file: `+` for new lines, `-` for removed ones, two spaces before the others. */
 export function renderChanges(out: Output, lines: readonly LineChange[], indent = ''): string {
   return lines
     .flatMap(({ name, value, change, former }) => {
@@ -61,10 +61,10 @@ export function keyIdChange(lines: readonly LineChange[]) {
   return line?.former === undefined ? undefined : { former: uuidOf(line.former), now: uuidOf(line.value) };
 }
 
-/** What another key changes of itself, in base64 or hex. */
+/** Lines that change with every new key, in base64 or hex. */
 const FOLLOWS_KEY = /-(?:key-id|content-key|pssh-data|checksum)$|-aes128-(?:key|iv)$/;
 
-/** A change of keys for a person: both key ids, and what changes next to the key material. */
+/** A change of keys for a person: both key ids, and changes next to the key material. */
 export function renderKeyChange(
   out: Output,
   { former, now }: NonNullable<ReturnType<typeof keyIdChange>>,
@@ -86,7 +86,7 @@ export function renderKeyChange(
 
 export const MAX_KEY_FILE_BYTES = 64 * 1024;
 
-/** Whether what a user gives is a key file, and no body of a request. */
+/** Whether the text of a user is a key file, and no body of a request. */
 export function isKeyFileText(text: string, name: string): boolean {
   if (/^\s*\{/.test(text)) return false;
   return isKeyFileName(name) || parseKeyFile(text).lines.some((line) => KNOWN_LINES.has(line.name));

@@ -27,7 +27,7 @@ type SwitchOption =
 
 type ListOption = 'allowEnv' | 'allowFile' | 'former' | 'recipient' | 'streams';
 
-/** What the options of a call give, by their properties. Each command has some of them. */
+/** The options of a call by their properties. Each command has some of them. */
 export type Options = Readonly<
   Partial<
     Record<TextOption, string | undefined> &
@@ -51,7 +51,7 @@ export type Options = Readonly<
 /** The streams that get the keys of each track of a CPIX document. */
 export type Tracks = Readonly<Record<string, readonly string[]>>;
 
-/** An option of a command; `parse` takes what was typed, and the value of the same option before it. */
+/** An option of a command; `parse` takes the typed text, and the value of the same option before it. */
 export function option<Value>(
   flags: string,
   text: string,
@@ -118,7 +118,7 @@ export const PROVIDER = [
     .argParser(cmafChoice),
 ];
 
-/** What goes with no other source of keys, and what `rotate` takes with a manifest only; by their properties. */
+/** Options that go with no other source of keys, and that `rotate` takes with a manifest only. */
 export const PROVIDED = ['contentId', 'client', 'clientApiKey', 'clientApiKeyFile'];
 export const OF_MANIFESTS = [
   ...['allowEnv', 'allowFile', 'dryRun', 'yes', 'all', 'verbose'],

@@ -46,8 +46,8 @@ export async function confirm(context: CliContext, question: string, otherwise: 
 }
 
 /**
- * What a failed call means for a command for many streams: `stopped` is the error by which the command ends; without it
- * only this call failed, and the next is made. @throws what is no error of a call.
+ * The effect of a failed call on a command for many streams: `stopped` is the error that ends the command; without it
+ * only this call failed, and the next is made. @throws other errors than those of a call.
  */
 export function failureOf(thrown: unknown) {
   if (!(thrown instanceof CliError)) throw thrown;
@@ -56,7 +56,7 @@ export function failureOf(thrown: unknown) {
   return { stopped: away ?? (exitCode === EXIT.failed ? undefined : thrown), problems };
 }
 
-/** The fields of a JSON document that say why a command did not come to its end. */
+/** The fields of a JSON document that say why a command stopped early. */
 export function stopFields(stopped: CliError | undefined) {
   return {
     stopped: stopped?.problems[0]?.code ?? null,

@@ -21,7 +21,7 @@ Exit codes:
   130  stopped by SIGINT (Ctrl-C) or SIGTERM
 `;
 
-/** Runs the command line once, and answers the code that the process ends with. It never throws. */
+/** Runs the command line once, and returns the exit code of the process. It never throws. */
 export async function runCli(run: Ambient): Promise<ExitCode> {
   // Known before the options are read: a wrong option is reported as JSON, too.
   const json = run.argv.includes('--json');
@@ -60,8 +60,8 @@ function report(thrown: unknown, out: Output): ExitCode {
 }
 
 /**
- * Adds commands. What a command does is loaded when it is called: most calls need little of the program.
- * @param open answers what the command works with, once its options are read.
+ * Adds commands. The code of a command is loaded with its call: most calls need little of the program.
+ * @param open returns the context of the command, once its options are read.
  */
 function addCommands(
   program: Command,
@@ -81,7 +81,7 @@ function addCommands(
   }
 }
 
-/** Adds a command without what it does. */
+/** Adds a command without its action. */
 export function addCommand(
   program: Command,
   { usage, description, options = [], help }: CommandEntry,
@@ -119,7 +119,7 @@ function describeProgram(program: Command, { version, stdout, stderr }: Ambient,
     .configureOutput(parserOutput({ stdout, stderr }, json));
 }
 
-/** Of two files one would be dropped without a word. */
+/** Of two files one would be ignored silently. */
 function once(value: string, former: string | undefined): string {
   if (former === undefined) return value;
   throw new InvalidArgumentError('It is given twice; give one API key.');

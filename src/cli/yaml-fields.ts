@@ -41,7 +41,7 @@ export function sentenceIn(problem: FileProblem): string {
 
 /** The value of a YAML or JSON text, and the line on which the value of a path stands. */
 export interface ReadText {
-  /** Undefined when nothing could be read; with faults, what could be. */
+  /** Undefined when nothing could be read; with faults, the readable part. */
   readonly value: unknown;
   readonly faults: readonly FileProblem[];
   lineOf(path: readonly PropertyKey[], of?: 'value' | 'name'): number | undefined;
@@ -92,7 +92,7 @@ export function readYaml(text: string): ReadText {
   }
 }
 
-/** What is read of a text that can't be. */
+/** The result for an unreadable text. */
 export function unreadable(faults: readonly FileProblem[]): ReadText {
   return { value: undefined, faults, lineOf: () => undefined };
 }
@@ -130,7 +130,7 @@ function offsetOf(node: unknown): number | undefined {
   return isNode(node) ? node.range?.[0] : undefined;
 }
 
-/** Checks what a file says against a schema: the value, or every fault with its line. No fault quotes a value. */
+/** Checks a file against a schema: the value, or every fault with its line. No fault quotes a value. */
 export function checkFields<Output>(
   schema: z.ZodType<Output>,
   { value, lineOf }: Pick<ReadText, 'value' | 'lineOf'>,

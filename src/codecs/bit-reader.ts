@@ -1,4 +1,4 @@
-/** What the reader of a syntax throws when what it reads can't be. */
+/** The error of the reader of a syntax for impossible input. */
 export class SyntaxBroken extends Error {}
 
 /** Reads bits, the most significant first. Beyond the end it is broken. */
@@ -55,7 +55,7 @@ export class BitReader {
   }
 }
 
-/** What a NAL unit's bytes mean: emulation prevention bytes are taken out (ISO/IEC 14496-10 § 7.4.1). */
+/** The payload of a NAL unit: emulation prevention bytes are removed (ISO/IEC 14496-10 § 7.4.1). */
 export function rbspOf(nal: Buffer): Buffer {
   let found = nal.indexOf(EMULATION);
   if (found < 0) return nal;

@@ -72,7 +72,7 @@ export class Cabac {
     if (this.#value >= 510 << 7) throw new SyntaxBroken('begins with a value that CABAC never has');
   }
 
-  /** How many bits are read, counted from the first byte of all. */
+  /** The number of bits read, from the first byte. */
   get position(): number {
     return this.#at * 8 + 1 + this.#needed;
   }

@@ -1,5 +1,5 @@
 /**
- * What CABAC states begin with (ISO/IEC 14496-10 § 9.3.1.1, tables 9-12 to 9-33): m and n of each ctxIdx from 0 to 459,
+ * The first CABAC states (ISO/IEC 14496-10 § 9.3.1.1, tables 9-12 to 9-33): m and n of each ctxIdx from 0 to 459,
  * those of pictures that are not 4:4:4. The first list is of I slices, the others of P and B slices by cabac_init_idc.
  */
 export const CABAC_CONTEXTS: readonly (readonly number[])[] = [

@@ -12,7 +12,7 @@ import {
   type SubPart,
 } from './h264-partitions';
 
-/** What neighbours ask of a macroblock. */
+/** The flags of a macroblock for its neighbours. */
 const SKIPPED = 1;
 const DIRECT = 2;
 const INTRA_NXN = 4;
@@ -67,7 +67,7 @@ export class MacroblockReader {
     this.#blocks = new BlockReader(cabac, this.#coded, this.#width, this.#chromaRows, isField);
   }
 
-  /** Reads until the slice says that it ends; answers how many macroblocks it has. Throws `SyntaxBroken`. */
+  /** Reads to the end of the slice; returns the number of its macroblocks. Throws `SyntaxBroken`. */
   read(): number {
     const { type, firstMacroblock } = this.#header;
     for (let mb = firstMacroblock; ; mb += 1) {
@@ -343,7 +343,7 @@ export class MacroblockReader {
 
   #codedPattern(): number {
     const cabac = this.#cabac;
-    // What there is not counts as coded, and what was skipped as not.
+    // Missing neighbours count as coded, skipped ones as not.
     const left = this.#hasLeft ? this.#left(this.#coded) : 15;
     const top = this.#hasTop ? this.#top(this.#coded) : 15;
     let coded = 0;

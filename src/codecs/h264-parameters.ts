@@ -7,7 +7,7 @@ export class H264Parameters {
   readonly sequences = new Map<number, H264Sequence>();
   readonly pictures = new Map<number, H264Picture>();
 
-  /** Takes what is a parameter set; what can't be read is passed over. */
+  /** Takes parameter sets; ignores unreadable ones. */
   take(nal: Buffer): void {
     const type = (nal[0] ?? 0) & 31;
     try {
@@ -52,7 +52,7 @@ function readPicture(bits: BitReader) {
 /** Those whose syntax goes on with the chroma format. */
 const HIGH_PROFILES = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135];
 
-/** What of a sequence parameter set slices are read with (§ 7.3.2.1). */
+/** The part of a sequence parameter set for reading slices (§ 7.3.2.1). */
 function readSequence(bits: BitReader) {
   const profile = bits.bits(8);
   bits.skip(16);
@@ -109,7 +109,7 @@ function skipScalingLists(bits: BitReader, lists: number): void {
   }
 }
 
-/** What a slice begins with, as far as its data are read with it (§ 7.3.3). */
+/** The part of a slice header for reading its data (§ 7.3.3). */
 export interface H264SliceHeader {
   readonly firstMacroblock: number;
   readonly type: 'P' | 'B' | 'I';

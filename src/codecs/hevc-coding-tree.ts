@@ -83,7 +83,7 @@ export class CodingTreeReader {
     return bits.position / 8;
   }
 
-  /** What contexts begin with (§ 9.3.1). */
+  /** Sets the first states of contexts (§ 9.3.1). */
   #begin(isSegment: boolean): void {
     const frame = this.#frame;
     const { picture, slice, isDependent } = this.#segment;

@@ -1,6 +1,6 @@
 import { blocksOf, type HevcSegment, type HevcSlice } from './hevc-slice-header';
 
-/** What the slice segments of one picture have in common: where they are, and what neighbours ask for. */
+/** The common state of the slice segments of one picture: their places, and the state for neighbours. */
 export class HevcFrame {
   readonly columns: number;
   /** Addresses of coding tree blocks in the order in which they come (ISO/IEC 23008-2 § 6.5.1). */
@@ -22,9 +22,9 @@ export class HevcFrame {
   next = 0;
   slice: HevcSlice | undefined;
   sliceAddress = 0;
-  /** What a dependent segment goes on from. */
+  /** The first states of a dependent segment. */
   segmentStates: Uint8Array | undefined;
-  /** What the next row goes on from. */
+  /** The first states of the next row. */
   rowStates: Uint8Array | undefined;
 
   constructor({ sequence, picture }: HevcSegment) {

@@ -35,7 +35,7 @@ export class HevcParameters {
 /** Level 6.2 has 35,651,584 luma samples. */
 const MOST_SAMPLES = 36_000_000;
 
-/** What of a sequence parameter set slices are read with (ISO/IEC 23008-2 § 7.3.2.2). */
+/** The part of a sequence parameter set for reading slices (ISO/IEC 23008-2 § 7.3.2.2). */
 function readSequence(bits: BitReader) {
   bits.skip(4);
   const layers = bits.bits(3);

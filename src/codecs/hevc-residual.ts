@@ -4,7 +4,7 @@ import { CONTEXT } from './hevc-contexts';
 
 export type Scan = 0 | 1 | 2;
 
-/** Rows of positions are so far apart; what one goes over into is read later than its end. */
+/** The distance of rows of positions; an overflow of one is read after its end. */
 const STRIDE = 8;
 const EMPTY = new Uint8Array();
 
@@ -150,7 +150,7 @@ export class ResidualReader {
     return count;
   }
 
-  /** Their levels; answers what the contexts of the next sub-block go on from. */
+  /** Reads their levels; returns the first context of the next sub-block. */
   #levelsOf(count: number, set: number, chroma: number, isBypassed: boolean): number {
     const cabac = this.#cabac;
     const levels = this.#levels;

@@ -6,7 +6,7 @@ import {
   readReferenceSet,
 } from './hevc-parameters';
 
-/** What a slice has in common with the segments that depend on it, as far as its data are read with it. */
+/** The common part of a slice and its dependent segments, for reading their data. */
 export interface HevcSlice {
   readonly type: 'B' | 'P' | 'I';
   readonly hasOffsetLuma: boolean;
@@ -196,7 +196,7 @@ function skipWeights(bits: BitReader, references: readonly number[]): void {
   }
 }
 
-/** Where substreams begin shows by the end of those before. */
+/** The end of a substream shows the start of the next. */
 function skipEntryPoints(bits: BitReader, most: number): void {
   const count = bits.ue();
   if (count > most) throw new SyntaxBroken('has more entry points than there may be');

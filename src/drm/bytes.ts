@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { Problem } from './finding';
 
-/** The value, or what is wrong with it; the description continues the name of what was checked. */
+/** The value, or its fault; the description continues the name of the checked value. */
 export type Checked<T> = { ok: true; value: T } | { ok: false; problem: Problem };
 
 export function refused(code: string, description: string): { ok: false; problem: Problem } {
@@ -31,7 +31,7 @@ export function decodeBase64(text: string): Checked<Buffer> {
   return { ok: true, value: bytes };
 }
 
-/** All that is right; what follows the 21st digit is four bits of zeros and the padding. */
+/** All valid texts; after the 21st digit come four bits of zeros and the padding. */
 const BASE64_OF_16 = /^[A-Za-z0-9+/]{21}[AQgw]==$/;
 
 /** Decodes base64 of exactly 16 bytes (a key id or an AES-128 key). Hex and UUIDs are reported, never converted. */
@@ -121,7 +121,7 @@ export function formatUuid(keyId: Uint8Array): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** How bytes are written in texts: base64 with and without padding, percent-encoded, for URLs; hex; as a UUID. */
+/** The forms of bytes in texts: base64 with and without padding, percent-encoded, for URLs; hex; as a UUID. */
 export function formsOfBytes(bytes: Buffer): string[] {
   const base64 = bytes.toString('base64');
   const unpadded = base64.replace(/=+$/, '');

@@ -36,13 +36,13 @@ export const REQUEST_NAMES = {
   'aes.iv': 'aes.iv',
 } as const;
 
-/** What the values are called where they come from: in a request, or in the lines of a key file. */
+/** The names of the values at their source: in a request, or in the lines of a key file. */
 export type ValueNames = Readonly<Record<keyof typeof REQUEST_NAMES, string>>;
 
 /**
- * Checks the values of a well-formed key file, by themselves, against each other, and against the content id when one is
- * known. It is the gate before every write, and finds what a check of the same values finds. Descriptions name fields as
- * the key-file API does and quote no value.
+ * Checks the values of a well-formed key file, by themselves, against each other, and against the content id when one
+ * is known. It is the gate before every write, with the findings of a check of the same values. Descriptions name
+ * fields as the key-file API does and quote no value.
  * @param isChecksumComputed whether the PlayReady checksum was made of key id and key, so that it proves nothing
  */
 export function crossCheck(

@@ -21,7 +21,7 @@ export function sealEnvelope(text: string, secret: EnvelopeSecret): string {
   return `${blob}|${hashOf(blob, secret)}`;
 }
 
-/** Checks an envelope's hash, and only when it holds, decrypts it. A fault continues the name of who answered it. */
+/** Checks an envelope's hash, and only when it holds, decrypts it. A fault continues the name of its sender. */
 export function openEnvelope(envelope: string, secret: EnvelopeSecret): Checked<string> {
   const key = encryptionKey(secret);
   const short = 'returned an envelope, but the shared secret of this client is too short to open it';
@@ -58,7 +58,7 @@ export interface TextRule {
   readonly problem: Problem;
 }
 
-/** What names a client or a content at the configuration service and the key provider. It becomes a part of a path. */
+/** The id of a client or a content at the configuration service and the key provider. It becomes a part of a path. */
 export const PROVIDER_ID: TextRule = {
   pattern: /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,200}$/,
   problem: {

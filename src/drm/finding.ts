@@ -1,7 +1,7 @@
 /**
- * What is wrong with a value, a request or a file. `description` is for a person and says what to do; it never quotes a
- * value. It is a whole sentence; only that of a check of a single value (`Checked`) continues the name of what was
- * checked and has no full stop, as `is not hex; send 32 hex digits`: `sentenceOf` completes it.
+ * A fault of a value, a request or a file. `description` is for a person and says what to do; it never quotes a value.
+ * It is a whole sentence; only that of a check of a single value (`Checked`) continues the name of the value and has no
+ * full stop, as `is not hex; send 32 hex digits`: `sentenceOf` completes it.
  */
 export interface Problem<Code extends string = string> {
   /** Stable, in snake_case; programs read it. */
@@ -12,12 +12,12 @@ export interface Problem<Code extends string = string> {
   readonly description: string;
 }
 
-/** What is wrong with key material that could be read. A `warning` may be intended: published key files have it and play. */
+/** A fault of readable key material. A `warning` may be intended: published key files have it and play. */
 export interface Finding extends Problem {
   readonly severity: 'error' | 'warning';
 }
 
-/** What a finding is about: a field by its name, or something else as a sentence begins with it. */
+/** The subject of a finding: a field by its name, or another as a sentence begins with it. */
 export type Subject = string | { readonly called: string };
 
 /** A description as a whole sentence about `subject`, the name of a field, `The file` or `Line 3`. */

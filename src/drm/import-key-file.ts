@@ -33,9 +33,9 @@ type Values = Map<string, string>;
 type System = 'widevine' | 'playready';
 
 /**
- * Reads the lines of an existing key file. No value becomes another: lines that this service would not write so are
- * kept as they are, in the order of its own files, with two exceptions that are reported: a whole Widevine box becomes its
- * data, and a PlayReady checksum that is missing is computed.
+ * Reads the lines of an existing key file. No value becomes another: lines that this service would write differently
+ * are kept as they are, in the order of its own files, with two exceptions that are reported: a whole Widevine box
+ * becomes its data, and a PlayReady checksum that is missing is computed.
  * @param keepUnknown keeps lines with unknown names, behind the others; else they are a fault.
  */
 export function importKeyFile(text: string, keepUnknown: boolean): Imported {
@@ -191,7 +191,7 @@ function keptFindings(unknown: readonly UnknownLine[]): Finding[] {
 
 const MAX_NAMED = 10;
 
-/** Names unknown lines with their places, and what may have been meant: `a-b (line 3), c-d (line 4; did you mean c-e?)`. */
+/** Names unknown lines with their places and likely meanings: `a-b (line 3), c-d (line 4; did you mean c-e?)`. */
 export function listUnknownLines(unknown: readonly UnknownLine[]): string {
   const named = unknown.slice(0, MAX_NAMED).map(({ line, name, near }) => {
     const meant = near === undefined ? '' : `; did you mean ${near}?`;
@@ -213,7 +213,7 @@ export interface UnknownLine {
   readonly near: string | undefined;
 }
 
-/** Reads the lines of a key file of another program: line ends, byte order mark, blanks and comments are no matter. */
+/** Reads the lines of a key file of another program: line ends, byte order mark, blanks and comments are ignored. */
 function readImportLines(text: string): { lines: NumberedLine[]; problems: Problem[] } {
   const report = new Report();
   const meant = readMeantText(report, text);

@@ -34,7 +34,7 @@ export const HLS = 'cupertinostreaming-aes128';
 /** HLS's name for FairPlay among the key formats. */
 export const FAIRPLAY_KEY_FORMAT = 'com.apple.streamingkeydelivery';
 
-/** What the algorithm line of DASH and CMAF says, in the words of a PlayReady header: AES-CTR, the cipher of `cenc`. */
+/** The algorithm line of DASH and CMAF, in the words of a PlayReady header: AES-CTR, the cipher of `cenc`. */
 export const ALGORITHM = 'AESCTR';
 
 export const NO_CMAF_CBCS =
@@ -109,7 +109,7 @@ const SECRET_LINES: ReadonlySet<string> = new Set([...KEY_LINES, `${HLS}-iv`]);
 
 export const MASK = '********';
 
-/** How lines may be shown: without key material, and without addresses that contain a content key of them. */
+/** The lines to show: without key material, and without addresses that contain their content key. */
 export function maskLines(lines: readonly KeyFileLine[]): KeyFileLine[] {
   const keys = lines.flatMap(({ name, value }) => {
     const read = name === `${HLS}-key` ? decodeHexBlock(value) : decodeBase64Block(value);
@@ -259,14 +259,14 @@ export function checkLicenseUrl(system: AddressOf): (text: string) => Checked<st
       const code = /^[a-z][a-z0-9+.-]*:\/\//.test(lower) ? 'wrong_scheme' : 'scheme_missing';
       return refused(code, `must be an address that starts with ${names}`);
     }
-    // What follows skd:// is the license server's own: an asset id, `<key id>:<iv>`, no host that rules hold for.
+    // The part after skd:// is the license server's own: an asset id, `<key id>:<iv>`, no host with rules.
     if (scheme === 'skd:' ? text.length === 'skd://'.length : !URL.canParse(text))
       return refused(invalid, 'is not a valid address');
     return { ok: true, value: text };
   };
 }
 
-/** `?wowzasessionid=…`, `&sessionid=…`, `;jsessionid=…`: what a server appends for one viewer's session. */
+/** `?wowzasessionid=…`, `&sessionid=…`, `;jsessionid=…`: a server appends them for one viewer's session. */
 const SESSION_ID = /[?&;](?:wowza|j|php)?sess(?:ion)?[_-]?id=/i;
 const ESCAPED_AMPERSAND = /&(?:amp|#38|#x26);/i;
 

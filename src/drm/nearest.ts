@@ -22,7 +22,7 @@ export interface UnknownName {
   readonly near: string | undefined;
 }
 
-/** What to say of an unknown name. It is not shown when it could be a key: keys are full of digits and capitals. */
+/** The report of an unknown name. It is not shown when it could be a key: keys are full of digits and capitals. */
 export function unknownName(name: string, known: Iterable<string>): UnknownName {
   const near = nearestName(name, known);
   const isPlain = /^[\x20-\x7e]{1,100}$/.test(name);

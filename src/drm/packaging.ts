@@ -28,7 +28,7 @@ export interface StreamKey {
   readonly boxes: readonly Buffer[];
 }
 
-/** What a key file has for each kind of stream. */
+/** The keys of a key file for each kind of stream. */
 export interface PackagingKeys {
   readonly dash: StreamKey | undefined;
   readonly hls: (StreamKey & Required<Pick<StreamKey, 'iv' | 'keyUri'>>) | undefined;
@@ -41,8 +41,9 @@ type Read =
   | { readonly ok: false; readonly problem: Problem<PackagingCode> };
 
 /**
- * Reads a key file as a packager does at the start of a stream, but for its leniency: what would leave a stream without
- * protection, or with a wrong one, is refused; a problem continues the name of the file. Lines with unknown names are passed over.
+ * Reads a key file as a packager does at the start of a stream, but more strictly: faults that would leave a stream
+ * without protection, or with a wrong one, are refused; a problem continues the name of the file. Lines with unknown
+ * names are passed over.
  * @param needsSystem refuses a key for DASH that no DRM system signals.
  * @param needsKey refuses a file without a key for DASH or FairPlay.
  */

@@ -5,7 +5,7 @@ const malformed = refusedAs('malformed_smil');
 
 const MAX_SMIL_MEMBERS = 1000;
 
-/** What the packager's stream names may begin with; it says how a file is read and is no part of the key file's name. */
+/** The prefixes of the packager's stream names; they say how a file is read and are no part of the key file's name. */
 const MEDIA_PREFIX = /^(?:mp4|flv|mp3|id3):/i;
 
 export interface SmilStream {
@@ -27,7 +27,7 @@ export function readSmil(text: string): Checked<string[]> {
   return read.ok ? { ok: true, value: read.value.map(({ name }) => name) } : read;
 }
 
-/** The same with what the document says of each stream; of several elements with one `src`, the most. */
+/** The same with the attributes of each stream; of several elements with one `src`, the highest. */
 export function readSmilStreams(text: string): Checked<SmilStream[]> {
   if (text.length > MAX_XML_CHARACTERS) return malformed(`is longer than ${MAX_XML_CHARACTERS} characters`);
   // Before the document is parsed: a hundred thousand elements would take a while.

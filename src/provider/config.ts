@@ -7,7 +7,7 @@ import { wholeNumber } from '../http/faults';
 import { HEADERS_VARIABLE } from './provider-headers';
 import { addressFault, HTTP_URL_RULE, isHttpUrl, PROVIDER_PROTOCOLS } from './upstream';
 
-/** How keys are asked for. */
+/** The settings of key requests. */
 export type ProviderConfig = ReturnType<typeof providerConfig>;
 
 const httpUrl = z.string().refine((text) => isHttpUrl(text), HTTP_URL_RULE);
@@ -28,7 +28,7 @@ const proxyUrl = z
 
 const SYSTEMS = 'PACKAGERDRMAPI_KEYPROVIDERSYSTEMS';
 const LAURL = 'PACKAGERDRMAPI_PLAYREADYLAURL';
-/** The variables of the files by which upstreams are trusted, and that they are shown. */
+/** The variables of the files of the authorities and the client certificate for upstreams. */
 export const UPSTREAM_TLS = {
   authorities: 'PACKAGERDRMAPI_UPSTREAMTLSCA',
   certificate: 'PACKAGERDRMAPI_UPSTREAMTLSCERT',
@@ -71,20 +71,20 @@ export function providerConfig(values: Values) {
     /** Addresses of the two upstreams. Provisioning needs both, by another protocol than `json` the key provider's alone. */
     configServiceUrl: values.PACKAGERDRMAPI_GRANDCENTRALURL,
     keyProviderUrl: values.PACKAGERDRMAPI_KEYPROVIDERURL,
-    /** How the key provider is asked; undefined: `json`. */
+    /** The protocol of the key provider; undefined: `json`. */
     keyProviderProtocol: protocol === 'json' ? undefined : protocol,
     /** The path of the file of headers that the key provider wants. */
     keyProviderHeadersFile: values[HEADERS_VARIABLE],
-    /** The systems that are asked for when a request does not say; undefined: all. */
+    /** The systems for requests that name none; undefined: all. */
     keyProviderSystems: values[SYSTEMS],
     /** The PlayReady license address where neither a request nor an answer has one. */
     playReadyUrl: values[LAURL],
     upstreamTimeoutMs: values.PACKAGERDRMAPI_UPSTREAMTIMEOUTMS,
-    /** What both upstreams are trusted by, and shown; undefined: Node's authorities, and nothing. */
+    /** Authorities and client certificate for both upstreams; undefined: Node's authorities, and none. */
     upstreamTls: authorities !== undefined || client ? { authorities, client } : undefined,
     /** The proxy for https upstreams; undefined: none. */
     proxy: proxy === undefined ? undefined : { url: proxy, except: values.NO_PROXY ?? values.no_proxy ?? '' },
-    /** What encrypted content keys of CPIX documents are received with; undefined: they are refused. */
+    /** The recipient of encrypted content keys of CPIX documents; undefined: they are refused. */
     cpix:
       ownCertificate !== undefined && ownKey !== undefined
         ? { certificate: ownCertificate, key: ownKey }
@@ -140,7 +140,7 @@ function providerUrl({ [PROTOCOL]: named = '' }: Environment): z.ZodType<string>
 }
 
 /**
- * Reads what upstreams are trusted by, and shown, and again when it changes.
+ * Reads authorities and client certificate for upstreams, and again when they change.
  * @throws ConfigError when a file can't be used at the start.
  */
 export function openUpstreamTls(

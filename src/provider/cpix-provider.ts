@@ -31,7 +31,7 @@ interface CpixProviderOptions {
   readonly playReadyUrl?: string | undefined;
 }
 
-/** One question of those that a content takes. A document that is GETed is the answer to a question that says nothing. */
+/** One of the questions for a content. A GET has an empty question. */
 interface Question {
   /** The parameters of the POST's body; undefined: a GET. */
   readonly speke: Pick<SpekeQuestion, 'version' | 'scheme' | 'tracks'> | undefined;
@@ -59,7 +59,7 @@ const VERSIONS: Readonly<Partial<Record<ProviderProtocol, SpekeVersion>>> = {
   speke2: 2,
   speke21: 2.1,
 };
-/** What a provider may speak that does not speak the version. */
+/** The versions that a provider without this version may speak. */
 const OLDER = {
   2: 'SPEKE v1, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke1',
   2.1: 'SPEKE 2.0, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke2',
@@ -85,7 +85,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     });
   };
 
-  /** A document that was asked for, and what the question says of it. */
+  /** A requested document, and the parts of the question about it. */
   const fetchDocument = async (question: Question, content: ProviderContent, call: ProviderCall) => {
     const { clientApiKey, contentId, choice } = content;
     const { speke, systems = [], recipient } = question;
@@ -174,7 +174,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     const isOwn = (item: { readonly keyId: Buffer }) => item.keyId.equals(keyId);
     const keys = document.keys.filter(isOwn);
     if (keys.length > 0) {
-      // What is said of the keys of other tracks takes time and adds nothing.
+      // Parts about the keys of other tracks take time and add nothing.
       const [drmSystems, rules] = [document.systems.filter(isOwn), document.rules.filter(isOwn)];
       return chosenIn({ ...document, keys, systems: drmSystems, rules }, { systems });
     }
@@ -251,7 +251,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
 /** The parts of one key file, which have none in common. */
 function merged(parts: readonly ProvidedKeys[]): ProvidedKeys {
   const findings = parts.flatMap(({ corrected = [] }) => corrected);
-  // Of both documents the same may be said.
+  // Both documents may have the same findings.
   const said = new Map(findings.map((finding) => [`${finding.code} ${finding.description}`, finding]));
   return {
     keyFile: Object.assign({}, ...parts.map(({ keyFile }) => keyFile)),

@@ -13,7 +13,7 @@ interface CpixFiles {
 }
 
 /**
- * Reads the certificate and the key that encrypted content keys are received with, and again when one of them changes.
+ * Reads the certificate and the key for receiving encrypted content keys, and again when one of them changes.
  * Files that can't be used, or don't fit together, are logged, and what is in force stays.
  * @throws ConfigError when they can't be used at the start.
  */

@@ -31,7 +31,7 @@ export interface ProvidedKeys {
 interface AskedKeys {
   /** Each settles by itself, and rejects with an `HttpError`. */
   readonly calls: readonly Promise<unknown>[];
-  /** Waits for them, opens and checks what they answered. Throws `HttpError` 502 for what can't be trusted or is missing. */
+  /** Waits for them, opens and checks their answers. Throws `HttpError` 502 for missing or untrusted values. */
   open(record: ClientRecord | undefined): Promise<ProvidedKeys>;
 }
 
@@ -75,8 +75,8 @@ function kindsOf({ aes, choice }: ProviderContent): AnswerKind[] {
 }
 
 /**
- * The error for a provider that answered 401 or 403. It is the caller's where the caller gave a key; what a file holds is
- * for the operator to correct.
+ * The error for a provider that answered 401 or 403. The caller corrects a key of the request, the operator one
+ * of a file.
  */
 export function refusedBy(
   upstream: Upstream,

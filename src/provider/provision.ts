@@ -43,7 +43,7 @@ export interface Provisioned {
 export type Provision = (request: KeyFileRequest, requestId: string) => Promise<Provisioned>;
 
 interface ProvisionOptions extends AskProviderOptions {
-  /** The systems of a request that does not say; undefined: all. */
+  /** The systems for requests that name none; undefined: all. */
   readonly keyProviderSystems?: readonly CpixSystemName[] | undefined;
   /** `strict` refuses values that contradict each other, `warn` lets them through, but for placeholders. */
   readonly checks: 'strict' | 'warn';
@@ -68,7 +68,7 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
     const keyFile = values.cenc && (request.cmaf ?? cmaf) ? { ...values, cmaf: true } : values;
     const findings = request.findings ?? [
       ...corrected,
-      // What a provider calls the content is its own affair.
+      // The provider may use its own name for the content.
       ...crossCheck(keyFile, request.source === 'provider' ? undefined : request.contentId, {
         isChecksumComputed,
       }),
@@ -83,7 +83,7 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
   };
 }
 
-/** A content with the systems that are asked for when it does not say. */
+/** A content, with the default systems if it names none. */
 export function withSystems<Content extends ProviderContent>(
   content: Content,
   systems: readonly CpixSystemName[] | undefined,
@@ -96,7 +96,7 @@ export function withSystems<Content extends ProviderContent>(
 
 /** The values of a key file, and what is known of them. */
 interface Values extends ProvidedKeys {
-  /** Set when the key provider could not be asked, and they were taken from the cache. */
+  /** Set when the key provider is unreachable, and they are from the cache. */
   readonly kept?: KeptAnswer;
 }
 
@@ -166,8 +166,8 @@ interface AskProviderOptions {
 }
 
 /**
- * Asks for a content's keys. Throws `HttpError` 422, 502, 503 or 504; where that is for an outage, a kept answer is
- * taken instead, unless an upstream that does answer refuses.
+ * Asks for a content's keys. Throws `HttpError` 422, 502, 503 or 504; in an outage, a kept answer is taken instead,
+ * unless an upstream refuses.
  */
 async function askProvider(
   upstreams: Upstreams,
@@ -188,7 +188,7 @@ async function askProvider(
   const all = Promise.all(calls);
   all.catch(() => undefined);
   try {
-    // The configuration service's refusal says more than what the provider makes of an unknown client.
+    // The configuration service's refusal says more than the provider's error for an unknown client.
     const client = await record;
     if (record) onAnswer?.('config_service');
     await all;
@@ -242,7 +242,7 @@ interface UpstreamsOptions {
   readonly playReadyUrl?: string | undefined;
 }
 
-/** `ask` makes what an upstream is asked with. */
+/** `ask` creates the client of an upstream. */
 export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamName) => Upstream): Upstreams {
   const { configServiceUrl, keyProviderUrl, keyProviderProtocol: protocol = 'json' } = options;
   const isConfigServiceNeeded = protocol === 'json';

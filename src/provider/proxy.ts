@@ -1,7 +1,7 @@
 import type { Agent } from 'node:http';
 import { HttpsProxyAgent } from 'https-proxy-agent';
 
-/** A proxy that https upstreams are asked through, as its users' other programs have it in their environment. */
+/** A proxy for https upstreams, from the environment. */
 export interface ProxyConfig {
   readonly url: string;
   /** The hosts that are asked directly: `NO_PROXY`. */

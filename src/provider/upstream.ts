@@ -12,7 +12,7 @@ import type { Tunnel } from './proxy';
 /** Makes an error of the key-file API by its name. */
 export const apiError = errorsOf(ERRORS);
 
-/** The services that are asked for keys: what descriptions call each, and the variable that holds its address. */
+/** The services with keys: the name of each in descriptions, and the variable of its address. */
 export const UPSTREAMS = {
   config_service: { called: 'configuration service', variable: 'PACKAGERDRMAPI_GRANDCENTRALURL' },
   key_provider: { called: 'key provider', variable: 'PACKAGERDRMAPI_KEYPROVIDERURL' },
@@ -29,7 +29,7 @@ export interface UpstreamCall {
   readonly signal?: AbortSignal;
   /** Headers in addition to those of every call; those win over these. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** What no log may show of this call, in addition to the client's key. */
+  /** Values that no log may show, in addition to the client's API key. */
   readonly secrets?: readonly string[] | undefined;
   /** The body of a POST; without it the call is a GET. It is sent again where a call is tried again. */
   readonly body?: string | undefined;
@@ -38,7 +38,7 @@ export interface UpstreamCall {
 /** An upstream refused the credentials of this service itself, and not those of a request. */
 export class RefusalError extends HttpError {}
 
-/** An upstream answered that it does not know what it was asked for. */
+/** An upstream does not know the requested content. */
 export class UnknownContentError extends HttpError {}
 
 /** An upstream could not be asked: it can't be reached, did not answer in time, or answered 5xx or 429. */
@@ -48,7 +48,7 @@ export class OutageError extends HttpError {}
 export type UpstreamDocument = Pick<GetAnswer, 'status' | 'headers' | 'body'>;
 
 export interface Upstream {
-  /** GETs a JSON document. Throws `HttpError` 502 or 504 with the upstream's code for whatever is no answer to read. */
+  /** GETs a JSON document. Throws `HttpError` 502 or 504 with the upstream's code for an unreadable answer. */
   get(call: UpstreamCall): Promise<{ status: number; json: unknown }>;
   /** The same for a document of any other kind, which may be POSTed for. */
   document(call: UpstreamCall): Promise<UpstreamDocument>;
@@ -62,7 +62,7 @@ export interface Upstream {
 
 export interface UpstreamOptions {
   readonly timeoutMs: number;
-  /** What an https upstream is trusted by, and shown, as it is now; undefined: Node's authorities, and nothing. */
+  /** The present authorities and client certificate for https; undefined: Node's authorities, no certificate. */
   readonly tls?: (() => ClientTls) | undefined;
   /** The proxy for https upstreams; undefined: none. */
   readonly tunnel?: Tunnel | undefined;
@@ -118,7 +118,7 @@ export function createUpstream(
     const method = body === undefined ? 'GET' : 'POST';
     const secrets = [...(clientApiKey === undefined ? [] : [clientApiKey]), ...(call.secrets ?? [])];
     const headers = {
-      // Of a name that is there twice, in whatever case, the last counts.
+      // The last one of a repeated name counts, in any case.
       ...call.headers,
       // Proxies drop header names with an underscore, older providers read no other.
       ...(clientApiKey !== undefined && { 'API-KEY': clientApiKey, API_KEY: clientApiKey }),
@@ -215,13 +215,13 @@ export function createUpstream(
   };
 }
 
-/** What to do about an authority that is not trusted, and about TLS that can't be agreed on. */
+/** The remedies for an authority that is not trusted, and for TLS that can't be agreed on. */
 export const REMEDIES = {
   untrusted: 'name its authority by PACKAGERDRMAPI_UPSTREAMTLSCA',
   tls: 'if it wants a client certificate, set PACKAGERDRMAPI_UPSTREAMTLSCERT and PACKAGERDRMAPI_UPSTREAMTLSKEY',
 };
 
-/** What to do where TLS can't be agreed on, by Node's code; undefined: that is not the cause. */
+/** The remedy where TLS can't be agreed on, by Node's code; undefined: that is not the cause. */
 function remedyOf(code: string): string | undefined {
   if (!/CERT|SIGNATURE|TLS|SSL|EPROTO|^HPE_|^PROXY_/.test(code)) return undefined;
   return whyNoAnswer(code, REMEDIES);
@@ -255,14 +255,14 @@ function printableId(id = ''): string | undefined {
   return /^[\x21-\x7e]{1,128}$/.test(id) ? id : undefined;
 }
 
-/** How keys are asked for at the key provider. */
+/** The protocols of the key provider. */
 export const PROVIDER_PROTOCOLS = ['json', 'cpix', 'speke1', 'speke2', 'speke21'] as const;
 export type ProviderProtocol = (typeof PROVIDER_PROTOCOLS)[number];
 
 /** The placeholders in the address of the key provider. */
 const PLACE = /\{(client|contentId|kid)\}/g;
 
-/** What a request puts in the places; `kid` is the key id that a document is asked for. */
+/** The values for the placeholders; `kid` is the key id of the requested document. */
 type Named = Pick<ProviderContent, 'client' | 'contentId'> & { readonly kid?: string | undefined };
 
 /** Puts path parts behind an upstream's address, each percent-encoded. */
@@ -270,7 +270,7 @@ export function upstreamUrl(base: string, ...parts: string[]): string {
   return [base.replace(/\/+$/, ''), ...parts.map((part) => encodeURIComponent(part))].join('/');
 }
 
-/** Puts what a request names in the places of the key provider's address, percent-encoded. */
+/** Fills the placeholders of the key provider's address, percent-encoded. */
 export function fillAddress(address: string, named: Named): string {
   return address.replaceAll(PLACE, (_whole, name: keyof Named) => encodeURIComponent(named[name] ?? ''));
 }
@@ -331,8 +331,8 @@ const WORDS = new RegExp(
 );
 
 /**
- * The beginning of what an upstream says of an error, in its header or body, for a log: printable, 200 characters at most.
- * `secrets` were sent with the request; they, key ids and whatever may be key material are hidden. Undefined: it says nothing.
+ * The start of an upstream's error text, in its header or body, for a log: printable, 200 characters at most. `secrets`
+ * were sent with the request; they, key ids and possible key material are hidden. Undefined: there is no text.
  */
 export function errorText(
   { headers, body }: Pick<GetAnswer, 'headers' | 'body'>,
@@ -340,7 +340,7 @@ export function errorText(
 ): string | undefined {
   const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity';
   const said = [headers['x-axdrm-errormessage'], isPlain ? new TextDecoder().decode(body) : undefined];
-  // What is not seen, as the zeros of UTF-16, would part key material.
+  // Invisible characters, as the zeros of UTF-16, would divide key material.
   const text = said
     .filter(Boolean)
     .join(' | ')
@@ -352,7 +352,7 @@ export function errorText(
   return shown === '' ? undefined : [...shown].slice(0, MAX_CHARACTERS).join('');
 }
 
-/** A text without secrets, key ids and whatever may be key material. */
+/** A text without secrets, key ids and possible key material. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   return hiderOf(secrets)(text)
     .replaceAll(SEPARATED, HIDDEN)

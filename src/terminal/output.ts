@@ -72,7 +72,7 @@ export function createOutput(
         await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]).catch(() => undefined);
       return !gone && !stdout.destroyed;
     },
-    /** Resolves when all is written. Answers the system's code when some of it could not be; a reader that went is none. */
+    /** Resolves when all is written. Returns the system's code of a failure; a reader that is gone is none. */
     finish: async (): Promise<string | undefined> => {
       if (!gone && !stdout.destroyed)
         await new Promise<void>((resolve) => {
@@ -86,9 +86,9 @@ export function createOutput(
   };
 }
 
-/** What a command takes from its process, in addition to the environment. */
+/** The inputs of a command from its process, in addition to the environment. */
 export interface CommandRun {
-  /** What follows the program's name. */
+  /** Without the program's name. */
   readonly argv: readonly string[];
   readonly version: string;
   /** The folder that relative paths start from. */

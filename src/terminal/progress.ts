@@ -34,7 +34,7 @@ export function showProgress({ stderr, out }: ProgressOutput, title: string, tot
     barsize: 30,
     hideCursor: false,
     gracefulExit: false,
-    // What follows a bar takes its place.
+    // The next output replaces a bar.
     clearOnComplete: true,
     linewrap: false,
     stream: stderr,

@@ -1,6 +1,6 @@
 import type { Output, Style } from './output';
 
-/** What moves a cursor, turns the direction of a text, or ends a line. */
+/** Characters that move a cursor, turn the direction of a text, or end a line. */
 const CONTROL = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /** A text from elsewhere as a terminal may have it: an escape sequence in a name would move the cursor. */
@@ -64,7 +64,7 @@ export function count(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString('en-US')} ${number === 1 ? one : many}`;
 }
 
-/** A text as one word of a POSIX shell, whatever stands in it: commands that are shown are pasted, often as root. */
+/** A text as one word of a POSIX shell: users paste the commands that are shown, often as root. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -105,7 +105,7 @@ export function timeText(iso: string): string {
   return iso.replace('T', ' ').replace(/(?:\.\d+)?Z$/, '');
 }
 
-/** What makes a spreadsheet take a cell for a formula, also as the full-width letters that some take for these. */
+/** The start of a formula in a spreadsheet, also in the full-width letters that some accept. */
 const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 
 /** A delimiter of any spreadsheet's: what follows it would be a cell of its own, in which a formula could stand. */

@@ -8,7 +8,7 @@ import { type VerifyOptions, verifyStream } from './verify-stream';
 export interface Fence {
   /** The path of the built `verify/main.ts`. */
   readonly program: string;
-  /** What one test may take. Fetching takes next to none of it. */
+  /** The limit of one test. Fetching takes almost none of it. */
   readonly processorSeconds: number;
   readonly heapMib: number;
 }
@@ -24,10 +24,10 @@ export type FromTest =
   | { readonly id: number; readonly get: Omit<GetRequest, 'signal'> }
   | { readonly progress: Parameters<NonNullable<TestOptions['onProgress']>> }
   | { readonly result: TestResult }
-  /** What the test threw. */
+  /** The error of the test. */
   | { readonly thrown: string };
 
-/** Opens what tests streams, which it fetches through `get`: within a fence where there is one. */
+/** Opens a tester of streams, which it fetches through `get`: within a fence if given. */
 export function openTester(
   get: Get,
   { fence, now }: { readonly fence?: Fence | undefined; readonly now: () => Date },
@@ -140,7 +140,7 @@ export interface TestOptions
 
 export interface TestResult {
   readonly report: StreamReport;
-  /** Whether segments are left that a test with `remember` has not looked at. */
+  /** Whether a test with `remember` has left segments. */
   readonly hasMore: boolean;
 }
 

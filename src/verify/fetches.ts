@@ -224,7 +224,7 @@ function mebibytes(bytes: number): string {
 export function shownAddress(address: string): string {
   if (!URL.canParse(address)) return address.replace(/[?#].*$/s, '').slice(0, 300);
   const url = new URL(address);
-  // What such an address holds may be a key.
+  // The content of such an address may be a key.
   if (url.protocol === 'data:') return 'data:…';
   const shown = `${url.protocol}//${url.host}${url.pathname}`;
   if (shown.length > MAX_SHOWN) return `${shown.slice(0, MAX_SHOWN)}…`;

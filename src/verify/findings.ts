@@ -3,12 +3,12 @@ import { type Finding, isError, sentenceOf } from '../drm/finding';
 
 /** The placeholder of the subject of a sentence, so that one cause in several files is reported once. */
 export const THIS = '\u0001';
-/** The same for a second file that it speaks of. */
+/** The same for a second file in it. */
 export const OTHER = '\u0002';
 
 /** A finding on files of a stream, whose description has THIS and OTHER for them. */
 export interface StreamFinding extends Finding {
-  /** What was seen, in whole sentences; that of the first file is reported. */
+  /** The evidence in whole sentences; that of the first file is reported. */
   readonly evidence?: string | undefined;
   readonly names: { readonly [THIS]: string; readonly [OTHER]?: string | undefined };
 }
@@ -40,7 +40,7 @@ export function ownFindings(
 
 const MAX_NAMED = 4;
 
-/** Findings as a report has them: those that say the same of several files are one. Errors stand first. */
+/** The findings of a report: equal ones on several files are one. Errors come first. */
 export function toldOnce(findings: readonly StreamFinding[]): Finding[] {
   const groups = new Map<string, StreamFinding[]>();
   for (const finding of findings) {

@@ -16,20 +16,19 @@ export interface GivenKeyFile {
   readonly text: string;
   /** When the sidecar wrote it, whose folder the packager reads; undefined for another copy. */
   readonly changed?: Date | undefined;
-  /** Whether it is one of those that the stream has had, the oldest first, as its keys rotate: each segment names its own. */
+  /** Whether it is one of several of a stream whose keys rotate, the oldest first: each segment names its own. */
   readonly rotates?: boolean;
 }
 
 /**
- * A key file, or one key of a CPIX document, with what it has for decrypting. It holds key material, none of which is
- * ever shown.
+ * A key file, or one key of a CPIX document, with its keys for decrypting. It holds key material, which is never shown.
  */
 export interface ReadKeyFile {
   readonly name: string;
   readonly changed: Date | undefined;
   readonly isDocument: boolean;
   readonly rotates: boolean;
-  /** Of a document: what it says of this key, and the key ids of all others. */
+  /** For a document: its claims about this key, and the key ids of all others. */
   readonly checked: CheckedInput;
   readonly cenc: ReturnType<typeof decodeKeys>;
   readonly fairPlay: { key: Buffer; iv: Buffer | undefined; url: string | undefined } | undefined;
@@ -50,7 +49,7 @@ export function readKeyFile(given: GivenKeyFile): ReadKeyFile[] {
 }
 
 function keysOfDocument({ name, text, changed }: GivenKeyFile): ReadKeyFile[] {
-  // What a key file would not have of it is no fault of the stream.
+  // Parts that a key file can't have are no fault of the stream.
   const report = new Report();
   describeCpix(report, text);
   const { claims, secrets, findings: faults } = report;
@@ -96,7 +95,7 @@ export function isForFairPlay({ keys = [] }: SegmentSource): boolean {
   return keys.some(({ format, uri }) => format === FAIRPLAY_KEY_FORMAT || /^skd:/i.test(uri ?? ''));
 }
 
-/** What key files have for a segment with these key ids. */
+/** The keys for a segment with these key ids. */
 export function keysFor(
   files: readonly ReadKeyFile[],
   segment: SegmentSource,
@@ -122,7 +121,7 @@ export function keyInPlace(
   return { name: found.name, isNext: meant.every((file) => files.indexOf(file) < files.indexOf(found)) };
 }
 
-/** FairPlay's key has no id in a key file, so it is for what the playlist names. */
+/** FairPlay's key has no id in a key file, so it is for the address in the playlist. */
 function keysOf(
   { cenc, fairPlay, isDocument }: ReadKeyFile,
   segment: SegmentSource,
@@ -141,12 +140,12 @@ function keysOf(
   return keys;
 }
 
-/** What a sentence calls them. */
+/** Their name in a sentence. */
 export function eachOf(keyFiles: readonly ReadKeyFile[]): 'key file' | 'document' {
   return keyFiles.length > 0 && keyFiles.every(({ isDocument }) => isDocument) ? 'document' : 'key file';
 }
 
-/** Of several keys of a document, one input with what it says of them. */
+/** One input for several keys of a document. */
 export function inputsOf(
   keyFiles: readonly ReadKeyFile[],
   segment: SegmentSource | undefined,

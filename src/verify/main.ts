@@ -7,7 +7,7 @@ const WATCH_MS = 100;
 
 /** The entry of the process of a fenced tester. Its first argument is the processor time of one test, in seconds. */
 async function serve(): Promise<void> {
-  // What waits for a test, and serves others meanwhile, goes first.
+  // The waiting process, which serves others meanwhile, goes first.
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const { createStreamTester } = await import('./fenced-tester');
   const watchdog = new Worker(__filename, { workerData: Number(process.argv[2]) });

@@ -56,7 +56,7 @@ function isOfOtherKey(tested: TestedRendition, options: FindingsOptions): boolea
   return errors.every(({ code }) => code === 'key_id_mismatch' || code === 'license_address_differs');
 }
 
-/** Codes, and what follows from them or says it once more. */
+/** Codes, and those of their consequences and repetitions. */
 const CONSEQUENCES = [
   {
     of: 'not_protected not_encrypted not_signalled',
@@ -104,7 +104,7 @@ function has(findings: readonly StreamFinding[], code: string): boolean {
 
 function ownFaults({ signalling, init }: TestedRendition): StreamFinding[] {
   const inputs = withoutAnswered([signalling, ...(init ? [init.checked] : [])]);
-  // Whether it should be protected follows from what it is compared with.
+  // The compared input shows whether it should be protected.
   return inputs.flatMap(({ name, result }) => ownFindings(name, result, (code) => code === 'not_protected'));
 }
 
@@ -143,7 +143,7 @@ function keyIdsOf({ init, segment }: TestedRendition): Buffer[] {
   return [...ofInit, ...(segment?.opened?.tracks.flatMap((track) => track.keyIds) ?? [])];
 }
 
-/** What FairPlay alone plays may have any key id, unless it is the key file's other key in the wrong byte order. */
+/** Media for FairPlay alone may have any key id, except the key file's other key id in the wrong byte order. */
 function withoutForeignKeyIds(
   init: CheckedInput,
   { newest, signalling }: TestedRendition,

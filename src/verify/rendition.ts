@@ -5,7 +5,7 @@ export interface SegmentSource extends Resource {
   readonly seconds: number | undefined;
   /** Identifies it among the others of its rendition, in their order. */
   readonly number: number | undefined;
-  /** What is in force for it, of a playlist. */
+  /** Those in force for it in a playlist. */
   readonly init?: Resource | undefined;
   readonly keys?: readonly KeyLine[] | undefined;
 }
@@ -34,13 +34,13 @@ export interface IndexedFile {
   readonly index: Resource | undefined;
 }
 
-/** One encoding of one track of a stream, and what it says to players about its protection. */
+/** One encoding of one track of a stream, and the signalling of its protection. */
 export interface Rendition {
   /** Unique in its stream: `video 640x360 257 kb/s`. */
   readonly name: string;
   readonly kind: MediaKind;
   readonly codec: string | undefined;
-  /** The manifest or media playlist that says how it is protected: its name, and what it says, as a text to check. */
+  /** The manifest or media playlist that signals its protection: its name, and the signalling as a text to check. */
   readonly signalling: { readonly name: string; readonly text: string };
   readonly init: Resource | undefined;
   readonly segments: Segments | IndexedFile;
@@ -49,12 +49,12 @@ export interface Rendition {
 export interface StreamOutline {
   readonly type: 'dash' | 'hls';
   readonly live: boolean;
-  /** When its newest part (period, or what follows a discontinuity) began, if it is live and that is known. */
+  /** When its newest part (period, or after a discontinuity) began, if it is live and that is known. */
   readonly started: Date | undefined;
   readonly renditions: readonly Rendition[];
 }
 
-/** How a segment is encrypted, as the line says that holds for it; undefined where none does. */
+/** The encryption of a segment by the line that holds for it; undefined without one. */
 export function encryptionOf({ keys = [], number }: SegmentSource): HlsEncryption | undefined {
   const [first] = keys;
   if (!first) return undefined;

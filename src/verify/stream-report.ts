@@ -8,7 +8,7 @@ export interface SystemReport {
   /** `Widevine`; the id, for a system that is not known. */
   readonly name: string;
   readonly in: readonly string[];
-  /** What its box, or its line in the playlist, says; with no field, it is named and nothing is said for it. */
+  /** The fields of its box, or of its line in the playlist; none: it is only named. */
   readonly fields: readonly CheckField[];
 }
 
@@ -36,9 +36,9 @@ export interface RenditionReport {
   readonly judgement: RenditionJudgement | null;
 }
 
-/** What a test of a stream found. It holds no key. */
+/** The result of a test of a stream. It holds no key. */
 export interface StreamReport {
-  /** Where the manifest was in the end, without its query. */
+  /** The final address of the manifest, without its query. */
   readonly url: string;
   readonly type: 'dash' | 'hls' | 'unknown';
   readonly live: boolean;

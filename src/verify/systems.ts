@@ -15,7 +15,7 @@ interface Signal {
   readonly fields: SystemReport['fields'];
 }
 
-/** What a manifest's protection elements (as `protectionText` makes them) signal. */
+/** The signals in a manifest's protection elements (as `protectionText` makes them). */
 export function signalsOfManifest(xml: string): Signal[] {
   return xml
     .split(/<(?=(?:[\w-]{1,20}:)?ContentProtection\b)/)

@@ -24,12 +24,12 @@ import {
 } from './rendition';
 import { type FetchedPart, placeOf, type StreamMemory } from './stream-memory';
 
-/** What it was, without its bytes and samples: many large ones would fill the memory. */
+/** A segment without its bytes and samples: many large ones would fill the memory. */
 export interface TestedSegment extends Omit<FetchedPart, 'bytes'> {
   readonly size: number;
   readonly source: SegmentSource;
   readonly opened: OpenedMedia | undefined;
-  /** Whether the playlist says where its key is simply fetched, and it was. */
+  /** Whether its key was fetched from an address in the playlist. */
   readonly identityKey: boolean;
   readonly judgement: MediaJudgement | undefined;
 }
@@ -46,7 +46,7 @@ export interface TestedRendition {
   readonly problems: readonly StreamFinding[];
   /** Of the former key files, the one that decrypts the newest segment, where the key files do not. */
   readonly former: ReadKeyFile | undefined;
-  /** While keys rotate, what decrypts the newest segment in place of the key that it names. */
+  /** While keys rotate, the key that decrypts the newest segment in place of the named one. */
   readonly inPlace: ReturnType<typeof keyInPlace>;
 }
 
@@ -70,7 +70,7 @@ export async function testRendition(
   const segments = memory ? memory.next(rendition, named, now) : named;
   const wanted = segments.newest[0]?.init ?? rendition.init;
   const init = await test.init(wanted);
-  // Without the init segment that it needs, nothing can be said of a segment.
+  // Without its init segment, a segment can't be judged.
   const isUnreadable = wanted !== undefined && init === undefined;
   const segment = isUnreadable ? undefined : await test.newest(segments, init?.bytes, live);
   const { former, inPlace } = test;
@@ -95,7 +95,7 @@ const MAX_INDEXES = 4;
 /** If a file does not name its index, it is searched for at the start. */
 const HEAD_BYTES = 256 * 1024;
 
-/** What is wrong with media so that no key helps. */
+/** Faults of media that no key can cure. */
 const UNPLAYABLE = ['iv_missing', 'scheme_unknown', 'senc_malformed', 'subsamples_malformed'];
 
 class RenditionTest {
@@ -308,7 +308,7 @@ interface IndexReference {
 }
 
 interface SegmentIndex {
-  /** Where it stands in the file; what is before it is the init segment. */
+  /** Its place in the file; the init segment is before it. */
   readonly start: number;
   readonly references: readonly IndexReference[];
 }

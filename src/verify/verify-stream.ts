@@ -15,7 +15,7 @@ import { signalsOfInit, signalsOfKeyLine, signalsOfManifest, systemsOf } from '.
 import { type TestedRendition, testRendition } from './test-rendition';
 
 export interface VerifyOptions {
-  /** Makes each request; a caller that must not reach some addresses refuses them there. */
+  /** Makes each request, and may refuse addresses. */
   readonly get: Get;
   readonly keyFiles?: readonly GivenKeyFile[];
   /** Key files that the stream had before: they identify a packager that was not restarted. */
@@ -25,7 +25,7 @@ export interface VerifyOptions {
   readonly limits?: Partial<Limits>;
   readonly signal?: AbortSignal | undefined;
   readonly now: () => Date;
-  /** What former calls have seen: only new segments of a live stream are tested then. */
+  /** The segments that former calls have seen: of a live stream, only new ones are tested then. */
   readonly memory?: StreamMemory;
   /** Called with the number of tests done, and of all. */
   readonly onProgress?: (done: number, of: number, name: string) => void;
@@ -36,7 +36,7 @@ const AT_A_TIME = 4;
 
 /**
  * Tests a stream as a player would begin with it: manifest or playlists, init segments, the newest segment of each
- * rendition. It decrypts with the keys that there are, and reports what is wrong. It never throws for what a server does;
+ * rendition. It decrypts with the given keys, and reports the faults. It never throws for a fault of a server;
  * no fault holds a key.
  * @param address of a DASH manifest or an HLS playlist, multivariant or media, http or https.
  */
@@ -151,7 +151,7 @@ function reportOf(
   { requests, bytes, ms }: Fetches,
   keyFiles: readonly ReadKeyFile[],
 ): StreamReport {
-  // What may be, and is.
+  // A suspicion that is confirmed.
   const isKnown = findings.some(({ code }) => code === 'key_id_byte_order');
   const ofKeyFiles = keyFiles.flatMap(({ name, checked }) =>
     ownFindings(name, checked.result, (code) => isKnown && code === 'key_id_byte_order_suspected'),
@@ -213,7 +213,7 @@ function judgementReport({ tracks, ...judgement }: MediaJudgement): RenditionJud
   return { ...judgement, tracks: tracks.map(({ keyId, ...track }) => ({ ...track, keyId: idOf(keyId) })) };
 }
 
-/** Does something with each, so many at a time; the answers are in the order of what was given. */
+/** Does something with each, a few at a time; the results are in the order of the input. */
 async function inTurns<Item, Result>(
   items: readonly Item[],
   most: number,

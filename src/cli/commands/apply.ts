@@ -33,9 +33,9 @@ export async function apply(
 }
 
 /**
- * Shows what a manifest would change, asks, writes it, and shows what it did; each as the options want it.
+ * Shows what a manifest would change, asks, writes it, and shows the result, as the options say.
  * @param name of the manifest in messages.
- * @param fields those that JSON has before the others.
+ * @param fields the first ones of the JSON document.
  */
 export async function provision(
   context: CliContext,
@@ -98,7 +98,7 @@ function namesKeyFiles(context: CliContext, source: string): boolean {
   return /\.key$/i.test(source) || statsOf(context, source)?.isDirectory() === true;
 }
 
-/** The results of a manifest's items, of those that were reached. */
+/** The results of a manifest's items, as far as it got. */
 type Results = ReadonlyMap<ManifestItem, readonly StreamResult[]>;
 
 export interface StreamResult {
@@ -119,7 +119,7 @@ const GROUP_FAULTS: ReadonlySet<string> = new Set(['invalid_body', 'unknown_fiel
 /**
  * Asks the sidecar what a manifest would change.
  * @param path names the manifest in messages.
- * @throws CliError when not all of it could be looked at, or a group is faulty.
+ * @throws CliError when a part could not be looked at, or a group is faulty.
  */
 export async function lookAt(context: CliContext, path: string, manifest: Manifest): Promise<Results> {
   const { results, stopped } = await send(context, context.sidecar(), manifest, { dryRun: true });
@@ -134,7 +134,7 @@ export async function lookAt(context: CliContext, path: string, manifest: Manife
   return results;
 }
 
-/** Asks the user whether so many key files are to be written. */
+/** Asks the user whether to write this number of key files. */
 export function isConfirmed(context: CliContext, keyFiles: number): Promise<boolean> {
   return confirm(context, `Write ${count(keyFiles, 'key file')} at ${context.sidecar().address}?`, NOTHING);
 }
@@ -142,9 +142,9 @@ export function isConfirmed(context: CliContext, keyFiles: number): Promise<bool
 type Provisioned = Awaited<ReturnType<typeof writeManifest>>;
 
 /**
- * Writes what would change of a manifest, and waits for the packagers if that is wanted. A request that is under way
+ * Writes the changes of a manifest, and waits for the packagers if wanted. A request that is under way
  * when the user stops is finished.
- * @param looked what would change; undefined when that was not asked. Of an item that would change nothing it is the
+ * @param looked the expected changes; undefined when they were not read. For an item without changes, they are the
  *   result.
  * @returns `sent` is undefined when nothing was sent, `waited` when the user did not wait for packagers.
  */
@@ -201,7 +201,7 @@ export function endAsProvisioned(
 /** Streams of one request: few enough to stop soon, many enough for the sidecar to work in parallel. */
 const CHUNK_STREAMS = 100;
 
-/** Half of what the sidecar takes: documents are long, and JSON makes them longer. */
+/** Half of the sidecar's limit: documents are long, and JSON makes them longer. */
 const CHUNK_BYTES = 8 * 1024 * 1024;
 
 /** Divides a manifest into requests. A group is never divided: its members may share one key. */

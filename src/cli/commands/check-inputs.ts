@@ -20,7 +20,7 @@ export interface FoundInput extends CheckedInput {
 /**
  * Reads and checks all that is given.
  * @param inputs files, folders, values, and `-` for standard input; none at all is standard input, too.
- * @throws CliError with every input that can't be used, or what the sidecar said of a stream.
+ * @throws CliError with every input that can't be used, or the sidecar's error for a stream.
  */
 export async function checkGiven(
   context: CliContext,
@@ -136,11 +136,11 @@ function looksLikePath(input: string): boolean {
   return /^(?:[A-Za-z]:)?[\p{L}\w@~.+/\\-]{1,500}$/u.test(input) && /[./\\]/.test(input) && !isBase64;
 }
 
-/** As much is checked as it stands; of what is longer, what says something of its protection. */
+/** Up to this size, the whole input is checked; of a longer one, only the parts about its protection. */
 const MAX_WHOLE = 1024 * 1024;
 /** A manifest of a day has a third of it. */
 const MAX_MANIFEST = 64 * 1024 * 1024;
-/** What has no size may have no end. */
+/** An input without a size may have no end. */
 const MAX_STREAM = 4 * 1024 ** 3;
 
 type Content = Awaited<ReturnType<typeof readContent>>;
@@ -194,7 +194,7 @@ function fileReader(path: string): Reader {
       at += count;
       return bytes.subarray(0, count);
     },
-    // What is skipped is not read.
+    // Skipped bytes are not read.
     skip: async (length) => {
       const passed = Math.min(length, Math.max(0, size - at));
       at += passed;

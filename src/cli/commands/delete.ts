@@ -125,8 +125,8 @@ interface Found {
 }
 
 /**
- * Looks for the key files that are meant by what they are, not by name.
- * @throws CliError when the manifest can't be used, or names none of the key files: it is then hardly the one of this
+ * Finds the key files to delete by a rule, not by name.
+ * @throws CliError when the manifest can't be used, or names none of the key files: it is then hardly for this
  *   sidecar.
  */
 async function findByRule(context: CliContext, { prefix, notIn }: Options): Promise<Found> {
@@ -180,12 +180,12 @@ const OTHER_ETAG: Problem = {
   description: 'The key file has another ETag than the one of --if-match.',
 };
 
-/** Whether the sidecar would delete a file with this ETag: one that is not known is left to it. */
+/** Whether the sidecar would delete a file with this ETag; it decides on an unknown one. */
 function isNamed(given: string | undefined, etag: string | undefined): boolean {
   return given === undefined || etag === undefined || namesEtag(quotedEtag(given), etag);
 }
 
-/** What became of a key file that was to go, or would; `gone`: another deleted it meanwhile. */
+/** The result for a key file to delete, or the expected one; `gone`: another deleted it meanwhile. */
 interface DeleteResult {
   readonly streamid: string;
   readonly result: 'deleted' | 'gone' | 'failed' | 'not_reached';

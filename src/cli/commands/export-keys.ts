@@ -70,9 +70,9 @@ function ofKeyFile(bytes: Buffer, { as, scheme }: ExportOptions, called: string)
 }
 
 /**
- * Key material is masked unless it is to be shown, or only the recipients can read it.
+ * Key material is masked unless `--reveal` is given, or only the recipients can read it.
  * @param certificates DER.
- * @param said the fields that JSON has before the others.
+ * @param said the first fields of the JSON document.
  */
 function showExport(
   context: CliContext,

@@ -96,9 +96,9 @@ function faulty(problems: readonly FoundProblem[], hasUnknown: boolean): CliErro
 }
 
 /**
- * The key files of folders, with those below them, and files, in the order of their names, each with what its place says
- * that the stream is called, which may be no stream id: of a file in a sub-folder `sub/name`, of one that is named itself
- * its name. Links are followed. `problems` get what is missing.
+ * The key files of folders, with those below them, and files, in the order of their names, each with the stream's name
+ * by its place, which may be no stream id: `sub/name` for a file in a sub-folder, its own name for a given file. Links
+ * are followed. `problems` get missing files.
  */
 function findKeyFiles(
   context: Pick<CliContext, 'cwd'>,
@@ -125,7 +125,7 @@ function findKeyFiles(
     }
     // A link to a folder above would have no end.
     if (above.includes(real)) return;
-    // What begins with a dot is not read by a packager: such are files that are being written.
+    // A packager reads no file that starts with a dot, such as one that is being written.
     for (const name of names.filter((each) => !each.startsWith('.'))) {
       const inner = join(path, name);
       if (statsOf(context, inner)?.isDirectory()) addFolder(inner, `${prefix}${name}/`, [...above, real]);

@@ -45,7 +45,7 @@ type TestedProtocol = Awaited<ReturnType<typeof testProtocol>>;
 
 interface ProviderTest {
   readonly contentId: string;
-  /** The protocol that the sidecar asks by with these settings. */
+  /** The sidecar's protocol with these settings. */
   readonly configured: ProviderProtocol;
   readonly tested: readonly TestedProtocol[];
   /** The protocols that settings or options rule out, and why. */
@@ -53,7 +53,7 @@ interface ProviderTest {
   readonly certificates: readonly { readonly of: string; readonly ends: string; readonly expired: boolean }[];
 }
 
-/** `provider test`: asks the key provider as the sidecar would by its variables, and shows all but secrets. Writes nothing. */
+/** `provider test`: asks the key provider as the sidecar would, shows all but secrets, and writes nothing. */
 export async function testProvider(
   context: CliContext,
   contentId = 'packager-drm-test',
@@ -86,7 +86,7 @@ export async function testProvider(
       notTested.push({ protocol, why: thrown.faults.join('; ') });
     }
     if (context.interrupted.aborted) throw interrupted();
-    // The other protocols would be asked for at the same server.
+    // The other protocols would call the same server.
     if (tested.at(-1)?.calls.every(({ status }) => status === null)) break;
   }
   const ends = [...certificates].map(([of, end]) => ({
@@ -108,7 +108,7 @@ interface Asked {
 
 const OPTIONS = { client: '--client', clientApiKey: '--client-api-key-file' } as const;
 
-/** Why a protocol can't be asked by; undefined: it can. */
+/** Why a protocol can't be used; undefined: it can. */
 function whyNot(config: ProviderConfig, protocol: ProviderProtocol, asked: Asked): string | undefined {
   const { needed } = providerRules({ ...config, keyProviderProtocol: protocol });
   const missing = [
@@ -128,7 +128,7 @@ async function testProtocol(
 ) {
   const { keyProviderHeadersFile: headersFile, upstreamTls, cpix, keyProviderProtocol = 'json' } = config;
   const { now: clock, random, out } = context;
-  // What is read is shown elsewhere; what is odd about it, here.
+  // Files that are read are shown elsewhere; their warnings, here.
   const warn: Log['warn'] = (message, fields) => out.warn([message, fields?.file].filter(Boolean).join(': '));
   const log: Log = { error: warn, warn, info: () => undefined, debug: () => undefined };
   const headers = headersFile === undefined ? undefined : openProviderHeaders(headersFile, { log });
@@ -168,7 +168,7 @@ async function testProtocol(
   const received = recipient?.recipient().certificate;
   if (received) certificates.set('recipient of CPIX keys', new Date(new X509Certificate(received).validTo));
   const calls = traced.map((call) => shownCall(call, asked));
-  // What is found in the key file is not said again of the documents that it is made of.
+  // Findings in the key file are not repeated for the documents that it is made of.
   const ofDocuments = traced
     .flatMap((call) => documentFaults(call, keyFile !== undefined))
     .filter(({ code }) => !findings.some((each) => each.code === code));
@@ -180,7 +180,7 @@ async function testProtocol(
   return {
     protocol: keyProviderProtocol,
     calls,
-    /** What the sidecar would write; null: nothing. */
+    /** The key file to write; null: none. */
     keyfile: keyFile
       ? {
           keys: keysOf(keyFile),
@@ -193,7 +193,7 @@ async function testProtocol(
   };
 }
 
-/** What `check` says of the documents in an answer. */
+/** The faults of the documents in an answer. */
 function documentFaults({ answer }: TracedCall, isWritten: boolean): readonly Finding[] {
   const text = documentIn(answer);
   if (text === undefined) return [];

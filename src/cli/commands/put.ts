@@ -48,7 +48,7 @@ export async function put(
   }
   const sidecar = context.sidecar();
   const { bytes, etag, warnings, isPending } = await sidecar.put(streamId, body, precondition, seconds);
-  // Without --wait it is done when the fleet has accepted it; who waits wants to know whether all have it.
+  // Without --wait, acceptance by the fleet is success; with it, all packagers must have the change.
   if (isPending && seconds !== undefined) context.endWith(EXIT.failed);
   const { lines } = showKeyFile(bytes, reveal);
   if (out.json) {

@@ -14,7 +14,7 @@ import { textOf } from '../key-files';
 import type { Options } from '../options';
 import { fillPattern, readPattern } from './rotation';
 
-/** A request, and where its key comes from: a content id, a key period, or chance. */
+/** A request, and the source of its key: a content id, a key period, or chance. */
 type NextKey = { readonly of: string; readonly body: Readonly<Record<string, unknown>> };
 
 /** @param present the bytes of the stream's key file; undefined if there is none. */
@@ -50,13 +50,13 @@ export async function rotateStream(context: CliContext, streamId: string, option
       done.push({ at, ...(await writeNext(context, streamId, source, seconds)) });
     } catch (thrown) {
       if (thrown instanceof CliError && thrown.exitCode === EXIT.interrupted) break;
-      // What fails at the first turn may never have worked: its own exit code says more.
+      // A failure at the first turn may be a wrong call: its own exit code says more.
       if (!(thrown instanceof CliError) || turn === 0) throw thrown;
       done.push({ at, errors: thrown.problems });
     }
     if (!out.json) showTurn(context, done.at(-1), turn + 1 < turns && !signal.aborted);
     const late = now().getTime() - due;
-    // Turns that were missed are not made up for, and a clock that was set back holds up none.
+    // Missed turns are skipped, and a clock that was set back delays none.
     due += every * (late < -every ? 1 + late / every : Math.max(1, 1 + Math.floor(late / every)));
   }
   const failed = done.filter(({ errors }) => errors).length;
@@ -160,7 +160,7 @@ async function periodsOf(
       if (!due || isOver) throw none(`for ${time.toISOString()}`);
       return keyOf(due);
     };
-  // Which key the file has is the sidecar's to say: it may be one of FairPlay, or encrypted in the document.
+  // The sidecar knows which key the file has: it may be one of FairPlay, or encrypted in the document.
   const isPresent = async (period: CpixPeriod | undefined) =>
     period !== undefined &&
     (await context.sidecar().dryRun(streamId, keyOf(period).body)).result === 'unchanged';

@@ -217,7 +217,7 @@ function checkCall(
 }
 
 /**
- * The content ids of the streams' present key files, as far as these have one. No key material is asked for.
+ * The content ids of the streams' present key files, if they have one. No key material is requested.
  * @throws CliError when the sidecar gives no list.
  */
 async function presentContents(

@@ -21,7 +21,7 @@ import { type Options, VERIFY_SECONDS } from '../options';
 
 const USER_AGENT = 'packager-drm-verify';
 
-/** `verify`: fetches a stream as a player does, decrypts what is newest, and shows what is wrong. */
+/** `verify`: fetches a stream as a player does, decrypts the newest segments, and shows the faults. */
 export async function verify(
   context: CliContext,
   address: string,
@@ -85,7 +85,7 @@ async function testOnce(context: CliContext, test: StreamTest): Promise<boolean>
   return report.faults.some(isError);
 }
 
-/** A key file that is given by the option of the API key is a key file. */
+/** A key file in the option of the API key counts as a key file. */
 function keyFileInPlaceOfApiKey(context: CliContext): string[] {
   const { apiKeyFile } = context;
   if (apiKeyFile === undefined) return [];
@@ -98,7 +98,7 @@ function givenKeyFile(context: CliContext, name: string): GivenKeyFile {
   const text = decodeText(bytes, name);
   if (!looksLikeKeyFile(text))
     throw unusable(`${shown(name)} is not a key file (it has no line "name: value"), nor a CPIX document.`);
-  // When it was changed says nothing: it may be a fresh copy.
+  // Its time of change says nothing: it may be a fresh copy.
   return { name, text };
 }
 
@@ -117,7 +117,7 @@ function givenDocument(bytes: Buffer, name: string): GivenKeyFile {
 /** As many as the window of a manifest has, and more. */
 const MAX_KEPT = 50;
 
-/** Puts the key files that the sidecar has by now behind those that it had. While it can't be asked, they stay. */
+/** Appends the sidecar's new key files to the former ones, which stay while it can't be asked. */
 async function withNewKeyFiles(
   context: CliContext,
   streams: readonly string[],
@@ -173,7 +173,7 @@ const STATES: Readonly<Record<JudgementState, string>> = {
   unknown: 'undetermined',
 };
 
-/** Shows a report: renditions, DRM systems, what is wrong, and a sum. */
+/** Shows a report: renditions, DRM systems, faults, and a sum. */
 function showReport(out: Output, report: StreamReport): void {
   const { url, type, live, renditions, systems, faults, fetched, decrypted } = report;
   const kind = type === 'unknown' ? TYPES[type] : `${TYPES[type]}, ${live ? 'live' : 'on demand'}`;
@@ -242,7 +242,7 @@ function sizeOf(bytes: number): string {
 
 type StreamTest = (options: Pick<TestOptions, 'remember' | 'onProgress'>) => Promise<TestResult>;
 
-/** How long it waits for the next segment: half of one, but neither hammers a server nor misses what happens. */
+/** The wait for the next segment: half of one, but not too short for a server, nor too long to miss a fault. */
 const LEAST_MS = 500;
 const MOST_MS = 5000;
 
@@ -258,9 +258,8 @@ interface Episode {
 }
 
 /**
- * Tests each new segment of a live stream until the user stops it or the reader of the output ends, and shows what goes wrong
- * when. With `--json` each look
- * that brought something is a line of JSON. Answers whether there was an error.
+ * Tests each new segment of a live stream until the user stops it or the reader of the output ends, and shows each
+ * fault with its time. With `--json` each look with news is a line of JSON. Returns whether there was an error.
  */
 async function watchStream(context: CliContext, test: StreamTest): Promise<boolean> {
   const { out, stderr, now, interrupted: signal } = context;
@@ -338,7 +337,7 @@ function keyChanges(fresh: readonly RenditionReport[], keyIds: Map<string, strin
   });
 }
 
-/** The episodes that have begun and those that are over. What is wrong with segments is over with a segment that is right. */
+/** The episodes that have begun and those that are over. A fault of segments is over with a right segment. */
 function compare(
   { faults, renditions }: StreamReport,
   fresh: readonly RenditionReport[],

@@ -17,8 +17,8 @@ export interface Watched {
 const LOOK_MS = 1000;
 
 /**
- * A folder in which a read of a key file can be seen.
- * @throws CliError with the reason when it can't be: a promise that can't be kept is not made.
+ * A folder in which a read of a key file leaves a trace.
+ * @throws CliError with the reason when it does not.
  */
 export function watchableFolder(
   { cwd }: Pick<CliContext, 'cwd'>,

@@ -13,7 +13,7 @@ export interface FleetSaid {
 }
 
 /**
- * Judges the fleet of packagers; nothing is said where there is none.
+ * Checks the fleet of packagers; no section without a fleet.
  * @param joined the key folders here that have joined a fleet.
  */
 export function fleetSection(said: FleetSaid | undefined, joined: readonly string[]): Section[] {
@@ -95,7 +95,7 @@ function entriesText(sealed: NonNullable<FleetAnswer['former_secret']>): string 
   return `${count(sealed.entries, 'entry', 'entries')} of the fleet (${entryNames(sealed)})`;
 }
 
-/** What to do about a state. */
+/** The remedy for each state. */
 const STATES: Readonly<Record<Exclude<FleetState, 'level'>, string>> = {
   joining: 'wait, and run this again; if nothing changes, the log of the sidecar says why',
   away: 'start the servers of PACKAGERDRMAPI_FLEET_URLS, or correct the addresses, the network or the certificates',
@@ -169,7 +169,7 @@ function spaceCommand({ engine, revision }: FleetAnswer, steps: readonly string[
 }
 
 const QUOTA_PART = 0.8;
-/** What etcd takes when it is given none: 2 GiB. */
+/** The default of etcd: 2 GiB. */
 const USUAL_QUOTA = 2 * 1024 ** 3;
 
 function* checkQuota(answer: FleetAnswer): Generator<Check> {

@@ -17,7 +17,7 @@ export interface ApplicationFile {
   readonly name: string;
   readonly file: string;
   readonly settings: Checked<ApplicationSettings>;
-  /** What to do when the settings can't be read. */
+  /** The remedy for settings that can't be read. */
   readonly todo: string;
   /** Whether it has its folder in `applications`, without which the packager does not know it. */
   readonly hasFolder: boolean;
@@ -28,11 +28,11 @@ export interface ApplicationFile {
 }
 
 const APPLICATION_XML = 'Application.xml';
-/** The packager's own reader may take what this one refuses, as a DOCTYPE. */
+/** The packager's own reader may accept more, such as a DOCTYPE. */
 const NOT_READ =
   'change the file so that it can be checked; it is not known whether the packager can read it';
 
-/** Reads the applications, and what `conf/HTTPStreamers.xml` gives the HLS streamer of all of them. */
+/** Reads the applications, and the settings in `conf/HTTPStreamers.xml` for the HLS streamer of all of them. */
 export async function readPackager(packager: string) {
   let configured: string[];
   try {

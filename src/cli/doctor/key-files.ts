@@ -17,7 +17,7 @@ export interface CheckedKeyFile {
   readonly reported?: readonly string[];
 }
 
-/** The most lines of one kind: a folder may have thousands of faulty files. */
+/** Maximum lines of one kind: a folder may have thousands of faulty files. */
 const MAX_LINES = 50;
 
 /** Reports the faults of key files, errors first, then their `clashes`, the faults of several files together. */
@@ -91,7 +91,7 @@ export function readFileKeys(text: string): FileKeys | undefined {
   return { keyId: formatUuid(keys.keyId), contentKey: digestOf(keys.contentKey) };
 }
 
-/** What is said of keys that several files share in part. */
+/** The sentences about keys that several files share in part. */
 const CLASHES = [
   {
     code: KEY_ID_REUSED,
@@ -116,8 +116,8 @@ const CLASHES = [
 ] as const;
 
 /**
- * Finds key ids with several content keys, and content keys with several key ids. Of files that the doctor could not
- * read it repeats what the sidecar says, which names no content key.
+ * Finds key ids with several content keys, and content keys with several key ids. For files that the doctor could not
+ * read it repeats the sidecar's findings, which name no content key.
  */
 export function checkKeyClashes(files: readonly CheckedKeyFile[]): Check[] {
   const sorted = files.toSorted((one, other) => (one.id < other.id ? -1 : 1));
@@ -144,8 +144,8 @@ export function checkKeyClashes(files: readonly CheckedKeyFile[]): Check[] {
 type Clash = ReturnType<typeof clashesOf>[number];
 
 /**
- * Files that have one value in common, and differ in another: the groups of those that agree in it, the largest first. The
- * clashes with the most files come first.
+ * Files that have one value in common, and differ in another: groups by the other value, the largest first. The clashes
+ * with the most files come first.
  */
 function clashesOf(files: readonly CheckedKeyFile[], common: keyof FileKeys, other: keyof FileKeys) {
   const bySize = (one: readonly unknown[], another: readonly unknown[]) => another.length - one.length;
@@ -177,7 +177,7 @@ function keyIdText({ value, groups }: Clash, contentKeys: ReadonlySet<string>): 
   return `${subject} belongs to ${count(groups.length, 'content key')}, ${eachOf(groups)}`;
 }
 
-/** Of how many groups, and of how many files of each, the names are shown. */
+/** Maximum number of groups, and of files of each, whose names are shown. */
 const MAX_NAMES = 3;
 
 /** `one in a, b, c and 7 more, one in d`. */

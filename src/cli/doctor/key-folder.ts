@@ -18,9 +18,9 @@ export interface KeyFolder {
   readonly entries: readonly FolderEntry[];
   /** The folder, its sub-folders and all above it. */
   readonly places: readonly (FolderIdentity & { readonly path: string })[];
-  /** The same, and all else that a user passes on the way to it. */
+  /** The same, and everything else on a user's way to it. */
   readonly rights: readonly Rights[];
-  /** Whether a sidecar notes there which files are a fleet's. */
+  /** Whether a sidecar keeps the ledger of a fleet there. */
   readonly hasJoinedFleet: boolean;
 }
 
@@ -29,7 +29,7 @@ const KEY = '.key';
 const MAX_BYTES = 64 * 1024;
 const MAX_DEPTH = 8;
 
-/** Reads a key folder: names, sizes, times, rights, and what each key file says without its secrets. */
+/** Reads a key folder: names, sizes, times, rights, and each key file without its secrets. */
 export async function readKeyFolder(folder: string): Promise<KeyFolder | Unread> {
   try {
     const realPath = await realpath(folder);
@@ -118,7 +118,7 @@ export interface FolderEntry {
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
-  /** What a key file's text says, without its secrets; undefined when it may not be read. */
+  /** A summary of the key file, without its secrets; undefined when it may not be read. */
   readonly summary?: KeyFileSummary;
   /** Undefined when it has none that are well formed, or may not be read. */
   readonly keys?: FileKeys | undefined;
@@ -132,7 +132,7 @@ function streamIdOf({ path }: FolderEntry): string | undefined {
   return path.endsWith(KEY) && !isHidden ? path.slice(0, -KEY.length) : undefined;
 }
 
-/** The same for what the packager can read there: a file or a link. */
+/** The same for files that the packager can read: a file or a link. */
 export function keyFileIdOf(entry: FolderEntry): string | undefined {
   return isFileOrLink(entry) ? streamIdOf(entry) : undefined;
 }

@@ -99,7 +99,7 @@ function blockOf(group: readonly Section[], style: Output['style']): string[] {
   return [...head, ...lines];
 }
 
-/** What makes checks of two sections the same, whatever the name of the application or the path of the folder. */
+/** The same for equal checks of two sections, whatever the name of the application or the path of the folder. */
 function keyOf(section: Section, check: Check): string {
   return JSON.stringify({ ...generalised(section, check), command: undefined });
 }

@@ -23,7 +23,7 @@ export interface Rights {
 const READ = 4;
 const ENTER = 1;
 
-/** Whether a user has a right, by the mode alone: what an access-control list adds or takes is not seen. */
+/** Whether a user has a right, by the mode alone: access-control lists are not seen. */
 export function may({ uid, gids }: Identity, rights: Rights, right: number): boolean {
   if (uid === 0) return true;
   if (uid === rights.uid) return ((rights.mode >> 6) & right) === right;
@@ -32,7 +32,7 @@ export function may({ uid, gids }: Identity, rights: Rights, right: number): boo
 }
 
 /**
- * Checks that the packager's user can open the key files: all that is closed to it, with what opens it.
+ * Checks that the packager's user can open the key files: all that is closed to it, and how to open it.
  * @param path the key folder.
  */
 export function checkAccess(
@@ -71,7 +71,7 @@ export function checkAccess(
 
 type Todo = readonly [todo: string, command?: string];
 
-/** What opens a key folder with all below, and keeps it open for files that come: its folders hand their group on. */
+/** The command that opens a key folder with all below, also for new files: its folders pass their group on. */
 function openedBy({ name, gids: [group] }: Identity, folder: string): Todo {
   if (group === undefined) return [groupsUnknown(name)];
   const path = shellWord(folder);
@@ -81,7 +81,7 @@ function openedBy({ name, gids: [group] }: Identity, folder: string): Todo {
   ];
 }
 
-/** What opens a folder on the way to a key folder. */
+/** The command that opens a folder above a key folder. */
 function openedAbove({ name, uid, gids }: Identity, folder: Rights): Todo {
   const path = shellWord(folder.path);
   if (uid === folder.uid) return ['run as root', `chmod u+x ${path}`];

@@ -59,7 +59,7 @@ export async function askSidecar(find: () => AskedSidecar): Promise<Readonly<Sid
 /** The codes of a sidecar without a fleet; a former version knows of none. */
 const NO_FLEET: ReadonlySet<string> = new Set(['fleet_not_configured', 'not_a_sidecar']);
 
-/** What to do about a sidecar that can't be asked, by the code of the problem. */
+/** The remedies for a sidecar that can't be asked, by the code of the problem. */
 const TODOS: Readonly<Record<string, string>> = {
   usage: 'give the address and the API key of the sidecar',
   sidecar_unreachable: 'start the sidecar, or correct its address',

@@ -14,8 +14,8 @@ export interface Look {
 }
 
 /**
- * The fleet: this sidecar, the engine's servers, the packagers, and what they miss. It is well when this sidecar is
- * level, and every live packager has all of its streams.
+ * The fleet: this sidecar, the engine's servers, the packagers, and their missing streams. It is well when this sidecar
+ * is level, and every live packager has all of its streams.
  */
 export function lookOfFleet(answer: FleetAnswer, { style }: Styled, all: boolean): Look {
   const { name, fleet, state, since, revision, streams, deleted, missing, packagers } = answer;
@@ -130,7 +130,7 @@ function rank(packager: FleetPackager): number {
   return 1;
 }
 
-/** How many streams a packager misses for a reason; `+`: maybe more, since not all are named. */
+/** How many streams are missing at a packager for a reason; `+`: maybe more, since not all are named. */
 function missingFor({ lacks, lacking }: FleetPackager, wanted: LackReason): string {
   const found = lacks.filter(({ why }) => why === wanted).length;
   return found === 0 ? '-' : `${number(found)}${lacking > lacks.length ? '+' : ''}`;

@@ -8,7 +8,7 @@ import { type Look, lookOfFleet, lookOfStream } from './status-text';
 const WATCH_MS = 1000;
 const RED: Style = 'red';
 
-/** `fleet status`: shows the packagers and what they have, or who has a stream. */
+/** `fleet status`: shows the packagers and their state, or that of a stream. */
 export async function fleetStatus(
   context: CliContext,
   streamId: string | undefined,
@@ -22,7 +22,7 @@ export async function fleetStatus(
     streamId === undefined
       ? lookOfFleet(await fleet.status(), out, all)
       : lookOfStream(await fleet.whereIs(streamId), out);
-  // What is wrong at the first look is wrong with the call.
+  // A fault at the first look is a fault of the call.
   const first = await look();
   const last = watch ? await watchFleet(context, first, look) : first;
   if (!out.json) out.write(last.lines.map((line) => `${line}\n`).join(''));
@@ -56,7 +56,7 @@ async function watchFleet(context: CliContext, first: Look, look: () => Promise<
   }
 }
 
-/** To a screen of its own, so that what was there before is there again afterwards; lines that are too long are cut. */
+/** To a screen of its own, so that the former one returns at the end; long lines are cut. */
 const ENTER = '\u001b[?1049h\u001b[?7l\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?7h\u001b[?1049l';
 const HOME = '\u001b[H';
@@ -64,7 +64,7 @@ const END_OF_LINE = '\u001b[K';
 const END_OF_SCREEN = '\u001b[J';
 const USUAL_ROWS = 24;
 
-/** Draws over what is there, without a moment in which nothing is. */
+/** Draws over the screen without clearing it first. */
 function draw({ stdout, out }: CliContext, lines: readonly string[]): void {
   const room = stdout.rows ?? USUAL_ROWS;
   const hidden = lines.length - room;

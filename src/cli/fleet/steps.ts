@@ -106,7 +106,7 @@ interface Steps {
 }
 
 /**
- * Takes step after step until there is none. A step whose answer was lost is taken again: what it did is found done.
+ * Runs step after step until there is none. A step without an answer is repeated, which is safe.
  * @throws CliError when not even the first one was taken.
  */
 async function inSteps(

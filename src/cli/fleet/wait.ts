@@ -50,7 +50,7 @@ interface BehindPackager {
   readonly live: boolean;
   /** Changes of its streams that it has not received. */
   readonly behind: number;
-  /** Of the streams that were waited for, those whose state it has not for another reason; as far as it names them. */
+  /** Of the awaited streams, those missing there for another reason, as far as it names them. */
   readonly lacks: FleetPackager['lacks'];
 }
 
@@ -58,7 +58,7 @@ export interface WaitedForFleet {
   readonly end: 'all' | 'timeout' | 'interrupted' | 'unknown';
   readonly packagers: number;
   readonly behind: readonly BehindPackager[];
-  /** Why it can't be known. */
+  /** Why the state is unknown. */
   readonly errors?: readonly Problem[];
 }
 
@@ -72,7 +72,7 @@ interface Awaited {
   readonly stopped: CliError | undefined;
 }
 
-/** Waits until every registered packager has streams as they are now; undefined: there was nothing to wait for. */
+/** Waits until every registered packager has the present state of streams; undefined: there was nothing to wait for. */
 export async function waitForPackagers(
   context: CliContext,
   awaited: Awaited,
@@ -122,7 +122,7 @@ function lookAt(
   const behind = takers.flatMap((packager) => {
     const { name, live, lacking } = packager;
     const lacks = packager.lacks.filter(({ streamid, why }) => wanted.has(streamid) && why !== 'behind');
-    // A packager that misses more than it names may miss these.
+    // A packager that names only some missing streams may miss these.
     const isNamed = lacking <= packager.lacks.length;
     if (hasRevision(packager, answer, target) && lacks.length === 0 && isNamed) return [];
     return [{ name, live, behind: packager.behind, lacks }];

@@ -23,14 +23,14 @@ export type Manifest = readonly ManifestItem[];
 
 export interface ManifestItem {
   readonly kind: 'streams' | 'groups';
-  /** The stream id, or what a group is called in messages. */
+  /** The stream id, or the name of a group in messages. */
   readonly name: string;
   readonly line: number | undefined;
   readonly streamIds: readonly string[];
   readonly body: JsonObject;
 }
 
-/** A manifest as its file says it. */
+/** A manifest file as read. */
 export interface ReadFile extends Pick<ReadText, 'lineOf'> {
   readonly file: ManifestFile;
   /** The folder of the file, from which relative paths start. */
@@ -89,7 +89,7 @@ function memberName(member: Member): string {
   return typeof member === 'object' ? member.streamid : member;
 }
 
-/** What a request is made of. */
+/** The parts of a request. */
 interface Asked {
   readonly own: Fields;
   readonly path: readonly PropertyKey[];
@@ -258,8 +258,8 @@ function numbersIn(given: JsonObject): JsonObject {
 }
 
 /**
- * Whether rules of a group that only the sidecar knows apply to an entry: what its fields mean together, and which
- * quality a member has.
+ * Whether group rules that only the sidecar knows apply to an entry: those between fields, and those for the quality of
+ * a member.
  */
 export function hasGroupRules({ kind, body }: ManifestItem): boolean {
   const { members, keys, tracks, heights, bitrates } = body;

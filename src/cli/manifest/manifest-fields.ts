@@ -6,7 +6,7 @@ import { knownNames } from '../../http/faults';
 import { keyIdOf, namesOf } from '../cpix-document';
 import { checkFields, type FileProblem, type ReadText } from '../yaml-fields';
 
-/** The fields of a manifest file. The schemas of the API say what the values of a request must be. */
+/** The fields of a manifest file. The schemas of the API check the values of a request. */
 const text = z.string('must be text; put it in quotes').min(1, 'is empty');
 const A_MAP = 'must be a list of "name: value" lines';
 const part = z.record(z.string(), text.nullish(), A_MAP).nullish();

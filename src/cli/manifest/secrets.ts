@@ -27,7 +27,7 @@ export function createNamedSecrets(
   folder: string,
   allowed: Allowances,
 ) {
-  /** The options that would allow what was refused so far, each as it is typed. */
+  /** The options that would allow the refused secrets, as typed. */
   const missing = new Set<string>();
   const refuse = (sentence: string, option: string): Checked<string> => {
     missing.add(option);

@@ -103,7 +103,7 @@ function otherSystem(report: Report, name: string, found: string, system: string
   return NO_SIGNALLING;
 }
 
-/** Shows what Widevine PSSH data says, field by field, and what is wrong with it by itself. `at` begins each name. */
+/** Shows Widevine PSSH data field by field, and its own faults. `at` begins each name. */
 export function describeWidevineData(report: Report, at: string, data: WidevinePsshData): void {
   const { algorithm, contentId, protectionScheme } = data;
   const show = (name: string, value: string | number | undefined, note?: string) => {

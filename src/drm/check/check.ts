@@ -58,7 +58,7 @@ export interface CheckedInput {
 }
 
 /**
- * Detects what key material is, what it decodes to and what is wrong with it. The input is a body of the key-file API (as
+ * Detects the kind of key material, decodes it and finds its faults. The input is a body of the key-file API (as
  * an object or as JSON text), `{"value": text}`, a key file's text, a CPIX document, a piece of a manifest or playlist, a
  * license address, or one value in base64, hex or as a UUID, or the bytes of one. Never throws.
  */
@@ -129,7 +129,7 @@ function checkText(report: Report, input: string, checkRequest: CheckOptions['ch
   return read ? checkByteText(report, input, inner, read) : unrecognised(report);
 }
 
-/** What the sidecar exports for other packagers as text, but for CPIX. */
+/** The sidecar's text exports for other packagers, except CPIX. */
 const EXPORTS: readonly [called: string, pattern: RegExp][] = [
   ['a file of flags for shaka-packager', /^--(?:enable_raw_key_encryption|keys=)/m],
   ["a file of options for Bento4's mp4-dash", /^--encryption-(?:key|cenc-scheme)=/m],
@@ -184,7 +184,7 @@ function checkJsonText(report: Report, text: string, checkRequest: CheckOptions[
   return checkJson(report, parsed, checkRequest);
 }
 
-/** A value without what is often copied with it: quotes, the element of a manifest, `data:…;base64,`. */
+/** A value without parts that are often copied with it: quotes, the element of a manifest, `data:…;base64,`. */
 function unwrapped(text: string): string {
   const element = /^<(?:\w{1,20}:)?(?:pssh|pro)\b[^<>]{0,500}>([^<>]*)<\/[\w:]{1,30}>$/.exec(text)?.[1];
   const quoted = /^(["'])([^"']*)\1$/.exec(text)?.[2];

@@ -51,7 +51,7 @@ function isSameKey(one: Buffer, other: Buffer): boolean {
   return one.equals(other) || swapKeyIdOrder(one).equals(other);
 }
 
-/** `of` is what has the key file's content key as its key id; `remedy` is what to do if that is the wrong one. */
+/** `of` has the key file's content key as its key id; `remedy` is for the case that it is the wrong one. */
 export function exchangedSentence(
   keyFile: Side,
   of: { readonly side: Side; readonly keyId: Buffer; readonly remedy: string },
@@ -80,7 +80,7 @@ function exchangedSide(
   return { wrong, isProven: false };
 }
 
-/** What is encrypted: the key of a key file, or the tracks of media and manifests. */
+/** The key ids of a side: of the key of a key file, or of the tracks of media and manifests. */
 function keyIdsOf(side: Side): Buffer[] {
   const keys = side.of('key').map(({ keyId }) => keyId);
   return keys.length > 0 ? unique(keys) : trackIdsOf(side);
@@ -356,7 +356,7 @@ function hasAddress(known: readonly string[], address: string): boolean {
   return known.some((one) => normal(one) === normal(address));
 }
 
-/** An address whose scheme and host are in lower case; what follows skd:// is the license server's own. */
+/** An address with scheme and host in lower case; the part after skd:// is the license server's own. */
 function normal(address: string): string {
   return address.replace(/^(?:skd:\/\/|https?:\/\/[^/?#]*)/i, (start) => start.toLowerCase());
 }

@@ -54,7 +54,7 @@ export function compareInputs(
   return { compared, faults: reveal ? first : maskFaults(first, inputs) };
 }
 
-/** The inputs without faults about what another input has, and without texts that another input shows to be keys. */
+/** The inputs without faults that another input answers, and without texts that are keys in another input. */
 export function withoutAnswered<Input extends CheckedInput>(inputs: readonly Input[]): Input[] {
   const media = inputs.filter(isMedia);
   const manifests = inputs.filter(({ result }) => result.kind === 'manifest');
@@ -162,7 +162,7 @@ const ASPECTS: readonly (readonly [codes: readonly string[], compare: Compare])[
   [['checksum_mismatch'], compareChecksums],
 ];
 
-/** Compares what manifests say with the samples. What was reported against the key files is not repeated. */
+/** Compares manifests with the samples. Differences from the key files are not repeated. */
 function compareMedia(
   comparison: Comparison,
   media: readonly CheckedInput[],
@@ -180,7 +180,7 @@ function compareMedia(
       const others = remaining.filter((other) => other !== manifest);
       const isOfOthers = files.every((file) => others.some((other) => agree(compare, file, other)));
       const isCertain = found.faults.some(({ code }) => code === 'key_id_byte_order');
-      // A key file confirms the key ids of what it was compared with, but it may have lines for both schemes.
+      // A key file confirms the key ids of the compared inputs, but it may have lines for both schemes.
       const isVouchedFor = namesNoKeyId(manifest) || (hasKeyFiles && compare === compareKeyIdsOf);
       if (!isOfOthers || isCertain) comparison.take(found);
       else if (!isVouchedFor)

@@ -29,7 +29,7 @@ export function namesOf(at: string, checksum = `${at}.checksum`): ValueNames {
   };
 }
 
-/** Checks what a document says about a system for a key, in a separate report without a limit. */
+/** Checks a document's system for a key, in a separate report without a limit. */
 export function describeSystem(
   system: CpixSystem,
   key: PlacedKey,
@@ -168,7 +168,7 @@ function reportOtherBoxes(report: Report, at: string, boxes: readonly Buffer[], 
   }
 }
 
-/** The address of a key line: for FairPlay where the key is asked for, for others mostly the data themselves. */
+/** The address of a key line: for FairPlay the source of the key, for others mostly the data themselves. */
 function describeUri(report: Report, at: string, address: string, systemId: string): void {
   if (systemId === FAIRPLAY_SYSTEM_ID) {
     checkAddress(report, at, 'fairplay', address);

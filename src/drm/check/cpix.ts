@@ -27,7 +27,7 @@ import { keyIdField } from './values';
 /** Up to this number of fields, the signalling of each system is shown; beyond it, systems without a fault are only named. */
 const DETAILED = 280;
 
-/** Shows what a CPIX document says, and reports what the key file that is made of it without a choice does not have. */
+/** Shows a CPIX document, and reports the parts that its key file without a choice does not have. */
 export function checkCpix(report: Report, input: Buffer | string): void {
   const document = describeCpix(report, input);
   if (!document || document.keys.length === 0 || document.keys.some(({ value }) => !value)) return;
@@ -49,7 +49,7 @@ export function checkCpix(report: Report, input: Buffer | string): void {
 const FOR_OTHERS =
   '. That is for a key file; packager-drm export writes the keys for other packagers without one';
 
-/** Shows what a CPIX document says, key by key. Encrypted values are not opened. Answers the document where it is read. */
+/** Shows a CPIX document key by key. Encrypted values are not opened. Returns the document if readable. */
 export function describeCpix(
   report: Report,
   input: Buffer | string,

@@ -328,7 +328,7 @@ export function unknownLine(name: string): UnknownName {
 function checkUnknown(report: Report, name: string): void {
   const { shown, near } = unknownLine(name);
   const code = 'unknown_line';
-  // Packagers know more lines than are listed here; the line that a misspelt one was meant to be is reported as missing.
+  // Packagers know more lines than are listed here; the intended line of a misspelt one is reported as missing.
   const sentence = near
     ? `is an unknown line, and was not checked; did you mean ${near}?`
     : 'is not a line of DASH, CMAF or FairPlay, and was not checked';

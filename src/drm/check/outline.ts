@@ -12,7 +12,7 @@ interface MediaOutline {
   readonly isWhole: boolean;
 }
 
-/** What to do with a box: read all of it, keep only its header, or read its children. */
+/** The handling of a box: read all of it, keep only its header, or read its children. */
 type Step = 'keep' | 'sign' | Steps;
 interface Steps {
   readonly [type: string]: Step;
@@ -31,10 +31,10 @@ const STEPS: Steps = {
 /** A box that is kept has rarely a tenth of it. */
 const MAX_OF_BOX = 64 * 1024;
 const MAX_BYTES = 512 * 1024;
-/** A day of fragments of two seconds has half of it, with all that is in them. */
+/** A day of fragments of two seconds has half of it, with all boxes in them. */
 const MAX_BOXES = 1_000_000;
 
-/** Reads the boxes of an mp4 file or segment that say how it is protected, as a small file. Bounded, whatever sizes say. */
+/** Reads the boxes of an mp4 file or segment that say how it is protected, as a small file. Bounded for any sizes. */
 export async function outlineMedia(reader: ForwardReader, mostBoxes = MAX_BOXES): Promise<MediaOutline> {
   const outliner = new Outliner(reader, mostBoxes);
   const boxes = await outliner.file();
@@ -51,7 +51,7 @@ class Outliner {
     private readonly mostBoxes: number,
   ) {}
 
-  /** What is kept of a whole file. A day of fragments has one key, or some dozens: each is kept once. */
+  /** The kept boxes of a whole file. A day of fragments has one key, or some dozens: each is kept once. */
   async file(): Promise<Buffer[]> {
     const seen = new Set<string>();
     return this.#boxesIn(STEPS, Number.POSITIVE_INFINITY, (box) => {

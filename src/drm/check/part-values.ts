@@ -55,7 +55,7 @@ export function checkParts(report: Report, parts: Parts, context: PartsContext):
     }),
   };
   const findings = checkValues(values, context);
-  // Then what looks like the key id is the key, and must not be shown.
+  // Then the apparent key id is the key, and must not be shown.
   if (values.keyId && findings.some(({ code }) => code === 'key_and_key_id_swapped'))
     report.secrets.add(values.keyId.toString('base64'));
   if (findings.some(({ code }) => code === 'iv_is_key_id')) showKeyIdOfIv(report, fairplay?.iv, values);
@@ -64,7 +64,7 @@ export function checkParts(report: Report, parts: Parts, context: PartsContext):
   return values;
 }
 
-/** A key id is not hidden, wherever it stands, unless it is a key, too. */
+/** A key id is not hidden in any place, unless it is a key, too. */
 function showKeyIdOfIv(report: Report, text: unknown, { contentKey, fairplay }: KeyValues): void {
   const isKey = [contentKey, fairplay?.key].some((key) => key && fairplay?.iv?.equals(key));
   if (typeof text === 'string' && !isKey) report.secrets.delete(text);

@@ -6,12 +6,12 @@ import { cipherOf, compareTrack, type KeySignallingAt } from './protection';
 import { type Claim, claimsOf, type Report } from './report';
 import { checkAddress, keyIdField, readByteText } from './values';
 
-/** Nothing here runs beyond what `^` takes for the end of a line, U+2028 included: many of these would take seconds. */
+/** Nothing here runs beyond an end of a line for `^`, U+2028 included: many of these would take seconds. */
 const KEY_LINE = /^[^\S\r\n\u2028\u2029]*#EXT-X-(?:SESSION-)?KEY:(.*)$/gm;
 /** A name starts after another character: in a long run of letters, each would start one. */
 const ATTRIBUTE = /(?<![A-Z0-9-])([A-Z0-9-]{1,50})=(?:"([^"]*)"|([^",]*))/g;
 
-/** What may be shown: no key looks like that. Players but Apple's also take AES with 256 bits. */
+/** Values that may be shown: no key looks like that. Players except Apple's also take AES with 256 bits. */
 const METHOD = /^(?:AES-128|AES-256(?:-CTR|-GCM)?|SAMPLE-AES|SAMPLE-AES-CTR)$/;
 const KEY_FORMAT = /^(?:identity|com\.[a-z.]{1,60}|urn:uuid:[0-9a-f-]{36})$/i;
 
@@ -28,7 +28,7 @@ export function looksLikePlaylist(text: string): boolean {
 
 type DescribeBytes = (report: Report, bytes: Buffer) => void;
 
-/** Shows what a playlist's key lines say (RFC 8216 § 4.3.2.4), each once; `describeBytes` takes their inline data. */
+/** Shows a playlist's key lines (RFC 8216 § 4.3.2.4), each once; `describeBytes` takes their inline data. */
 export function describePlaylist(
   report: Report,
   text: string,

@@ -6,7 +6,7 @@ import { keyIdField, suspectByteOrder } from './values';
 
 export type Cipher = 'AESCTR' | 'AESCBC';
 
-/** What a box, an object or a header says about the keys, which others may contradict. Key ids are big endian. */
+/** The keys in a box, an object or a header, which others may contradict. Key ids are big endian. */
 export interface KeySignalling {
   readonly keyIds: readonly Buffer[];
   readonly ciphers: readonly Cipher[];

@@ -102,7 +102,7 @@ export class Report {
     if (finding.severity === 'error' && last >= 0) this.findings[last] = finding;
   }
 
-  /** Takes over what was found in a part, of its fields the first `most`; `this` keeps to its limits. */
+  /** Takes over the findings of a part, and its first `most` fields; `this` keeps to its limits. */
   take(part: Report, most = part.fields.length): void {
     for (const { name, value, note } of part.fields.slice(0, most)) this.field(name, value, note);
     this.add(...part.findings);
@@ -129,7 +129,7 @@ interface Claims {
   key: { readonly keyId: Buffer; readonly contentKey: Buffer | undefined };
   scheme: { readonly scheme: ProtectionScheme };
   fairplay: { readonly key: Buffer | undefined };
-  /** How samples are encrypted: `tenc` of a track, `seig` of a fragment, `default_KID`, KEYID of a playlist. */
+  /** The encryption of samples: `tenc` of a track, `seig` of a fragment, `default_KID`, KEYID of a playlist. */
   track: { readonly scheme: string | undefined; readonly keyId: Buffer | undefined };
   box: { readonly keyId: Buffer };
   cipher: { readonly cipher: Cipher };
@@ -144,7 +144,7 @@ interface Claims {
   clear: object;
 }
 
-/** `at` is the field that says it. */
+/** `at` is the field with the claim. */
 export type Claim = {
   [Kind in keyof Claims]: { readonly of: Kind; readonly at: string } & Claims[Kind];
 }[keyof Claims];

@@ -32,7 +32,7 @@ export function holdsSecret(text: string, secrets: ReadonlySet<string>): boolean
   });
 }
 
-/** The bytes that a text is, and those that it is when it was encoded twice. */
+/** The bytes of a text, also if it was encoded twice. */
 function formsRead(text: string) {
   const read = readByteText(text);
   const twice = read && readTwiceEncoded(read.bytes);
@@ -55,8 +55,8 @@ function byteFormsOf(bytes: Buffer): string[] {
 }
 
 /**
- * The inputs without the keys that they show of each other. A content key of one may stand as the key id of another; then
- * one of the two has key and key id exchanged, and as none can say which, what the first has as its key id is hidden, too.
+ * The inputs without the keys of each other. A content key of one may be the key id of another; then one of the two has
+ * key and key id exchanged, and as it is unknown which, the key id of the first is hidden, too.
  */
 export function hideKeys<Input extends CheckedInput>(inputs: readonly Input[]): Input[] {
   const finder = SecretFinder.ofKeys(inputs);
@@ -89,7 +89,7 @@ function* textsOf({ result, claims }: CheckedInput): Generator<string> {
 /** A shorter text would be found in unrelated words. */
 const SHORTEST = 6;
 
-/** Finds secrets in texts, in whatever form and case. Its time depends on the texts, not on the number of secrets. */
+/** Finds secrets in texts, in any form and case. Its time depends on the texts, not on the number of secrets. */
 export class SecretFinder {
   /** Each form in lower case, with the UUIDs of its keys: two may be each other in the other byte order. */
   readonly #forms = new Map<string, Set<string>>();

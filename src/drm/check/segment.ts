@@ -131,7 +131,7 @@ interface Fragment {
 
 /** No segment has as many. */
 const MAX_ENTRIES = 100;
-/** From a track down to what its samples are. */
+/** From a track down to its sample entries. */
 const TO_SAMPLES = ['trak', 'mdia', 'minf', 'stbl'];
 
 function readSegment(report: Report, bytes: Buffer): Segment {
@@ -173,7 +173,7 @@ function distinct(fragments: readonly Fragment[]): Fragment[] {
 }
 
 function protectionOf(report: Report, { type, body }: Mp4Box): Protection[] {
-  // How much of its own stands before a sample entry's boxes differs between picture, sound and text.
+  // The bytes before a sample entry's boxes differ between picture, sound and text.
   const at = body.indexOf('sinf') - 4;
   const info = boxesIn(at < 0 ? Buffer.alloc(0) : body.subarray(at)).filter((box) => box.type === 'sinf');
   const schemeBox = below(info, ['schm'])[0]?.body;

@@ -73,7 +73,7 @@ interface BlockRule {
   readonly uuid?: Finding['severity'];
 }
 
-/** Reads 16 bytes. A value in another form is a fault, and still answers the bytes that were meant. */
+/** Reads 16 bytes. A value in another form is a fault, but the intended bytes are returned. */
 export function readBlock(report: Report, name: string, text: string, rule: BlockRule): Buffer | undefined {
   const { wanted, uuid = 'error' } = rule;
   const strict = wanted === 'base64' ? decodeBase64Block(text) : decodeHexBlock(text);
@@ -89,7 +89,7 @@ export function readBlock(report: Report, name: string, text: string, rule: Bloc
   return meant?.bytes.length === 16 ? meant.bytes : undefined;
 }
 
-/** The code of what is wrong with a text that should be base64 or hex: it names the form that the text has. */
+/** The code of the fault of a text that should be base64 or hex: it names the form of the text. */
 export function encodingFault(text: string, wanted: 'base64' | 'hex'): string {
   if (text === '') return 'empty';
   const meant = readByteText(text);
@@ -149,7 +149,7 @@ export function checkAddress(
     report.problem(name, checked.problem);
     if (!/[?&;]/.test(text)) return;
   }
-  // Of an address that is not valid, its form is reported, and what would come back in the next one.
+  // For an invalid address, its form is reported, and faults that would return in the next one.
   report.add(...addressFindings(system, text, name).filter((one) => checked.ok || one.severity === 'error'));
   if (!checked.ok) return;
   for (const [, part = '', value = ''] of text.matchAll(SECRET_PART))

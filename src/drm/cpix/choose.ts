@@ -280,7 +280,7 @@ function settle(
   return refuseChoice(`has several keys for ${role.called}; choose one by track or kid: ${listed}`);
 }
 
-/** FairPlay under cenc is only used if there is nothing else. */
+/** FairPlay under cenc is the last choice. */
 function bestOf({ name }: Role, keys: readonly CpixKey[]): readonly CpixKey[] {
   const best = name === 'fairplay' ? keys.filter(({ scheme }) => scheme !== 'cenc') : keys;
   return best.length > 0 ? best : keys;
@@ -343,7 +343,7 @@ function bareKeys({ keys, systems }: CpixDocument): readonly CpixKey[] {
 }
 
 /**
- * Keys that the caller may miss. A separate key for audio fits no key file: the packager encrypts all tracks with one.
+ * Keys that are left out. A separate key for audio fits no key file: the packager encrypts all tracks with one.
  * @param present the keys of the key period that the systems are for
  * @param rules the usage rules in force, by the UUID of their key
  */

@@ -3,8 +3,8 @@ import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { type ProtectionScheme, WIDEVINE_SYSTEM_ID } from '../widevine';
 
 /**
- * What a CPIX document says (DASH-IF, "Content Protection Information Exchange Format", 2.3 and 2.4), in its order. Key
- * ids are 16 bytes, big endian. Of DRM systems that this project does not know, only their names are kept.
+ * The content of a CPIX document (DASH-IF, "Content Protection Information Exchange Format", 2.3 and 2.4), in its
+ * order. Key ids are 16 bytes, big endian. Of DRM systems that this project does not know, only their names are kept.
  */
 export interface CpixDocument {
   /** The document's own; SPEKE v1 has the content id here. */
@@ -35,7 +35,7 @@ export interface CpixKey {
 /** The methods of HLS, which may be named in place of a scheme since CPIX 2.4. AWS puts AES-128 with `cbc1`. */
 export const HLS_METHODS = { cenc: 'SAMPLE-AES-CTR', cbcs: 'SAMPLE-AES', cbc1: 'AES-128' } as const;
 
-/** What a document calls the scheme of a key. */
+/** The document's name for the scheme of a key. */
 export function schemeName({ method, scheme }: CpixKey): string | undefined {
   return method ?? scheme;
 }
@@ -65,7 +65,7 @@ export interface CpixDelivery {
 }
 
 export interface CpixDocumentKey {
-  /** What it is used with, as an XML Encryption address; `''` where none is named. */
+  /** Its algorithm, as an XML Encryption address; `''` where none is named. */
   readonly algorithm: string;
   readonly value: CpixCipher | undefined;
   /** The content keys that it is for; none: all. */
@@ -74,7 +74,7 @@ export interface CpixDocumentKey {
 
 export type CpixSignal = Exclude<keyof CpixSystem, 'systemId' | 'keyId' | 'asked'>;
 
-/** How a DRM system is signalled for a key. What is empty in the document is undefined here. */
+/** The signalling of a DRM system for a key. Empty elements of the document are undefined here. */
 export interface CpixSystem {
   /** A UUID in lower case. */
   readonly systemId: string;
@@ -89,7 +89,7 @@ export interface CpixSystem {
   readonly hlsMultivariant?: string | undefined;
   /** A PlayReady object. */
   readonly protectionHeader?: Buffer | undefined;
-  /** The elements that stand in the document empty: a request asks for them so. */
+  /** The empty elements of the document, by which a request asks for them. */
   readonly asked: readonly CpixSignal[];
 }
 
@@ -104,7 +104,7 @@ export const LIMIT_ATTRIBUTES = [
   ...(['minChannels', 'maxChannels'] as const),
 ];
 
-/** What a key is for. Filters of one kind are alternatives; one of each kind there is must fit. */
+/** The use of a key. Filters of one kind are alternatives; one of each kind there is must fit. */
 export interface CpixRule {
   readonly keyId: Buffer;
   /** Free text: `SD`, `HD`, `AUDIO`, `ALL`. */
@@ -162,7 +162,7 @@ export const FAIRPLAY_SYSTEM_ID = '94ce86fb-07ff-4f43-adb8-93d2fa968ca2';
 
 export type CpixSystemName = 'widevine' | 'playready' | 'fairplay';
 
-/** The DRM systems that are known here; of others a document's text is passed over. */
+/** The DRM systems that are known here; those of others are ignored. */
 export const CPIX_SYSTEM_IDS: Readonly<Record<CpixSystemName, string>> = {
   widevine: WIDEVINE_SYSTEM_ID,
   playready: PLAYREADY_SYSTEM_ID,

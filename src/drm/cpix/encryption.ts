@@ -62,10 +62,10 @@ function isEncrypted(key: CpixKey): key is EncryptedKey {
 }
 
 /**
- * Opens encrypted content keys (CPIX 8.1): answers the same document with plain values. A document without encrypted ones
- * is answered as it is. `keyIds` are the keys to open, all when there are none; what the others have stays encrypted, but
- * is authenticated, too. What is said in the document itself has its own fault each, before the private key is used. All
- * that comes to light by using it has one and the same, after the same work.
+ * Opens encrypted content keys (CPIX 8.1): answers the same document with plain values. A document without encrypted
+ * ones is answered as it is. `keyIds` are the keys to open, all when there are none; other values stay encrypted, but
+ * are authenticated, too. Faults in the document itself are reported one by one, before the private key is used. All
+ * faults that appear by using it have one and the same report, after the same work.
  */
 export async function openCpix(
   document: CpixDocument,
@@ -96,7 +96,7 @@ function requireUnmixed({ keys }: CpixDocument): void {
     notOpened('has plain content keys next to encrypted ones; encrypt all of them, or none');
 }
 
-/** Why encrypted keys can't be opened by a recipient, as far as the document says so itself; undefined where nothing does. */
+/** Why a recipient can't open encrypted keys, if the document shows it; undefined otherwise. */
 export function sealingFault(document: CpixDocument): Problem | undefined {
   const encrypted = document.keys.filter(isEncrypted);
   if (encrypted.length === 0) return undefined;
@@ -111,7 +111,7 @@ export function sealingFault(document: CpixDocument): Problem | undefined {
         documentKeys.some((documentKey) => isFor(keyId, documentKey)),
       );
       planOpening(document.deliveries, certificate, [], []);
-      // Of one document key, what holds for the first of its keys holds for all.
+      // All keys of one document key are like the first.
       for (const { keyId } of documentKeys.length === 1 ? theirs.slice(0, 1) : theirs)
         documentKeyOf(keyId, documentKeys);
     }
@@ -236,8 +236,8 @@ function requireOaep({ algorithm, digest = SHA1 }: CpixCipher, what: string): vo
 }
 
 /**
- * The values by key id; undefined when any of them can't be opened. Nothing is decrypted that is not authentic. What
- * fails is gone on with something derived in its place, so that the work is the same whatever fails.
+ * The values by key id; undefined when any of them can't be opened. Only authentic values are decrypted. A derived
+ * value replaces a failed one, so that the work is the same in every case.
  */
 async function openValues(
   opening: Opening,
@@ -293,14 +293,14 @@ function unwrapKey(wrapped: Buffer, key: Buffer): Buffer | undefined {
   }
 }
 
-/** Answers what was wrapped, or, when it isn't good, 64 bytes derived of it. */
+/** Returns the wrapped bytes, or 64 bytes derived of them when they aren't good. */
 type Unwrap = (wrapped: Buffer, least: number, most: number) => Promise<{ isGood: boolean; bytes: Buffer }>;
 
 const OAEP = { name: 'RSA-OAEP', hash: 'SHA-1' };
 
 /**
- * Opens what is encrypted by RSA-OAEP, on another thread: an operation with 4096 bits takes milliseconds. Whatever is
- * wrong, there is one operation with the private key, one that fails at once or one like it, and one derivation.
+ * Opens RSA-OAEP, on another thread: an operation with 4096 bits takes milliseconds. With any
+ * fault, there is one operation with the private key, one that fails at once or one like it, and one derivation.
  */
 async function createUnwrap(privateKey: KeyObject): Promise<Unwrap> {
   const { subtle } = webcrypto;

@@ -20,12 +20,12 @@ export function unusable(description: string): never {
   return refuse('cpix_not_usable', description);
 }
 
-/** The value that was checked; what is wrong with it goes on after `sentence`. */
+/** The checked value; its fault goes on after `sentence`. */
 export function usable<Value>(read: Checked<Value>, sentence: string): Value {
   return read.ok ? read.value : unusable(`${sentence} ${read.problem.description}`);
 }
 
-/** What `work` answers, or the faults with which it refuses. */
+/** The result of `work`, or its faults. */
 export function attempt<Value>(
   work: () => Value,
 ):

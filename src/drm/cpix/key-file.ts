@@ -19,7 +19,7 @@ export interface CpixKeyFileOptions {
   readonly playReadyUrl?: string | undefined;
   /** The PlayReady license address where neither `playReadyUrl` nor the document has one. */
   readonly fallbackPlayReadyUrl?: string | undefined;
-  /** What Widevine data is made of that is missing in the document; without it, the document's content id. */
+  /** The content id for missing Widevine data; by default, the document's. */
   readonly contentId?: string | undefined;
 }
 

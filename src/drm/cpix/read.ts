@@ -27,7 +27,7 @@ import { checked, refuse as refuseAs } from './fault';
 
 const invalid = refusedAs('invalid_cpix');
 
-/** The most that a document has; 200 keys with three systems each have as much. */
+/** Maximum size of a document; 200 keys with three systems each have as much. */
 export const MAX_CPIX_BYTES = 256 * 1024;
 
 /** The sentence about a larger one; it continues its name. */
@@ -44,7 +44,7 @@ export function looksLikeCpix(text: string): boolean {
 
 /** The root element starts within this number of bytes. */
 const HEAD = 8 * 1024;
-/** What may hold what looks like elements: comments, instructions, a DOCTYPE. */
+/** Parts that may look like elements: comments, instructions, a DOCTYPE. */
 const BEFORE_ROOT = /<!--[\s\S]*?-->|<\?[\s\S]*?\?>|<!DOCTYPE[^[>]*(?:\[[\s\S]*?\]\s*)?>/g;
 
 export function looksLikeCpixBytes(bytes: Buffer): boolean {
@@ -57,9 +57,9 @@ export function looksLikeCpixBytes(bytes: Buffer): boolean {
 const NOT_XML = 'is not XML; it must be the text of the document, which begins with <';
 
 /**
- * Reads a CPIX document: its bytes in UTF-8 or UTF-16, or its text. Whatever it says of keys is held against its list of
- * keys: nothing may name a key that is not there. Elements that this project has no use for are passed over, and
- * signatures are not checked. The fault goes on after the name of the document, and quotes no value but key ids.
+ * Reads a CPIX document: its bytes in UTF-8 or UTF-16, or its text. All its parts are checked against its list of keys:
+ * none may name a missing key. Elements that this project does not use are ignored, and signatures are not checked. The
+ * fault goes on after the name of the document, and quotes no value but key ids.
  * @param isSpeke whether it answers a request of SPEKE, which ignores `dependsOnKey`.
  */
 export function readCpix(
@@ -362,7 +362,7 @@ function bytesIn(element: XmlElement | undefined, what: string, decode = decodeB
   return bytesOf(element?.text, what, decode);
 }
 
-/** What should be base64 and is quoted from the document as it is: no base64 has these characters. */
+/** A text that should be base64 and is quoted from the document as it is: no base64 has these characters. */
 function plainText(element: XmlElement | undefined): string | undefined {
   const text = element?.text.trim() ?? '';
   return /^(?:skd:\/\/|https?:\/\/|data:|#EXT)/i.test(text) ? text : undefined;

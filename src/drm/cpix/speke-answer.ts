@@ -18,7 +18,7 @@ import { cpixSystem, fairPlaySignals, playReadySignals, type Signals, widevineSi
 import { CPIX_VERSIONS, type SpekeScheme } from './speke';
 import { writeCpix } from './write';
 
-/** `invalid_cpix`: it can't be read. `speke_refused`: it asks for what is not answered. The sentences are whole. */
+/** `invalid_cpix`: it can't be read. `speke_refused`: it asks for something unsupported. The sentences are whole. */
 const unreadable = refusedAs('invalid_cpix');
 const refused = refusedAs('speke_refused');
 
@@ -45,7 +45,7 @@ export function readSpekeRequest(body: Buffer, speke?: string): Checked<CpixDocu
   return fault === undefined ? read : refused(fault);
 }
 
-/** What SPEKE v2 asks of a document, in its texts (AWS, "SPEKE API v2 - Customizations and constraints"). */
+/** The fault of a document in SPEKE v2, in its texts (AWS, "SPEKE API v2 - Customizations and constraints"). */
 function foreign(
   { contentId, version, keys, systems, rules }: CpixDocument,
   cpix: string | undefined,
@@ -82,7 +82,7 @@ const SCHEME_OF: Readonly<Partial<Record<CpixSystemName, SpekeScheme>>> = {
   playready: 'cenc',
 };
 
-/** The systems that are asked for, with the signalling that is asked for, under the key id that is given out. */
+/** The requested systems, with the requested signalling, under the key id of the answer. */
 export function spekeSystems(
   { scheme }: CpixKey,
   keyId: Buffer,
@@ -103,14 +103,14 @@ export function spekeSystems(
 }
 
 interface GivenOut {
-  /** The key id that was asked for. */
+  /** The requested key id. */
   readonly asked: Buffer;
   readonly key: CpixKey;
   readonly systems: readonly CpixSystem[];
 }
 
 /**
- * The document that was asked, with its values. The key ids that are given out take the place of those that were asked.
+ * The requested document, with its values. The key ids of the answer replace the requested ones.
  * A document with certificates is answered with encrypted values.
  * @param random so many unguessable bytes
  */
@@ -141,7 +141,7 @@ export function spekeAnswer(
   return { ok: true, value: sealCpix(document, certificates, random) };
 }
 
-/** The one key that a SPEKE request may ask a key file for. The fault is a whole sentence. */
+/** The one key that a SPEKE request may ask for. The fault is a whole sentence. */
 export function wantedKey({ keys }: CpixDocument): Checked<{ key: CpixKey; scheme: SpekeScheme }> {
   const [key, ...more] = keys;
   if (!key || more.length > 0)
@@ -153,7 +153,7 @@ export function wantedKey({ keys }: CpixDocument): Checked<{ key: CpixKey; schem
 }
 
 /**
- * The answer to a SPEKE request with a key of a key file. The key id of the file takes the place of the one that was asked.
+ * The answer to a SPEKE request with a key of a key file. The key id of the file replaces the requested one.
  * @param random so many unguessable bytes
  */
 export function answerWithKey(

@@ -53,7 +53,7 @@ function askedOf(version: SpekeVersion, scheme: SpekeScheme): [CpixSystemName, C
   ];
 }
 
-/** The document that a SPEKE provider is asked with: the keys, and empty elements for what it is to fill in. */
+/** The document of a SPEKE request: the keys, and empty elements for the provider to fill in. */
 export function writeSpekeRequest(question: SpekeQuestion): string {
   const { version, contentId, scheme, systems: wanted, certificate, tracks } = question;
   const asked = askedOf(version, scheme).filter(([system]) => wanted?.includes(system) ?? true);
@@ -72,7 +72,7 @@ export function writeSpekeRequest(question: SpekeQuestion): string {
   return writeCpix({ ...document, id: contentId, rules: tracks ? document.rules : [] }, 'speke1');
 }
 
-/** What a key is for, with a filter for each part of the track type. */
+/** The use of a key, with a filter for each part of the track type. */
 function ruleOf(keyId: Buffer, track: string | undefined): CpixRule {
   if (track === undefined)
     return { ...NO_FILTERS, keyId, intendedTrackType: 'ALL', video: [{}], audio: [{}] };

@@ -2,7 +2,7 @@ import { formatUuid } from '../bytes';
 import type { CpixDocument, CpixKey, CpixLimits, CpixPeriod, CpixRule } from './document';
 import { refuseChoice } from './fault';
 
-/** The track types of SPEKE, with what their filters say of pixels and channels (AWS, "SPEKE v2.0 presets"). */
+/** The track types of SPEKE, with the pixels and channels of their filters (AWS, "SPEKE v2.0 presets"). */
 export const SPEKE_TRACKS: Readonly<Record<string, CpixLimits>> = {
   VIDEO: {},
   SD: { maxPixels: '589824' },
@@ -65,7 +65,7 @@ export function requireKnownFilters(rules: readonly CpixRule[]): void {
   refuseChoice(`has usage rules with an unknown filter (${names}), so no track can be chosen; choose by kid`);
 }
 
-/** What a track may mean, the nearest first: rules for all tracks are none of it. */
+/** The meanings of a track, the nearest first; rules for all tracks are none of them. */
 function meaningsOf(track: string): readonly ((rule: CpixRule) => boolean)[] {
   const wanted = track.toLowerCase();
   return [
@@ -78,7 +78,7 @@ function meaningsOf(track: string): readonly ((rule: CpixRule) => boolean)[] {
 }
 
 /**
- * The rules that a track means, by the nearest meaning there is: its track type or label, that without regard to case,
+ * The rules of a track, by the nearest meaning: its track type or label, that without regard to case,
  * one of the types that share a rule, video or sound as a whole, and at last the rules for all tracks.
  */
 export function rulesOfTrack(rules: readonly CpixRule[], track: string): readonly CpixRule[] {
@@ -153,7 +153,7 @@ function tracksOf(rules: readonly CpixRule[]): string[] {
   return [...new Set(names)].filter((name) => name.trim() !== '');
 }
 
-/** The key periods that there are, or that rules name; `''` for none. */
+/** The key periods of the document or of its rules; `''` for none. */
 function listPeriods(periods: readonly CpixPeriod[], rules: readonly CpixRule[]): string {
   const named = periods.flatMap(({ id, index }) => {
     if (id === undefined) return [];

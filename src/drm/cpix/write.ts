@@ -98,7 +98,7 @@ function keyNode(key: CpixKey): Node {
 
 function systemNode(system: CpixSystem, dialect: CpixDialect): Node {
   const { systemId, keyId, asked } = system;
-  /** What an element holds: its value in base64, nothing where it is asked for. */
+  /** The content of an element: its value in base64, nothing in a request. */
   const of = (signal: (typeof asked)[number]): string | undefined => {
     const value = system[signal];
     if (value === undefined) return asked.includes(signal) ? '' : undefined;

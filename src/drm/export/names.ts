@@ -9,6 +9,6 @@ export const EXPORT_NAMES = [
 ] as const;
 export type ExportName = (typeof EXPORT_NAMES)[number];
 
-/** What a key is for: `cenc` of Widevine and PlayReady, `cbcs` of FairPlay, and HLS without DRM, whose key players fetch. */
+/** The use of a key: `cenc` of Widevine and PlayReady, `cbcs` of FairPlay, `aes-128` of HLS without DRM. */
 export const EXPORT_SCHEMES = ['cenc', 'cbcs', 'aes-128'] as const;
 export type ExportScheme = (typeof EXPORT_SCHEMES)[number];

@@ -19,7 +19,7 @@ const MAX_PARTS = 2000;
 const MAX_TEMPLATE = 4000;
 
 interface MpdSource {
-  /** Where it was in the end: what is relative starts there. */
+  /** Its final address: relative ones start there. */
   readonly url: string;
   readonly name: string;
   readonly now: Date;
@@ -61,7 +61,7 @@ export function readMpd(
   try {
     inherited = inheritedRepresentations(text, root, { url, now });
   } catch {
-    // The library throws for what it can't read, in words of its own.
+    // The library throws its own errors for unreadable manifests.
     return unreadable('has no Period that can be read; check it with a DASH validator');
   }
   if (inherited.some(({ segmentInfo }) => JSON.stringify(segmentInfo.template ?? {}).length > MAX_TEMPLATE))
@@ -281,9 +281,9 @@ function textOf(value: unknown): string | undefined {
 }
 
 /**
- * What is used of mpd-parser: XML to a document, attributes handed down from MPD to Representation, base addresses, the
- * starts of periods. Its lists of segments are not: it writes out every repeat (one `r` may be a billion), takes times
- * for doubles, and joins periods, of whose protection it keeps the first; and it knows no ContentProtection of a
+ * The used part of mpd-parser: XML to a document, attributes handed down from MPD to Representation, base addresses,
+ * the starts of periods. Its lists of segments are not: it writes out every repeat (one `r` may be a billion), takes
+ * times for doubles, and joins periods, of whose protection it keeps the first; and it knows no ContentProtection of a
  * Representation.
  */
 interface MpdLibrary {
@@ -321,7 +321,7 @@ interface Elements {
 
 interface InheritedRepresentation extends Elements, RepresentationInfo {}
 
-/** By it, what the library answers is found again among the elements. */
+/** It connects the library's results with the elements. */
 const MARK = 'element-of-the-manifest';
 
 /** The Representations of well-formed XML, `root` being its elements. @throws what the library throws. */

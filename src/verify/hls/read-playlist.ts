@@ -195,8 +195,8 @@ function resourceOf(
 }
 
 /**
- * What is used of m3u8-parser: lines to segments, byte ranges that go on where the last one ended, init segments,
- * variants. What it does with a few tags is not: of several EXT-X-KEY lines it keeps one, and that of FairPlay next to
+ * The used part of m3u8-parser: lines to segments, byte ranges that go on where the last one ended, init segments,
+ * variants. A few tags are not left to it: of several EXT-X-KEY lines it keeps one, and that of FairPlay next to
  * the segments; it breaks on an IV that is none; it writes the names in EXT-X-MEDIA and EXT-X-DATERANGE into objects with
  * a prototype, which a hostile playlist changes for the whole program; it looks for every variable in every line. So it
  * is given the lines of LINES alone; those of keys and renditions are read here, and so are variables.
@@ -254,11 +254,11 @@ const MAX_ATTRIBUTES = 100;
 const MAX_LINE = 8 * 1024;
 const MAX_LINES = 400_000;
 
-/** A tag that the library does not read, and what is to be made of its lines. */
+/** A tag that the library does not read, and the reader of its lines. */
 interface OwnTag {
   /** With the `:` where it has one, as `#EXT-X-KEY:`. */
   readonly tag: string;
-  /** What is answered stands at the next segment as `custom`, if it has a name there. */
+  /** The result is in `custom` of the next segment under this name. */
   readonly name?: 'keys' | 'gap';
   readonly read: (line: string) => unknown;
 }

@@ -20,7 +20,7 @@ export interface MediaTrack {
   readonly kind: MediaKind;
   /** As in RFC 6381 where it is known so far (`avc1.64001f`, `mp4a.40.2`, `ec-3`), else the name of the sample entry. */
   readonly codec: string;
-  /** Undefined where nothing says that samples are encrypted. */
+  /** Undefined where no encryption is signalled. */
   readonly scheme: MediaScheme | undefined;
   /** The key ids of encrypted samples, each once, 16 bytes big endian. SAMPLE-AES and AES-128 name none. */
   readonly keyIds: readonly Buffer[];
@@ -38,7 +38,7 @@ export interface OpenedMedia {
   readonly container: 'fmp4' | 'mp4' | 'mpegts' | 'packed_audio' | 'encrypted_segment';
   /** In the order of the file. A segment under `aes-128` shows one track of the kind `other` until it is decrypted. */
   readonly tracks: readonly MediaTrack[];
-  /** What is wrong with the container, though samples could be read: cut short, samples outside the file, and so on. */
+  /** Faults of the container, though samples could be read: cut short, samples outside the file, and so on. */
   readonly problems: readonly Problem[];
 }
 
@@ -55,7 +55,7 @@ export interface MediaKey {
 
 /**
  * - `decrypts`: the key makes valid pictures and sound of it.
- * - `garbage`: the key makes noise of it; `cause` says why where that is known.
+ * - `garbage`: the key makes noise of it; `cause`: the reason, if known.
  * - `clear`: the samples are valid as they are. `cause` is `not_encrypted` where something says that they are encrypted.
  * - `no_key`: none of the keys is for the key id of the samples.
  * - `unknown`: too little to decide.
@@ -85,9 +85,9 @@ export interface Judgement {
   /** The kind of the track; `other` where tracks of several kinds were judged together and agree. */
   readonly kind: MediaKind;
   readonly samples: number;
-  /** One whole sentence for people: what it means. */
+  /** One whole sentence for people: its meaning. */
   readonly description: string;
-  /** One whole sentence: what was counted (`62 of 62 AAC frames decode to their last bit.`). */
+  /** One whole sentence: the counts (`62 of 62 AAC frames decode to their last bit.`). */
   readonly evidence: string;
 }
 

@@ -20,7 +20,7 @@ const MAX_SAMPLES = 200_000;
 
 /**
  * A copy of an mp4 file that is safe for a parser that trusts it: no box reaches beyond its parent, tables
- * have as many entries as their counts say, and what is not needed is hidden (as `free`). Sample entries are hidden
+ * have as many entries as their counts say, and other boxes are hidden (as `free`). Sample entries are hidden
  * too, as their own boxes have tables.
  */
 export function guardMp4(bytes: Buffer): Checked<{ safe: ArrayBuffer; isCutShort: boolean }> {

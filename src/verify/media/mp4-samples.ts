@@ -7,7 +7,7 @@ import type { MediaSample, MediaScheme, MediaTrack, Opened, Subsample } from './
 import { guardMp4 } from './mp4-guard';
 import { kindOf, readSampleEntries, type SampleEntry } from './sample-entry';
 
-// It writes types of boxes on the console as they are, and these may be anything, a terminal's commands too.
+// It writes types of boxes on the console as they are: they may be anything, even commands of a terminal.
 Object.assign(Log, { error: () => undefined, warn: () => undefined });
 
 const SCHEMES = ['cenc', 'cens', 'cbc1', 'cbcs'] as const;
@@ -130,7 +130,7 @@ class Mp4Reader {
     };
   }
 
-  /** Where offsets of a fragment count from; offsets of a whole segment do not know of the init segment before it. */
+  /** The start of the offsets of a fragment; offsets of a whole segment ignore the init segment before it. */
   #baseOf(fragment: Fragment): { base: number; shift: number } {
     const moof = this.#file.moofs.find(({ trafs }) => trafs?.includes(fragment));
     const isAbsolute = (fragment.tfhd.flags & 1) !== 0;

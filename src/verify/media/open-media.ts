@@ -22,9 +22,9 @@ import { openMp4 } from './mp4-samples';
  * its init segment, whole mp4 files without one (ISO/IEC 14496-12, 23001-7), MPEG transport streams and packed audio
  * (RFC 8216 § 3). Hostile bytes make a fault, never an exception, and no more work than their length allows.
  *
- * @param init the init segment, where there is one; what stands in the segment itself is read behind it
- * @param hls what the playlist says: transport streams do not say themselves that they are under SAMPLE-AES, and
- *   nothing is known of a segment under AES-128 before `judgeMedia` decrypts it
+ * @param init the init segment, if any; boxes in the segment itself are read after it
+ * @param hls the encryption in the playlist: transport streams do not signal SAMPLE-AES, and a segment under AES-128 is
+ *   unknown before `judgeMedia` decrypts it
  */
 export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): Opened {
   if (segment.length === 0) return refused('no_samples', 'The segment is empty.');
@@ -46,7 +46,7 @@ export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEn
 /** The first bytes of a header, and of a cluster (RFC 8794, RFC 9559). */
 const WEBM = ['1a45dfa3', '1f43b675'];
 
-/** What bytes in the place of media are, where that is known: `a web page, …`. */
+/** The kind of bytes in place of media, if known: `a web page, …`. */
 export function foreignFormat(bytes: Buffer): string | undefined {
   const start = bytes.toString('latin1', 0, 100);
   if (/^(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html|head|body|\?xml|error)\b/i.test(start))
@@ -77,7 +77,7 @@ const PACKET = 188;
 const SYNC = 0x47;
 const MAX_STREAMS = 64;
 
-/** How the samples of a transport stream, or of packed audio, are encrypted; they do not say so themselves. */
+/** The encryption of the samples of a transport stream, or of packed audio, which they do not signal. */
 interface ElementaryEncryption {
   readonly iv: Buffer;
   /** Whether the playlist names it; otherwise it is made of the sequence number, and FairPlay's comes with the key. */
@@ -262,7 +262,7 @@ function secondsOf(packets: readonly Buffer[], samples: number): number {
   const first = times.reduce((least, time) => Math.min(least, time));
   const last = times.reduce((most, time) => Math.max(most, time));
   const seconds = ((last - first) / 90_000) * (times.length / (times.length - 1));
-  // A clock that wrapped around says nothing.
+  // A clock that wrapped around is useless.
   return seconds < 3600 ? seconds : 0;
 }
 

@@ -12,7 +12,7 @@ export interface SampleEntry {
     | undefined;
 }
 
-/** What stands before the boxes of an entry, by the kind of its track. */
+/** The bytes before the boxes of an entry, by the kind of its track. */
 const BEFORE_BOXES: Readonly<Record<MediaKind, number>> = { video: 78, audio: 28, text: 8, other: 8 };
 /** Of versions 1 and 2 of sound in QuickTime. */
 const MORE_OF_SOUND: readonly number[] = [0, 16, 36];
@@ -111,7 +111,7 @@ function hevcParameterSets(config: Buffer): Buffer[] {
   return sets;
 }
 
-/** So many parameter sets, each behind its length. */
+/** `count` parameter sets, each after its length. */
 function setsAt(config: Buffer, start: number, count: number): { sets: Buffer[]; end: number } {
   const sets: Buffer[] = [];
   let end = start;

@@ -116,13 +116,13 @@ export function addTallies(tallies: readonly Tally[]): Tally {
   };
 }
 
-/** What a tally proves: nearly all are valid, by more than chance, or most are broken. */
+/** The verdict of a tally: nearly all are valid, by more than chance, or most are broken. */
 export function verdictOf({ valid, broken, weight }: Tally): 'valid' | 'broken' | 'undecided' {
   if (valid >= 9 * broken && weight >= SURE) return 'valid';
   return broken >= 2 && broken > valid ? 'broken' : 'undecided';
 }
 
-/** What of a sample a cipher changes: how many bytes, and whether the first (behind a header) and the last are among them. */
+/** The encrypted part of a sample: how many bytes, and whether it has the first (after a header) and the last. */
 export function encryptedPartOf({ data, encryption }: MediaSample, format: SampleFormat): EncryptedPart {
   if (!encryption) return { bytes: 0, start: false, end: false };
   const { scheme, subsamples, pattern } = encryption;
