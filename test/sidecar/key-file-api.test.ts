@@ -93,18 +93,17 @@ describe('GET', () => {
     const { api, folder } = await startSidecar();
     await fs.writeFile(join(folder, 'demo.key'), 'name: value\nspoilt\n');
     await api.get(PATH).expect(200, 'name: value\nspoilt\n');
-    await api
-      .get(PATH)
-      .set('accept', 'application/json')
-      .expect(409, {
-        errors: [
-          {
-            code: 'key_file_malformed',
-            description:
-              'Line 2 of the key file is not "name: value". Read the file as text/plain, or write it again.',
-          },
-        ],
-      });
+    const errors = [
+      {
+        code: 'key_file_malformed',
+        description:
+          'Line 2 of the key file is not "name: value". Read the file as text/plain, or write it again.',
+      },
+    ];
+    for (const method of ['get', 'delete'] as const)
+      await api[method](PATH).set('accept', 'application/json').expect(409, { errors });
+    // A removal that can't answer what the file held would lose it.
+    await api.delete(PATH).expect(200, 'name: value\nspoilt\n');
   });
 });
 

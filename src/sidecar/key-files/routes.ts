@@ -121,6 +121,8 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     requireWrite(actor.apiKey, streamId);
     const { wait: seconds } = readChangeQuery(removalQuery, request);
     const options = { ...conditionsIn(request.headers), awaited: seconds !== undefined };
+    // What the answer can't have is not removed.
+    if (prefersJson(request)) linesOf(store.read(streamId) ?? Buffer.alloc(0));
     const { bytes, ...outcome } = await changes.remove(streamId, actor, options);
     if (!bytes) throw apiError('key_file_not_found');
     await sendChange(request, response, streamId, { bytes, ...outcome }, seconds);
