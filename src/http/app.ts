@@ -164,7 +164,8 @@ export function logFailure(
 /** The one writer of errors: in the JSON form of all, with the cause of a failure in the log and nowhere else. */
 function errorAnswer({ log, onError }: Shell): ErrorRequestHandler {
   return (thrown: unknown, request, response, _next) => {
-    const error = toHttpError(thrown);
+    // What came too late is answered already; its handler learns of that by the end of the body.
+    const error = response.statusCode === 408 ? httpError('request_timeout') : toHttpError(thrown);
     onError?.(error, request, response);
     const { status, cause, headers } = error;
     logFailure(log, response, { status, cause, codes: error.problems.map(({ code }) => code) });

@@ -154,7 +154,11 @@ test('audits a body that came too late and was answered already', async () => {
   await new Promise((resolve) => socket.once('close', resolve));
   expect(received).toMatch(/^HTTP\/1.1 408 /);
   // It comes last of all that is done about the request.
-  expect((await wholeLog(sidecar)).at(-1)).toMatchObject({ audit: true, action: 'refused' });
+  expect((await wholeLog(sidecar)).at(-1)).toMatchObject({
+    audit: true,
+    action: 'refused',
+    result: 'request_timeout',
+  });
   expect(await sidecar.files()).toEqual({});
 });
 
