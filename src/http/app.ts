@@ -191,7 +191,7 @@ export function readOnly(app: express.Express): express.IRouterMatcher<unknown> 
     app
       .route(path)
       .get(...handlers)
-      .all(onlyMethods('GET'));
+      .all(onlyMethods('GET', 'HEAD'));
   return mount as express.IRouterMatcher<unknown>;
 }
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Express, RequestHandler } from 'express';
 import { etagOf } from '../drm/bytes';
-import { onlyMethods } from './app';
+import { readOnly } from './app';
 import { kept } from './cached';
 
 interface Page {
@@ -84,5 +84,5 @@ export function serveKept(
       .set({ etag, 'cache-control': 'no-cache', ...headers })
       .send(bytes);
   };
-  app.route(path).get(answer).all(onlyMethods('GET', 'HEAD'));
+  readOnly(app)(path, answer);
 }

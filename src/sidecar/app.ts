@@ -3,7 +3,7 @@ import type { Express } from 'express';
 import { MemoryStore } from 'express-rate-limit';
 import { MAX_PARTS, type StreamId } from '../api/stream-id';
 import type { CpixRecipient } from '../drm/cpix/encryption';
-import { createApp, onlyMethods, pathOf, type Shell } from '../http/app';
+import { createApp, onlyMethods, pathOf, readOnly, type Shell } from '../http/app';
 import { cached } from '../http/cached';
 import type { ClientTls } from '../http/client-tls';
 import { createConnections } from '../http/connections';
@@ -259,11 +259,12 @@ function healthRoutes(
   keyFilesPath: string,
   { findApiKey, warnings = [] }: Ambient,
 ): void {
-  app.get('/healthz', (_request, response) => {
+  const get = readOnly(app);
+  get('/healthz', (_request, response) => {
     response.json({ status: 'ok' });
   });
 
-  app.get('/readyz', async ({ headers }, response) => {
+  get('/readyz', async ({ headers }, response) => {
     try {
       await checkReady();
       if (!findApiKey(headers['x-api-key'])) {

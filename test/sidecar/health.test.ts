@@ -20,6 +20,7 @@ test.each([
   const { unauthenticated, files } = await startSidecar();
   const { status, body } = await unauthenticated.get(path);
   expect({ status, body }).toEqual({ status: 200, body: expected });
+  await unauthenticated.post(path).expect(405).expect('allow', 'GET, HEAD');
   expect(await files()).toEqual({});
 });
 

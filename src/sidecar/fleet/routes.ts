@@ -1,7 +1,7 @@
 import type { Express, Request, Response } from 'express';
 import * as z from 'zod';
 import { fleetImportQuery, fleetStepQuery } from '../../api/fleet';
-import { onlyMethods } from '../../http/app';
+import { onlyMethods, readOnly } from '../../http/app';
 import { parsedOr400, readQuery } from '../../http/faults';
 import type { Log } from '../../http/log';
 import { callerOf, requireAllStreams, requireScope } from '../api-key';
@@ -32,10 +32,10 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
     log.info(what, { requestId, key: callerOf(response).name, ...fields });
   };
 
-  app
-    .route(FLEET_PATH)
-    .get(handle(false, (present) => present.status()))
-    .all(onlyMethods('GET', 'HEAD'));
+  readOnly(app)(
+    FLEET_PATH,
+    handle(false, (present) => present.status()),
+  );
 
   app.post(
     `${FLEET_PATH}/${IMPORT}`,

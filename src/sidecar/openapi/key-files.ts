@@ -150,7 +150,7 @@ export const KEY_FILES: Operations = {
       ...CPIX_BODIES,
     },
     headers: { ETag: ETAG, Warning: WARNING, ...REVISION_HEADER },
-    content: { [TEXT_TYPE]: TEXT, [JSON_TYPE]: { oneOf: [schemaRef('KeyFile'), schemaRef('DryRun')] } },
+    content: { [TEXT_TYPE]: TEXT, [JSON_TYPE]: { anyOf: [schemaRef('KeyFile'), schemaRef('DryRun')] } },
     answers: { 202: ACCEPTED_FILE },
     errors: [
       ...(['invalid_body', 'unknown_field', 'unknown_line', 'malformed_json'] as const),

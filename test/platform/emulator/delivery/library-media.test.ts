@@ -131,7 +131,7 @@ test('answers 405 to another method than GET', async () => {
   const documents = ['/live/channels/a.json', '/v2/media/a', '/v2/playlists/a'];
   const files = ['/videos/a-b.mp4', '/tracks/a.vtt', '/thumbnails/a'];
   for (const path of [...documents, ...files, '/embed/channel.html', '/embed/media.html'])
-    await unauthenticated.post(path).expect('allow', 'GET').expect(405);
+    await unauthenticated.post(path).expect('allow', 'GET, HEAD').expect(405);
   await unauthenticated.post('/embed/channel.js').expect('allow', 'GET, HEAD').expect(405);
 });
 
