@@ -1,10 +1,10 @@
 // Builds the programs into `dist`: one file each, with the packages that it uses, and one for each part that it imports
-// when it is needed (`await import()`); maps of the source beside them.
+// when it is needed (`await import()`); maps of the source next to them.
 //
 //   node build.mjs             bundles everything that runs without node_modules
 //   node build.mjs --or-keep   the same, for `npm start`: where esbuild isn't installed (behind `npm prune --omit=dev`),
-//                                  what is built already is taken
-//   node build.mjs --bench     bundles what `npm run bench` and `npm run attacks` start, beside node_modules
+//                                  the existing build is used
+//   node build.mjs --bench     bundles what `npm run bench` and `npm run attacks` start, next to node_modules
 import { existsSync, realpathSync } from 'node:fs';
 import { chmod, copyFile, cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
 
-/** The programs of each house. What tests a stream for another program is next to it, and so is the library for tests. */
+/** The programs of each house. The tester of streams for another program is next to it, and so is the library for tests. */
 const PROGRAMS = {
   sidecar: ['main', 'health-check'],
   cli: ['main', 'stream-test'],
@@ -45,10 +45,10 @@ const LOADED = {
     { package: 'shaka-player', from: 'dist', files: ['shaka-player.compiled.js'] },
   ],
 };
-/** What a program has beside it, by house: `npm run demo` packages its test clip. */
+/** The files next to a program, by house: `npm run demo` packages its test clip. */
 const BESIDE = { demo: ['clip.mp4'] };
 
-/** What `npm run bench` and `npm run attacks` start. */
+/** The programs for `npm run bench` and `npm run attacks`. */
 const BENCH = ['run', 'durable-loop', 'servers/*', 'attacks'];
 
 const OPTIONS = {
@@ -62,7 +62,7 @@ const OPTIONS = {
   logLevel: 'warning',
 };
 
-/** Where a house is built: a build that ends in the middle leaves what was built before, and two at once do no harm. */
+/** Where a house is built: a build that ends in the middle leaves the former one, and two at once do no harm. */
 const unfinishedOf = (house) => join(ROOT, 'dist', `${house}.${process.pid}`);
 
 /** Builds the programs of a house, and returns the folders of the packages that are in them. */
@@ -135,7 +135,7 @@ function packagesIn({ outputs }) {
   return files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []);
 }
 
-/** Name, version and license of each package, for whoever gets the bundle without node_modules. */
+/** Name, version and license of each package, for users of the bundle without node_modules. */
 async function licensesOf(packages) {
   const texts = packages.map(async (folder) => {
     const path = join(ROOT, folder);

@@ -16,7 +16,7 @@ const PLATFORM = 'packager-drm-platform';
 const TYPES = 'dist/emulator/testing.d.ts';
 const SHAKA_PACKAGER = 'node_modules/shaka-packager';
 
-/** The npm packages, with the folders of `dist` that are in them, and what else is. */
+/** The npm packages, with their folders of `dist`, and their other files. */
 const PACKAGES = {
   [PRODUCT]: {
     houses: ['sidecar', 'cli'],
@@ -35,7 +35,7 @@ const PACKAGES = {
   },
 };
 
-const PLATFORM_DESCRIPTION = `What tests of ${PRODUCT} run against: an emulator of the platform, also as a library, a reference packager, a demo, and platform-migrate.`;
+const PLATFORM_DESCRIPTION = `For tests against ${PRODUCT}: an emulator of the platform, also as a library, a reference packager, a demo, and platform-migrate.`;
 const PLATFORM_README = `# ${PLATFORM}
 
 ${PLATFORM_DESCRIPTION}
@@ -63,7 +63,7 @@ const readJson = async (path) => JSON.parse(await readFile(join(ROOT, path), 'ut
 const byName = ([a], [b]) => (a < b ? -1 : 1);
 const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
-/** @throws Refused for what is no commit alone, and for a commit that does not say what is new in its version. */
+/** @throws Refused for anything but a clean commit, and for a commit without the changes of its version. */
 async function readCommit() {
   const changed = git('status', '--porcelain');
   if (changed !== '')
@@ -203,7 +203,7 @@ async function contextOf(image, dockerfile, manifest, { version, revision, creat
   return [['Dockerfile', `${args}${text}\n`], ...(await Promise.all(entries)).flat()];
 }
 
-/** A CycloneDX 1.6 document of what `folders`, packages below node_modules, bring into a component. */
+/** A CycloneDX 1.6 document of the packages of `folders`, below node_modules, in a component. */
 async function sbomOf(component, folders, { created, repository }) {
   const { packages: locked } = await readJson('package-lock.json');
   const components = await Promise.all(

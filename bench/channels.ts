@@ -5,7 +5,7 @@ import { start } from './processes';
 const SECRET = 'bench-api-secret-0123456789';
 const CHANNELS = '/v2/sites/benchsit/channels/';
 
-/** The emulator's channels beside its own barest route, and a list of many channels page by page. */
+/** The emulator's channels against its own barest route, and a list of many channels page by page. */
 export async function channels(plan: Plan): Promise<Figure[]> {
   const emulator = await start(
     'emulator/main.js',

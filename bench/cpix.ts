@@ -19,7 +19,7 @@ import { inFolder, names, pathOf, startSidecar } from './sidecar';
 const HEADERS = { 'x-api-key': API_KEY, 'content-type': 'application/xml' };
 const KEYS = 200;
 
-/** Imports of CPIX documents, and how well their failures hide which of them it is. */
+/** Imports of CPIX documents, and whether their failures differ in time. */
 export function cpix(plan: Plan): Promise<Figure[]> {
   return inFolder(async (folder) => {
     const figures = [await failures(folder, plan)];
@@ -38,8 +38,8 @@ function startFor(folder: string, recipient: string, env: Record<string, string>
 }
 
 /**
- * Times of all kinds of failure, one call of each after the other. The first kind is sent as two: how far these are apart
- * is what the machine makes of one and the same call.
+ * Times of all kinds of failure, one call of each after the other. The first kind is sent as two: their difference is the
+ * machine's for one and the same call.
  */
 async function failures(folder: string, plan: Plan): Promise<Figure> {
   const sidecar = await startFor(folder, 'next');
@@ -56,7 +56,7 @@ async function failures(folder: string, plan: Plan): Promise<Figure> {
   const answers = new Set<string>();
   const calls = Math.max(200, plan.rounds * plan.seconds * 10);
   for (let round = 0; round < calls + 10; round += 1) {
-    // From another one each time: what is called first must not be the one that waits for memory to be cleared.
+    // From another one each time: the first call may wait for memory to be cleared.
     const turned = [...kinds.slice(round % kinds.length), ...kinds.slice(0, round % kinds.length)];
     for (const kind of turned) {
       const begun = performance.now();
@@ -114,7 +114,7 @@ async function imports(folder: string, plan: Plan, recipient: string | undefined
   }
   agent.destroy();
   await sidecar.stop();
-  // What was before the first is that of the load.
+  // The time before the first is that of the load.
   const longest = readFileSync(holds, 'utf8').trim().split('\n').slice(1).map(Number);
   const what = `CPIX document of ${Math.round(text.length / 1000)} kB with ${KEYS} keys, ${recipient === undefined ? 'clear' : `encrypted for RSA ${recipient === 'next' ? 2048 : 4096}`}`;
   return [

@@ -67,7 +67,7 @@ async function isHealthy(url: string): Promise<boolean> {
   return response?.ok === true;
 }
 
-/** A way to a server that can be interrupted: what is sent then is held back, and nobody is told. */
+/** A way to a server that can be interrupted: data sent then is held back without an error. */
 export interface Way {
   readonly url: string;
   interrupt(): void;
@@ -110,7 +110,7 @@ export async function openWay(target: string): Promise<Way> {
       isOpen = true;
       const waiting = held.filter(({ destroyed }) => !destroyed);
       held = [];
-      // Connections that were idle for so long are reset, as routers and firewalls do.
+      // Connections that were idle for this time are reset, as routers and firewalls do.
       for (const socket of sockets) if (!waiting.includes(socket)) socket.resetAndDestroy();
       for (const client of waiting) forward(client);
     },

@@ -1,8 +1,8 @@
-/** One line of the table: what was measured, and what it reached, as ratios of pairs of runs. */
+/** One line of the table: a measurement, and its results as ratios of pairs of runs. */
 export interface Figure {
   readonly name: string;
   readonly ratios: readonly number[];
-  /** What the median must reach; neither: the figure is only told. */
+  /** The bound of the median; neither: the figure is only reported. */
   readonly atLeast?: number;
   readonly atMost?: number;
   readonly detail?: string;

@@ -88,7 +88,7 @@ async function post(url: string, path: string, body: string): Promise<Response> 
   return response;
 }
 
-/** Resolves when a stream's file is beside all of them. */
+/** Resolves when a stream's file is next to all of them. */
 async function untilFile(packagers: readonly Packager[], name: string): Promise<void> {
   for (const { keys } of packagers) while (!existsSync(join(keys, `${name}.key`))) await wait(1);
 }
@@ -98,7 +98,7 @@ function quantile(values: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
 }
 
-/** From a POST to its file beside five packagers, on three servers of etcd. */
+/** From a POST to its file next to five packagers, on three servers of etcd. */
 async function changes(plan: Plan, folder: string): Promise<Figure[]> {
   const etcd = await startEtcd(folder, 3);
   const packagers = await startPackagers(folder, etcd.urls, 5);
@@ -125,7 +125,7 @@ async function changes(plan: Plan, folder: string): Promise<Figure[]> {
     `p50 ${quantile(values, 0.5).toFixed(1)} ms, p99 ${quantile(values, 0.99).toFixed(1)} ms`;
   return [
     {
-      name: 'fleet: POST to its file beside 5 packagers, p99 in ms',
+      name: 'fleet: POST to its file at 5 packagers, p99 in ms',
       ratios: [quantile(files, 0.99)],
       atMost: 100,
       detail: `${count} changes: ${p(files)}; answers of ?wait=: ${p(answers)}`,

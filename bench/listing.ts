@@ -64,7 +64,7 @@ async function listWhole(sidecar: Started) {
   return { beforeMiB, mostMiB, seconds };
 }
 
-/** Asks for so many pages, one after another, and answers the duration of each in milliseconds. */
+/** Asks for a number of pages, one after another, and returns the duration of each in milliseconds. */
 async function list(sidecar: Started, limit: number, pages: number, between = () => {}): Promise<number[]> {
   const durations: number[] = [];
   for (let cursor: string | null = ''; cursor !== null && durations.length < pages; ) {

@@ -17,7 +17,7 @@ const ROUTES = [
   'templates/list',
 ];
 
-/** The migration tool over an access log, beside a loop that only reads and parses each line. */
+/** The migration tool over an access log, against a loop that only reads and parses each line. */
 export function migration(plan: Plan): Promise<Figure[]> {
   return inFolder(async (folder) => {
     const long = writeLog(join(folder, 'long.log'), plan.logLines);

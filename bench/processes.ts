@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 
-/** What `npm run bench` and `npm run attacks` built; both are run in the root of the repository. */
+/** The output of `npm run bench` and `npm run attacks`; both are run in the root of the repository. */
 const DIST = resolve('dist');
 
 const children = new Set<ChildProcess>();
@@ -29,7 +29,7 @@ export interface Started {
   stop(): Promise<void>;
 }
 
-/** Starts a program that listens on the port it is told, its log in a file, and waits until it answers. */
+/** Starts a program on the given port, its log in a file, and waits until it answers. */
 export async function start(
   script: string,
   env: Record<string, string>,
@@ -70,7 +70,7 @@ export function residentMiB(child: ChildProcess): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }
 
-/** The most resident memory that a process has had, in MiB. */
+/** Maximum resident memory of a process, in MiB. */
 export function peakMiB(child: ChildProcess): number {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;

@@ -9,7 +9,7 @@ import { inFolder, keyFileText, names, pathOf, startSidecar } from './sidecar';
 const CLIENT = { name: 'bench', apiKey: 'bench-client-key' };
 const CONTENT_ID = 'some-content';
 
-/** A protocol of the key provider, and what the time of a POST by it is held against. */
+/** A protocol of the key provider, and the comparison for the time of a POST by it. */
 interface Measured {
   readonly figure: string;
   /** The variables of the sidecar; `proxy` stands before the emulator. */
@@ -19,7 +19,7 @@ interface Measured {
   readonly delays: Readonly<Record<string, number>>;
   /** A call to the slowest one, as the sidecar makes it. */
   readonly slowest: { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: string };
-  /** Beside the slowest call and a write, in milliseconds. */
+  /** In addition to the slowest call and a write, in milliseconds. */
   readonly allowed: number;
 }
 

@@ -5,7 +5,7 @@ import { residentMiB, type Started, start } from './processes';
 const SECRET = 'bench-api-secret-0123456789';
 const REQUESTS = 50;
 const MEDIA = 10_000;
-/** Of the median of a list, whatever it asks for. */
+/** For the median of any list. */
 const AT_MOST_MS = 25;
 
 const QUERIES: readonly (readonly [name: string, query: Readonly<Record<string, string>>])[] = [

@@ -6,13 +6,13 @@ import { decoded } from '../test/support/real-player';
 import type { Figure, Plan } from './figure';
 import { median } from './load';
 
-/** How many streams at a time, and how long they are weighed. */
+/** How many streams at a time, and how long they are measured. */
 const STREAMS = [1, 5, 20];
 const WEIGHED_MS = 15_000;
 /** The ticks of a processor's time in a second. */
 const TICKS = 100;
 
-/** The real chain: encoder, key file, packager, browser. Its figures are seconds, cores and MiB; they are only told. */
+/** The real chain: encoder, key file, packager, browser. Its figures are seconds, cores and MiB; they are only reported. */
 export async function realChain(plan: Plan): Promise<Figure[]> {
   const chain = new RealChain();
   const onExit = () => chain.killAll();
@@ -115,7 +115,7 @@ async function verifying(chain: RealChain, rounds: number): Promise<Figure[]> {
   return figures;
 }
 
-/** What the programs take while so many streams run. */
+/** The load of the programs with several streams. */
 async function weights(chain: RealChain): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const count of STREAMS) {

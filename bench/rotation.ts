@@ -81,7 +81,7 @@ export async function rotation({ rotatedKeys }: Plan): Promise<Figure[]> {
     });
     const viewers = await Promise.all(watching);
     await chain.rotate(channel.id, EVERY_SECONDS, rotatedKeys - 1);
-    // What viewers see is some seconds old.
+    // Viewers are some seconds late.
     await new Promise((settle) => setTimeout(settle, 2 * EVERY_SECONDS * 1000));
     const seen = await Promise.all(viewers.map(({ page }) => page.evaluate<Seen>('window.seenPictures')));
     await Promise.all(viewers.map(({ page }) => page.close()));

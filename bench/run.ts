@@ -66,7 +66,7 @@ const GROUPS = {
   fleet,
 };
 
-/** Measures every figure beside what it is compared with, in one run, and prints the ratios as a table. */
+/** Measures every figure and its comparison in one run, and prints the ratios as a table. */
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     options: { quick: { type: 'boolean' }, keys: { type: 'string' } },

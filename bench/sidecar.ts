@@ -41,7 +41,7 @@ export function removeFolders(): void {
 }
 
 function removeFolder(folder: string): void {
-  // Whoever wrote into it may only just have been killed.
+  // Its last writer may only just have been killed.
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   folders.delete(folder);
 }

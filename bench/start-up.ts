@@ -4,7 +4,7 @@ import type { Figure, Plan } from './figure';
 import { start } from './processes';
 import { inFolder, startSidecar } from './sidecar';
 
-/** Starts, of the service beside a bare server and of the command line beside Node itself. */
+/** Starts, of the service against a bare server and of the command line against Node itself. */
 export function startUp(plan: Plan): Promise<Figure[]> {
   return inFolder(async (folder) => {
     const ratios: number[] = [];

@@ -7,7 +7,7 @@ import { BODY, inFolder, keyFileText, loadAndWeigh, names, pathOf, startSidecar 
 
 const PATHS = names(256).map(pathOf);
 
-/** Durable POSTs beside servers that write as durably and do little or nothing else. */
+/** Durable POSTs against servers that write as durably and do little or nothing else. */
 export function writes(plan: Plan): Promise<Figure[]> {
   return inFolder(async (folder) => {
     const sidecar = await startSidecar(folder);

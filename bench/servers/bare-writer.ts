@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
 import { writeDurably } from '../write-durably';
 
-// The least that Node can do for a durable POST: API key, JSON, write. What it writes is always BENCH_BODY.
+// The least that Node can do for a durable POST: API key, JSON, write. It always writes BENCH_BODY.
 const folder = process.env.BENCH_FOLDER ?? '';
 const bytes = Buffer.from(process.env.BENCH_BODY ?? '');
 const digestOf = (key: string) => createHash('sha256').update(key).digest();

@@ -4,7 +4,7 @@ import helmet from 'helmet';
 import { z } from 'zod';
 import { writeDurably } from '../write-durably';
 
-// What one would write in an hour: Express, helmet, a schema, and the same durable write. It always writes BENCH_BODY.
+// A server written in an hour: Express, helmet, a schema, and the same durable write. It always writes BENCH_BODY.
 const folder = process.env.BENCH_FOLDER ?? '';
 const bytes = Buffer.from(process.env.BENCH_BODY ?? '');
 const digestOf = (key: string) => createHash('sha256').update(key).digest();

@@ -8,7 +8,7 @@ import { createContext } from '../../src/platform/emulator/context';
 import { valuesAfter } from '../../src/platform/emulator/resources/body';
 import { MEDIA, newMedia } from '../../src/platform/emulator/resources/media';
 
-// The emulator with as many media as it is told, which would take minutes to upload. Every second one is "live".
+// The emulator with a given number of media, which would take minutes to upload. Every second one is "live".
 const count = Number(process.env.BENCH_MEDIA);
 const TOPICS = 'football concert evening morning report studio interview highlights season episode'.split(
   ' ',

@@ -5,7 +5,7 @@ import express from 'express';
 import helmet from 'helmet';
 import winston from 'winston';
 
-// What one would write in an hour: Express, helmet, a winston line for each request, a compared key, fs.promises.readFile.
+// A server written in an hour: Express, helmet, a winston line for each request, a compared key, fs.promises.readFile.
 const folder = process.env.BENCH_FOLDER ?? '';
 const digestOf = (key: string) => createHash('sha256').update(key).digest();
 const expected = digestOf(process.env.BENCH_API_KEY ?? '');

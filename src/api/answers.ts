@@ -6,7 +6,7 @@ const streamid = z.string().describe('The stream id.');
 const etag = z.string().describe('The entity tag of the file, quotes included.');
 const lineName = z.string().describe('The name of the line.');
 
-/** A key file, where JSON is asked for. */
+/** A key file as JSON. */
 export const keyFileAnswer = z
   .object({
     streamid,
@@ -43,7 +43,7 @@ export const dryRunAnswer = z
 
 export type DryRunAnswer = z.output<typeof dryRunAnswer>;
 
-/** Which folder of its machine a folder is, whatever path leads to it. */
+/** Identifies a folder of a machine by any path. */
 const folderIdentity = z.object({
   device: z.string().describe('The number of its device.'),
   inode: z.string().describe('Its inode number.'),

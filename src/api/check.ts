@@ -109,7 +109,7 @@ function checkDocument(
   const subject = THE_DOCUMENT;
   const ofDocument = new Report();
   const document = describeCpix(ofDocument, cpix, subject);
-  // The request may bring the address, and is asked for it where its own keys need one.
+  // The request may bring the address, and has its own fault if it is missing.
   const kept = ofDocument.findings.filter(({ code }) => code !== 'no_license_address');
   ofDocument.findings.splice(0, ofDocument.findings.length, ...kept);
   report.take(ofDocument);

@@ -61,7 +61,7 @@ export interface ProviderContent {
   readonly aes?: boolean;
   /** The PlayReady license address in place of the one that the provider answers. */
   readonly playReadyUrl?: string | undefined;
-  /** The tracks of a batch's entry, whose keys are asked for together. It is one object for all requests of the entry. */
+  /** The tracks of a batch's entry, whose keys are requested together. It is one object for all requests of the entry. */
   readonly tracks?: readonly string[] | undefined;
 }
 
@@ -71,7 +71,7 @@ export interface ProviderRules {
   readonly needed: readonly ('client' | 'clientApiKey')[];
   /** The fields that are allowed only where the provider answers CPIX documents. */
   readonly taken: readonly DocumentField[];
-  /** The only track types that the provider can be asked for. */
+  /** The only track types of the provider. */
   readonly trackTypes?: readonly string[] | undefined;
   /** Whether the provider has keys for AES-128. */
   readonly hasAes?: boolean;

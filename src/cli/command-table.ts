@@ -255,7 +255,7 @@ const ROTATE: CommandEntry = {
     ),
     option('--stream <id>', 'write the next key of this stream').conflicts(OF_MANIFESTS),
     option('--every <duration>', 'with --stream: repeat it, such as every 10s, 5m, 1h', seconds),
-    option('--count <number>', 'with --every: end after so many keys (default: never)', wholeNumber),
+    option('--count <number>', 'with --every: end after this number of keys (default: never)', wholeNumber),
     option('--cpix <file>', 'with --stream: the next key period of this document').conflicts(PROVIDED),
     option('--track <name>', 'with --cpix: the keys of this track type or label (SD, HD, AUDIO)'),
     option('--random', 'with --stream: random keys, for tests only').conflicts(['cpix', ...PROVIDED]),

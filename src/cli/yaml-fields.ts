@@ -165,7 +165,7 @@ function unknownField({ path, name, near, known }: UnknownField): string {
 /** As long as a field's name is, and shorter than 16 bytes are in base64. */
 const MAX_NAME = 20;
 
-/** Whether an unknown name may be shown: it may be key material in the place of a name. */
+/** Whether an unknown name may be shown: it may be key material in place of a name. */
 export function isShowable(name: string): boolean {
   return /^[\w.-]+$/.test(name) && name.split('.').every((part) => part.length <= MAX_NAME);
 }

@@ -119,7 +119,7 @@ export class ResidualReader {
     return (1 << bits) * (2 + (prefix & 1)) + this.#cabac.bypassBits(bits);
   }
 
-  /** How many coefficients are not 0. `near` has contexts from `offset` on; the last, at `from`, is not asked for. */
+  /** How many coefficients are not 0. `near` has contexts from `offset` on; the last, at `from`, is not read. */
   #significant(
     offset: number,
     near: Uint8Array,

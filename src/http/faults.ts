@@ -248,7 +248,7 @@ export const querySwitch = z
   .default('false')
   .transform((text) => text === 'true');
 
-// Sixteen bytes or more in hex or base64: a value, most likely a secret one, in the place of a name.
+// Sixteen bytes or more in hex or base64: a value, most likely a secret one, in place of a name.
 const VALUE = /[A-Za-z0-9+/_-]{20,}={0,2}/g;
 
 function hideValue(run: string): string {

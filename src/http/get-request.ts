@@ -7,7 +7,7 @@ export interface GetRequest {
   readonly url: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The body is cut behind so many bytes, as they come over the network. */
+  /** The body is cut after this number of bytes, as they come over the network. */
   readonly maxBytes: number;
   /** How long all of it may take, from the look-up of the name to the last byte. */
   readonly timeoutMs: number;

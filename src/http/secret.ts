@@ -10,7 +10,7 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** What is shown in the place of a secret. */
+/** The text in place of a secret. */
 export const HIDDEN = '***';
 
 /** A shorter value, such as a version or `m=1`, is no secret, and would be found in unrelated words. */

@@ -73,7 +73,7 @@ export function providerConfig(values: Values) {
     keyProviderUrl: values.PACKAGERDRMAPI_KEYPROVIDERURL,
     /** The protocol of the key provider; undefined: `json`. */
     keyProviderProtocol: protocol === 'json' ? undefined : protocol,
-    /** The path of the file of headers that the key provider wants. */
+    /** The path of the file of headers for the key provider. */
     keyProviderHeadersFile: values[HEADERS_VARIABLE],
     /** The systems for requests that name none; undefined: all. */
     keyProviderSystems: values[SYSTEMS],

@@ -215,7 +215,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     return made;
   };
 
-  /** The answers to the tracks of a batch's entry, which are asked for once. */
+  /** The answers for the tracks of a batch's entry, which are requested once. */
   const together = new WeakMap<readonly string[], readonly Promise<AnsweredDocument>[]>();
 
   const callsFor = (content: ProviderContent, call: ProviderCall): readonly Promise<AnsweredDocument>[] => {

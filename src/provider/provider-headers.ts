@@ -5,14 +5,14 @@ import { type Following, followFiles, type WatchedFiles } from '../http/watched-
 /** Headers by their names, as the key provider is sent them. */
 export type ProviderHeaders = Readonly<Record<string, string>>;
 
-/** Answers the headers of the file as it is now; without a file, none. */
+/** Returns the present headers of the file; without a file, none. */
 export type ReadProviderHeaders = () => ProviderHeaders;
 
 /** The variable that names the file. */
 export const HEADERS_VARIABLE = 'PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE';
 
 /**
- * Reads the file of headers that the key provider wants, and again when it changes. A file that can't be used while the
+ * Reads the file of headers for the key provider, and again when it changes. A file that can't be used while the
  * service runs is logged, and the headers read before stay. No message holds a value.
  * @throws ConfigError when it can't be used at the start.
  */

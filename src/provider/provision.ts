@@ -272,7 +272,7 @@ export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamN
 
 /** The fields that choose among the keys of a document. */
 const TAKEN: readonly DocumentField[] = ['kid', 'track', 'period', 'systems', 'playready'];
-/** SPEKE is asked for keys by track. */
+/** SPEKE requests name keys by track. */
 const TAKEN_BY_SPEKE: readonly DocumentField[] = ['track', 'systems', 'playready'];
 
 /** The fields that the key provider needs and takes. */

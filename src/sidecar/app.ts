@@ -41,7 +41,7 @@ export interface Ambient {
   readonly log: Log;
   /** A new, unguessable UUID. */
   readonly newId: () => string;
-  /** So many unguessable bytes. */
+  /** Unguessable bytes. */
   readonly random: (bytes: number) => Buffer;
   /** Monotonic milliseconds. */
   readonly now: () => number;

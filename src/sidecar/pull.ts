@@ -27,7 +27,7 @@ interface PullContext extends Omit<KeyFileContext, 'wait'> {
   readonly hasFleet: boolean;
   /** Counts the pulls of streams without a key file. It has a timer, which its `shutdown` ends. */
   readonly misses: MemoryStore;
-  /** So many unguessable bytes. */
+  /** Unguessable bytes. */
   readonly random: (bytes: number) => Buffer;
 }
 

@@ -70,8 +70,8 @@ export function whyDenied(thrown: unknown): string | undefined {
 }
 
 /**
- * Refuses a folder for the provider cache that can't be used. It is not made here: in the place of a mount that is
- * missing, what is kept would be gone with the container.
+ * Refuses a folder for the provider cache that can't be used. It is not made here: in place of a missing
+ * mount, its files would be lost with the container.
  * @throws ConfigError that says why, and what to do.
  */
 export function refuseCacheFolder(folder: string, keyFilesPath: string): void {

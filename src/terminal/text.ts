@@ -69,7 +69,7 @@ export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** How many of a kind are named unless all are asked for. */
+/** How many of a kind are named by default. */
 const MAX_NAMED = 20;
 
 /** Those of a kind that are named. */

@@ -41,9 +41,9 @@ export interface Resource {
 export interface Fetched {
   readonly ok: true;
   readonly url: string;
-  /** Unpacked; the part that was asked for. */
+  /** Unpacked; the requested part. */
   readonly body: Buffer;
-  /** Whether a part was asked for and the whole file sent. */
+  /** Whether a part was requested and the whole file sent. */
   readonly isRangeIgnored: boolean;
 }
 

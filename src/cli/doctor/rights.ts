@@ -106,7 +106,7 @@ export interface Machine {
 
 const run = promisify(execFile);
 
-/** This machine. Its accounts are asked for by `id`, which knows those of a directory service, too. */
+/** This machine. Accounts come from `id`, which knows those of a directory service, too. */
 export const THIS_MACHINE: Machine = {
   proc: '/proc',
   findUser: async (user) => {

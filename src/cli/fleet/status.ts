@@ -31,7 +31,7 @@ export async function fleetStatus(
   if (!last.isWell) context.endWith(EXIT.failed);
 }
 
-/** Shows each look in the place of the one before, until the user stops it or the reader of the output ends. */
+/** Shows each look in place of the one before, until the user stops it or the reader of the output ends. */
 async function watchFleet(context: CliContext, first: Look, look: () => Promise<Look>): Promise<Look> {
   const { out, interrupted: signal, wait, now } = context;
   let last = first;

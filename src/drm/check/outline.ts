@@ -2,7 +2,7 @@ import { readBoxHeader } from './boxes';
 
 /** Bytes that are read once, from the first to the last. Both reject when the source fails. */
 export interface ForwardReader {
-  /** The next bytes; fewer than asked for at the end alone. */
+  /** The next bytes; fewer only at the end. */
   read(length: number): Promise<Buffer>;
   skip(length: number): Promise<number>;
 }

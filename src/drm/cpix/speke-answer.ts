@@ -112,7 +112,7 @@ interface GivenOut {
 /**
  * The requested document, with its values. The key ids of the answer replace the requested ones.
  * A document with certificates is answered with encrypted values.
- * @param random so many unguessable bytes
+ * @param random returns unguessable bytes
  */
 export function spekeAnswer(
   asked: CpixDocument,
@@ -154,7 +154,7 @@ export function wantedKey({ keys }: CpixDocument): Checked<{ key: CpixKey; schem
 
 /**
  * The answer to a SPEKE request with a key of a key file. The key id of the file replaces the requested one.
- * @param random so many unguessable bytes
+ * @param random returns unguessable bytes
  */
 export function answerWithKey(
   asked: CpixDocument,

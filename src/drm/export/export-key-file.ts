@@ -60,7 +60,7 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
 
 /**
  * Writes keys as a packager takes them.
- * @param left those that are left out though no scheme was asked for
+ * @param left those that are left out though the request names no scheme
  */
 export function renderKeys(
   as: ExportName,

@@ -17,11 +17,11 @@ export interface ExportForm {
   /** The value of `content-type`. */
   readonly mediaType: string;
   readonly extension: string;
-  /** Whether it holds the keys of both schemes where none is asked for. All others hold one key. */
+  /** Whether it holds the keys of both schemes by default. All others hold one key. */
   readonly holdsBoth?: boolean;
   /** Those that the packager takes, the one to export by default first. Left out: `cenc` and `cbcs`. */
   readonly schemes?: readonly [ExportScheme, ...ExportScheme[]];
-  /** Whether keys that are left out where no scheme is asked for are a warning. */
+  /** Whether keys that are left out by default are a warning. */
   readonly warnsOfOthers?: boolean;
   /** Why the DRM systems of a key are not in it. */
   readonly noSystems?: string;

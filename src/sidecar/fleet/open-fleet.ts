@@ -305,7 +305,7 @@ const MAX_PROPAGATION = 50;
 
 /** Records what is applied here: in the audit and the metrics. */
 function createChangeLog({ audit, observer, clock }: FleetHooks) {
-  /** The ids of changes that this sidecar asked for and has not applied yet. Their requests write the audit lines. */
+  /** The ids of changes that this sidecar sent and has not applied yet. Their requests write the audit lines. */
   const pending = new Set<string>();
   /** Milliseconds from the acceptance of the last changes anywhere to the file here. */
   const propagation: number[] = [];

@@ -128,7 +128,7 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     await sendChange(request, response, streamId, { bytes, ...outcome }, seconds);
   };
 
-  /** Answers what was changed, for a fleet when its packagers have it or after so many seconds. */
+  /** Answers a change, for a fleet when its packagers have it or after the seconds to wait. */
   const sendChange = async (
     request: Request,
     response: Response,

@@ -21,7 +21,7 @@ import {
 
 /**
  * The key files under one folder. Reads see a file whole, before or after a change. Changes to one stream are made one
- * after another in the order they were asked for; those to other streams go on in parallel.
+ * after another in the order of the calls; those to other streams go on in parallel.
  * Every method throws `HttpError` for what the folder or the file system refuses.
  */
 export interface KeyFileStore {

@@ -92,7 +92,7 @@ function mediaPlaylistOf(manifest: ParsedManifest, url: string): MediaPlaylist {
   };
 }
 
-/** When the newest part began: at the last discontinuity, or so long before the first segment as those before it played. */
+/** When the newest part began: at the last discontinuity, or before the first segment by the time that those before it played. */
 function startOf(
   { segments, discontinuitySequence = 0 }: ParsedManifest,
   sequence: number,

@@ -61,7 +61,7 @@ const FIRST_WAIT_MS = 25;
 const LONGEST_WAIT_MS = 800;
 /** Enough of an answer to see the fault. */
 const MAX_FAULT = 64 * 1024;
-/** More than the largest page that is asked for. */
+/** More than the largest page. */
 const MAX_ANSWER = 256 * 1024 * 1024;
 const NO_CREDENTIALS = {};
 const { why: SILENT } = faultOfNoAnswer('ETIMEDOUT', true);
