@@ -67,7 +67,8 @@ export const ERRORS = {
     packager_not_found: 'No packager of the fleet has the name.',
   }),
   ...errorsAt(409, {
-    not_a_key_file: 'A link, a folder or a device is in the place of the key file.',
+    not_a_key_file:
+      'A link, a folder, a device, or a file of more than 1 MiB is in the place of the key file.',
     fleet_entry_unreadable: {
       when: "The fleet's entry for the stream cannot be opened, so a condition on it cannot be checked. Nothing was changed.",
       says: "The fleet's entry for this stream cannot be opened: it was sealed with another secret, or is damaged. Nothing was changed. A POST without If-Match and If-None-Match replaces it.",
