@@ -68,7 +68,7 @@ function reportFault(report: Report, body: JsonObject, fault: SchemaFault): void
   else report.error(code, fault.path.join('.'), fault.sentence);
 }
 
-const MAY_BE_MISSING = 'is missing; it may be missing unless the key provider is asked by JSON';
+const MAY_BE_MISSING = 'is missing; a key provider that is asked by JSON needs it';
 
 const NO_KEYS =
   'names no keys; give cenc (with playready and widevine) and fairplay, or cpix, or client, clientApiKey and contentId';

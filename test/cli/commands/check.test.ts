@@ -62,6 +62,13 @@ test('ends with 1 when a fault is an error, and says what to do', async () => {
   });
 });
 
+test('warns of what a body needs for some providers, as it does not know which one is asked', async () => {
+  expect(await check(['-'], JSON.stringify({ contentId: 'news' }))).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/\nwarning: client is missing.*\nwarning: clientApiKey is missing/),
+  });
+});
+
 test('answers one JSON document with --json', async () => {
   const document = { kind: 'request', fields: expect.any(Array), faults: expect.any(Array) };
   expect(jsonOf(await check(['--json', '-'], BAD))).toEqual({ code: 1, stderr: '', document });
