@@ -16,7 +16,7 @@ interface Source {
 }
 
 interface Import {
-  /** What is written in the import. */
+  /** The name in the import. */
   readonly name: string;
   /** The source file that it means, for one of our own. */
   readonly file: string | undefined;
@@ -29,7 +29,7 @@ interface Import {
 const HOUSES: Readonly<Record<string, readonly string[]>> = {
   drm: ['drm'],
   codecs: ['codecs'],
-  // Of drm, what finds the nearest name alone.
+  // Of drm, the search for the nearest name alone.
   http: ['http', 'drm'],
   // Of http, pure files alone.
   terminal: ['terminal', 'http'],
@@ -39,12 +39,12 @@ const HOUSES: Readonly<Record<string, readonly string[]>> = {
   sidecar: ['sidecar', 'provider', 'api', 'http', 'drm'],
   cli: ['cli', 'provider', 'api', 'verify', 'http', 'terminal', 'drm'],
   'platform/emulator': ['platform/emulator', 'platform/migration', 'verify', 'http', 'drm'],
-  // Of api, what may be the name of a key file alone.
+  // Of api, the rule for names of key files alone.
   'platform/packager': ['platform/packager', 'api', 'http', 'drm'],
   'platform/demo': ['platform/demo', 'http'],
-  // What starts an emulator, and a program of the product.
+  // The start of an emulator, and of a program of the product.
   'platform/testing': ['platform/testing', 'platform/emulator', 'platform/demo', 'http'],
-  // Of drm, what finds the nearest name alone.
+  // Of drm, the search for the nearest name alone.
   'platform/migration': ['platform/migration', 'http', 'terminal', 'drm'],
 };
 
@@ -66,7 +66,7 @@ const ENTRIES = [
   'platform/testing/main.ts',
 ];
 
-/** What production runs. */
+/** The programs in production. */
 const SHIPPED = ['sidecar/main.ts', 'cli/main.ts', 'platform/migration/main.ts'];
 
 /** Files of one folder. */
@@ -105,7 +105,7 @@ const PURE: readonly string[] = [
   ...filesIn('cli/doctor', 'application finding fleet key-files report streams'),
 ];
 
-/** What of the pure folders does input and output after all. */
+/** The exceptions in the pure folders, which do input and output. */
 const NOT_PURE: readonly string[] = [
   'platform/migration/main.ts',
   'platform/migration/command/',
@@ -353,7 +353,7 @@ test('every package that the source imports is declared', () => {
   expect(importsThat(({ pack }) => pack !== undefined && !(pack in declared))).toEqual([]);
 });
 
-// `import { z }` names the whole of it, with the messages of fifty languages, and a bundler can't tell what is used.
+// `import { z }` names the whole of it, with the messages of fifty languages, and a bundler can't see the used parts.
 test('zod is imported as a namespace, so that the bundles hold and load what is used of it', () => {
   expect(offences(({ code }) => matches(code, /^import \{.*\} from 'zod'/gm))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// Jest loads every package anew for each test file, one small file after the other: express alone has a hundred. As one
+// Jest loads every package again for each test file, one small file after the other: express alone has a hundred. As one
 // file each they load in a third less time, over all test files.
 const { createHash } = require('node:crypto');
 const { existsSync, mkdirSync, renameSync, rmSync } = require('node:fs');
@@ -67,7 +67,7 @@ async function bundle(folder) {
     outdir: unfinished,
     bundle: true,
     platform: 'node',
-    // Each once in a test file, whoever asks for it.
+    // Each once in a test file.
     external: PACKAGES,
     // To parse them is most of the time.
     minifySyntax: true,

@@ -10,7 +10,7 @@ import { readServices, type Service } from './support/compose-file';
 
 const FLEET = 'docker-compose.fleet.yml';
 const MEMBERS = [1, 2, 3];
-/** What holds for every service that we build. */
+/** Required of every service that we build. */
 const HARDENED = {
   user: '1000:1000',
   read_only: true,

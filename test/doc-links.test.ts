@@ -27,7 +27,7 @@ function anchorsOf(path: string): Set<string> {
   return anchors;
 }
 
-/** What is wrong with a relative link of a page, or undefined. */
+/** The fault of a relative link of a page, or undefined. */
 function faultOf(page: string, link: string): string | undefined {
   const [file = '', anchor] = link.split('#');
   const path = file === '' ? join(ROOT, page) : join(ROOT, dirname(page), file);

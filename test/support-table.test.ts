@@ -84,7 +84,7 @@ function routesOfActions(actions: Readonly<Record<string, Action>>): string[] {
   return Object.values(actions).flatMap(({ methods, path }) => methods.map((method) => `${method} ${path}`));
 }
 
-/** As a row writes it: what a parameter is called is no matter, nor which type a playlist is of. */
+/** As a row writes it, without the names of parameters and the type of a playlist. */
 function comparable(route: string): string {
   return route
     .replaceAll(/:\w+|\{\w+\}/g, '{}')

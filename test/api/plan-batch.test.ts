@@ -13,7 +13,7 @@ const ASKED = { client: 'demo', clientApiKey: 'client-api-key-0123456789' };
 const SD = { keyid: 'AAAAAAAAAAAAAAAAAAAAAQ==', contentkey: 'EREREREREREREREREREREQ==' };
 const HD = { keyid: 'AAAAAAAAAAAAAAAAAAAAAg==', contentkey: 'IiIiIiIiIiIiIiIiIiIiIg==' };
 
-/** What is planned of each stream: its id with its faults, or its id alone. */
+/** The plan of each stream: its id with its faults, or its id alone. */
 function planned(body: { readonly streams?: unknown[]; readonly groups?: unknown[] }): string[] {
   return [...planBatch({ streams: [], groups: [], ...body })].map(({ streamId = null, request }) =>
     request.ok

@@ -33,7 +33,7 @@ const UNDECODABLE = {
   ],
 };
 
-/** Each as it stands in the request line, behind `/api/keyfile`. */
+/** Each as it is in the request line, behind `/api/keyfile`. */
 const REFUSED: [what: string, path: string, body: object][] = [
   ['nothing', '', invalid(MISSING)],
   ['an empty stream id', '/', invalid(MISSING)],
@@ -106,7 +106,7 @@ describe('a stream id in the path', () => {
   });
 });
 
-/** Strings made of what path tricks are made of, beside any strings. */
+/** Strings made of the parts of path tricks, and any strings. */
 const anyText = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 250 }),
   fc

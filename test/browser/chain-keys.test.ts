@@ -13,7 +13,7 @@ const browser = startBrowser(true);
 const chain = chainForAll({ rotate: true });
 const CLIP = readFileSync(resolve(__dirname, '../../src/platform/demo/clip.mp4'));
 
-// In neither byte order a UUID of version 4, so that nobody can suspect one of the two.
+// In neither byte order a UUID of version 4, so that neither is more likely.
 const KEY_ID = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
 const UUID = '00112233-4455-6677-8899-aabbccddeeff';
 const CONTENT_KEY = Buffer.from('0f0e0d0c0b0a09080706050403020100', 'hex').toString('base64');
@@ -48,9 +48,9 @@ beforeAll(async () => {
 }, 60_000);
 
 interface Expected {
-  /** What the page says of the picture. */
+  /** The page's text about the picture. */
   readonly said: RegExp;
-  /** What it says in place of one. */
+  /** Its text in place of one. */
   readonly told?: string;
   readonly exitCode: 0 | 1;
   readonly codes: readonly string[];

@@ -47,7 +47,7 @@ async function start() {
     });
     return { media, renditions: Object.fromEntries(named) };
   };
-  /** What ffprobe finds in the file that is delivered, and its first stream. */
+  /** The delivered file and its first stream, by ffprobe. */
   const probed = async (rendition: Answered | undefined) => {
     const { pathname } = new URL(String(rendition?.delivery_url));
     const { body } = await library.unauthenticated.get(pathname).buffer().expect(200);

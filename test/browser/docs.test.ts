@@ -19,7 +19,7 @@ const SCREENS = [
 async function openDocs(url: string, operations: readonly DescribedOperation[]) {
   const opened = await openPage({ viewport: DESKTOP });
   const { page, untilTrue } = opened;
-  /** What was asked of other hosts. */
+  /** Requests to other hosts. */
   const elsewhere: string[] = [];
   page.on('request', (request) => {
     const address = request.url();
@@ -75,7 +75,7 @@ async function authorize(page: Page, scheme: string, secret: string): Promise<vo
   await page.locator('.modal-ux .close-modal').click();
 }
 
-/** What the page must show of an operation. */
+/** The parts of an operation that the page must show. */
 function describedParts(id: string): string[] {
   const all = [...OPERATIONS, ...EMULATOR_OPERATIONS].map(({ operation }) => operation);
   return all
@@ -97,7 +97,7 @@ const NARROW = `[...document.querySelectorAll('.opblock-tag small')]
   .filter((small) => small.getBoundingClientRect().width < 200)
   .map((small) => small.textContent)`;
 
-/** What is looked at of a page: on each screen it loads nothing from elsewhere and is no wider than the screen. */
+/** Checks that a page loads nothing from elsewhere, and is no wider than each screen. */
 async function looksGood(
   { page, unfold, untilTrue }: Awaited<ReturnType<typeof openDocs>>,
   name: string,

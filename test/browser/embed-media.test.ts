@@ -32,7 +32,7 @@ beforeAll(async () => {
   issue(KEYS, FAIRPLAY_KEYS, { keyId: OTHER_ID, key: OTHER });
 });
 
-/** What the license server knows. */
+/** Gives the license server these keys. */
 function issue(...all: readonly ClipKeys[]): void {
   for (const { keyId, key } of all) emulator.context.issuedKeys.remember({ keyId, key });
 }

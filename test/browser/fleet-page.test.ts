@@ -221,7 +221,7 @@ it('knows every state and every reason, and what to do about each', async () => 
     const words = state.replaceAll('_', ' ');
     fleet.say({ state, packagers: [packagerOf('origin-1'), packagerOf('origin-2', { state })] });
     await untilTrue(async () => (await findings()).includes(`origin-1, reports “${words}”`));
-    // The registered packagers may be of another fleet: nobody is advised to retire them.
+    // The registered packagers may be of another fleet: the page does not advise to retire them.
     const isForeign = ['wrong_secret', 'other_fleet', 'lost_fleet'].includes(state);
     expect((await findings()).includes('origin-2')).toBe(!isForeign);
     expect(await findings()).toMatch(
@@ -370,7 +370,7 @@ it('renders the slowest of 500 packagers, and of a new answer only what has chan
   ).toEqual([20, 10, 21]);
   await page.getByRole('button', { name: 'Show all 500 packagers' }).click();
   expect(await rows('packagers')).toHaveLength(500);
-  // What has not changed is left alone.
+  // Unchanged parts stay the same elements.
   const pieces = "[...document.querySelectorAll('#packagers tbody td > div > *')]";
   await page.evaluate(`${pieces}.forEach((piece) => { piece.isOld = true })`);
   fleet.say({ packagers: packagers.map((each, at) => (at === 3 ? { ...each, live: false } : each)) });

@@ -64,11 +64,11 @@ async function encoded(name: string, ...args: string[]): Promise<string> {
 
 interface Streaming {
   readonly child: ChildProcess;
-  /** Resolves when the encoder has gone, and the packager is told of the stream no more. */
+  /** Resolves when the encoder has gone, and the packager gets no more calls for the stream. */
   readonly over: Promise<void>;
 }
 
-/** Streams a file to a channel as fast as it is played, and tells the packager of it again and again, as the emulator does. */
+/** Streams a file to a channel as fast as it is played, and sends it to the packager again and again, as the emulator does. */
 function stream(
   id: string,
   channel: Channel,
@@ -137,7 +137,7 @@ const KEYS: Keys = {
   },
 };
 
-/** What files of a rendition hold when they are decrypted, each one with keys of its own. */
+/** Decrypts files of a rendition, each one with its own keys. */
 async function decryptedFiles(
   files: readonly { readonly bytes: Buffer; readonly keys: Keys }[],
   name: string,
@@ -159,7 +159,7 @@ async function decryptedFiles(
   return hashes;
 }
 
-/** What all segments of a rendition hold when they are decrypted, each one by itself. */
+/** Decrypts all segments of a rendition, each one by itself. */
 async function decrypted(id: string, system: System, kind: Kind): Promise<string[]> {
   const segments = await segmentsOf(id, system, kind);
   const files = segments.map(({ initialization, bytes }) => Buffer.concat([initialization, bytes]));
@@ -193,7 +193,7 @@ testsTogether(undefined, {
     }
     expect((await packager.api.get('/media/news/hls/video.m3u8')).text).not.toContain('DISCONTINUITY');
 
-    // The recording is the same, clear; a piece of it begins and ends where it was asked for.
+    // The recording is the same, clear; a piece of it begins and ends at the requested times.
     const recorded = async (query: string) => {
       const path = join(packager.home, 'recording.mp4');
       const answer = await fetch(`${packager.url}/streams/news/recording${query}`);
@@ -273,7 +273,7 @@ testsTogether(undefined, {
         // Of several segments in a file, ffmpeg 5.1 decrypts the first.
         const files = system === 'dash' && kind === 'video' ? alone : whole;
         const shown = await decryptedFiles(files, 'rotating', system, kind);
-        // What the encoder sent before it was pulled is not packaged.
+        // Media that the encoder sent before the pull is not packaged.
         expect(shown.length).toBeGreaterThan(0.9 * wanted.length);
         expect([system, kind, shown]).toEqual([system, kind, wanted.slice(-shown.length)]);
       }

@@ -32,7 +32,7 @@ test.each(['laptop', 'phone'] as const)('shows what a stream is, and plays it, o
   await picture(page, `tester-form-${screen}`);
   await page.getByLabel('Key file', { exact: true }).fill(keyFileOf(KEYS));
   await page.getByRole('button', { name: 'Test' }).click();
-  // What came of the test is seen without scrolling.
+  // The result is visible without scrolling.
   await page.locator('#verdict').waitFor();
   await until(async () => ((await page.locator('#findings').boundingBox())?.y ?? 9999) < 800);
   await page.getByText('DASH, decrypted with ClearKey').waitFor();

@@ -7,10 +7,10 @@ import { buildWidevinePsshData, PROTECTION_SCHEMES, type WidevinePsshData } from
 import { rowsOf } from '../support/rows-of';
 import { keyFileOf, keyFileSamples } from '../vectors/drm-vectors';
 
-/** What most of these have beside what they are about. */
+/** Findings that most of these have in addition to their own. */
 const BESIDE = ['no_drm_system', 'names_nothing', 'unsupported_scheme', 'unknown_scheme'];
 
-/** What it finds of two values together, without the field by itself. */
+/** The findings about two values together, without those of a single field. */
 function found(...given: Parameters<typeof crossCheck>): Finding[] {
   return crossCheck(...given)
     .filter(({ code }) => !BESIDE.includes(code))

@@ -35,7 +35,7 @@ test.each(Object.entries(responses))(
   },
 );
 
-/** What each published negative comes to. `not_json_inside` is a whole envelope; what is in it is no JSON object. */
+/** The outcome of each published negative. `not_json_inside` is a whole envelope whose content is no JSON object. */
 const outcomes: Record<string, object> = {
   wrong_hash: refused('hash_mismatch'),
   no_pipe: refused('malformed'),

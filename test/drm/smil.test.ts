@@ -68,7 +68,7 @@ it.each(
     'has more than 1000 video and audio elements': inBody('<video src="a"/>'.repeat(1001)),
   }),
 )('refuses a document: %s', (sentence, text) => {
-  // What is no XML at all is told by the reader of XML.
+  // The reader of XML reports text that is not XML.
   const code = expect.stringMatching(/^malformed_(?:smil|xml)$/);
   expect(readSmil(text)).toEqual({ ok: false, problem: { code, description: sentence } });
 });

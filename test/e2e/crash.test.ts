@@ -30,13 +30,13 @@ cupertinostreaming-aes128-key-format-version: 1
 `;
 }
 
-/** What a stream's key file may hold: the version acknowledged last and the one under way. */
+/** The possible versions of a stream's key file: the one acknowledged last and the one under way. */
 interface Versions {
   acknowledged?: number | undefined;
   begun?: number;
 }
 
-/** The faults of what lies in the folder after a kill. What survived is what the next round starts from. */
+/** The faults of the folder after a kill. The next round starts from its surviving files. */
 function faultsOf(folder: string, versions: Record<string, Versions>): string[] {
   return STREAMS.flatMap((stream) => {
     const { acknowledged, begun } = versions[stream] ?? {};
@@ -54,7 +54,7 @@ async function temporariesIn(folder: string): Promise<string[]> {
   return (await fs.readdir(folder, { recursive: true })).map(String).filter((name) => name.endsWith('.tmp'));
 }
 
-/** Writes all streams beside each other, and kills the sidecar when so many writes are acknowledged. */
+/** Writes all streams concurrently, and kills the sidecar when so many writes are acknowledged. */
 async function loadUntilKilled(
   sidecar: BuiltProgram & { url: string },
   versions: Record<string, Versions>,

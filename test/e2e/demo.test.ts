@@ -14,17 +14,17 @@ async function newFolder(): Promise<string> {
   return made;
 }
 
-/** Starts the demo without a PATH: no ffmpeg, whatever this machine has. */
+/** Starts the demo without a PATH, and so without ffmpeg. */
 const start = (cwd: string, args: readonly string[] = [], env: Record<string, string> = {}) =>
   runScript(DEMO, { cwd, args, env: { TMPDIR: join(cwd, 'tmp'), ...env } });
 
-/** What a document offers to players, as far as is looked at here. */
+/** The checked parts of a document for players. */
 interface Source {
   readonly file: string;
   readonly drm: { readonly clearkey: { readonly url: string; readonly keyIds?: readonly string[] } };
 }
 
-/** What is left of a demo: processes that know its folder, and temporary files. */
+/** The leftovers of a demo: processes that know its folder, and temporary files. */
 const leftOvers = async (folder: string): Promise<string[]> => [
   ...processesNaming(folder),
   ...(await readdir(join(folder, 'tmp'))),

@@ -8,17 +8,17 @@ import { SHAKA_PACKAGER } from '../support/packaged-samples';
 
 const CLIP = resolve(__dirname, '../../src/platform/demo/clip.mp4');
 const DOCS = resolve(__dirname, '../../docs');
-/** What the pages write for the demo's sidecar, its emulator, and the control port of that. */
+/** The addresses in the pages for the demo's sidecar, its emulator, and the control port of that. */
 const DEMO_URL = 'http://127.0.0.1:9000';
 const DEMO_PLATFORM = 'http://127.0.0.1:8080';
 const DEMO_CONTROL = 'http://127.0.0.1:8081';
 
-/** A file that a page shows, under the name that stands before it: `manifest.yaml`: */
+/** A file that a page shows, with its name before it: `manifest.yaml`: */
 const FILE = /^`([\w.-]+)`:\n\n```\w+\n([\s\S]*?)^```$/gm;
 
 interface Step {
   readonly commands: string;
-  /** What the page shows as their output; `…` stands for anything. Undefined: nothing is shown. */
+  /** Their output in the page; `…` matches anything. Undefined: the page shows none. */
   readonly output: string | undefined;
 }
 
@@ -54,7 +54,7 @@ beforeEach(async () => {
   folder = await temporaryFolder();
 });
 
-/** What a page's shell prints behind each step. */
+/** The mark that a page's shell prints behind each step. */
 const END_OF_STEP = '\x1e';
 
 /** Runs the steps of a page in one shell, which stops at the first failure, and answers what each printed. */
@@ -132,13 +132,13 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
     await writeFile(path, `#!/bin/sh\nexec '${process.execPath}' '${DIST}/${house}/main.js' "$@"\n`);
     await chmod(path, 0o755);
   }
-  // What tests import, as npm would install it.
+  // The package that tests import, as npm would install it.
   const library = join(folder, 'node_modules', 'packager-drm-platform');
   await mkdir(library, { recursive: true });
   await symlink(DIST, join(library, 'dist'));
   const exports = { './testing': './dist/emulator/testing.js' };
   await writeFile(join(library, 'package.json'), JSON.stringify({ exports }));
-  // What docs/export.md packages, and with what.
+  // The film and the packager of docs/export.md.
   await copyFile(CLIP, join(folder, 'film.mp4'));
   await symlink(SHAKA_PACKAGER, join(folder, 'packager'));
   if (spawnSync('ffmpeg', ['-version']).status !== 0) await symlink('/bin/true', join(folder, 'ffmpeg'));

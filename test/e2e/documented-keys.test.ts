@@ -17,7 +17,7 @@ beforeEach(async () => {
   cwd = await temporaryFolder();
 });
 
-/** How the documentation writes a key that clients send, whole: `…` and `$KEY` stand for a reader's own. */
+/** How the documentation writes a key that clients send, whole: `…` and `$KEY` are a reader's own. */
 const SHOWN =
   /(?:x-api-key: |PACKAGERDRM(?:API)?_APIKEY=|PACKAGERDRMAPI_APIKEY:-|"name": "[^"]+", "key": ")([\w-]{4,})(?=['"}\s`]|$)/gm;
 

@@ -26,7 +26,7 @@ beforeEach(async () => {
   for (const name of ['package.json', 'build.mjs']) await cp(join(ROOT, name), join(folder, name));
 });
 
-/** Without the programs of our own packages: npm puts them there for whoever runs the tests by it. */
+/** Without the programs of our own packages: npm puts them there when it runs the tests. */
 const PATH = (process.env.PATH ?? '')
   .split(':')
   .filter((entry) => !entry.includes('node_modules'))

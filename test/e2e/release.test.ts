@@ -58,7 +58,7 @@ const MANY = `
 import { readdir } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 const before = process.memoryUsage().rss;
-// Both are made when they are asked for.
+// Both are made on request.
 void [process.stdout, process.stderr];
 const handles = process.getActiveResourcesInfo();
 const { startEmulator, startSidecar } = await import('packager-drm-platform/testing');
@@ -373,6 +373,6 @@ test('is published by a workflow whose steps are pinned, and whose jobs have no 
   const used = Object.values(jobs).flatMap(({ steps }) => steps.flatMap(({ uses }) => uses ?? []));
   expect(used.filter((each) => !/^[\w/-]+@[0-9a-f]{40}$/.test(each))).toEqual([]);
   const run = Object.values(jobs).flatMap(({ steps }) => steps.flatMap((step) => step.run ?? []));
-  // What a tag is called reaches a shell as a variable, never as text of the script.
+  // The name of a tag reaches a shell as a variable, never as text of the script.
   expect(run.filter((each) => each.includes('${{'))).toEqual([]);
 });

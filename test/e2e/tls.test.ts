@@ -21,7 +21,7 @@ test('asks for a client certificate before everything but the probes', async () 
     PACKAGERDRMAPI_TLSKEY: key,
     PACKAGERDRMAPI_TLSCLIENTCA: pemPath('authority'),
   };
-  // What is there is answered in front of Express without client certificates.
+  // Without client certificates, existing key files are answered in front of Express.
   await fs.outputFile(join(cwd, 'keys/live.key'), 'a: 1\n');
   const { url } = await startBuilt('sidecar', { cwd, env });
   expect(url).toMatch(/^https:/);

@@ -6,7 +6,7 @@ import { runScript, startBuilt } from '../support/built-program';
 
 const SECRET = 'a-secret-of-version-1';
 
-/** What a user of the released client writes, apart from the address. */
+/** The program of a user of the released client, apart from the address. */
 const PROGRAM = `
 const [client, address, secret, file] = process.argv.slice(2);
 const JwPlatform = require(client);

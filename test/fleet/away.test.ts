@@ -11,7 +11,7 @@ const named = Array.from({ length: STREAMS }, (_, index) => `live/stream-${index
 const countAt = async ({ folder }: FleetPackager) =>
   (await readdir(`${folder}/live`).catch(() => [])).filter((name) => name.endsWith('.key')).length;
 
-/** What its sidecar says that is not as it should be. */
+/** The faults that its sidecar reports. */
 async function wrongAt(at: FleetPackager): Promise<Record<string, number | undefined>> {
   const names = ['kept', 'unreadable', 'failed', 'older'];
   const found = await Promise.all(
@@ -36,7 +36,7 @@ test('a sidecar that is killed again and again while it catches up has all files
     await until(async () => (await countAt(two)) >= part * STREAMS);
     await two.stop();
   }
-  // The last level began anew while the former one was half made: what stands there is changed once more.
+  // The last level started again while the former one was half made: its files are changed once more.
   await batch(PLAIN);
   await two.start();
   await until(async () => (await two.file(named[250] ?? '')) !== CENC_ONLY_FILE);

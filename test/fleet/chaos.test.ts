@@ -8,7 +8,7 @@ import { until } from '../support/until';
 // Few by default. The published figures are those of 50 kills.
 const KILLS = Number(process.env.CHAOS_KILLS ?? 4);
 
-/** What etcd itself takes for an election when nobody sets it. */
+/** The defaults of etcd for an election. */
 const USUAL_ELECTIONS = ['--heartbeat-interval=100', '--election-timeout=1000'];
 /** At a sidecar. */
 const WRITERS = 4;
@@ -21,7 +21,7 @@ function numbered(number: number): { body: object; text: string } {
 }
 
 interface Written {
-  /** What may stand beside each packager: what was acknowledged last, and what was sent since without an answer. */
+  /** The possible key files of each packager: the one acknowledged last, and those sent since without an answer. */
   readonly texts: Map<string, readonly string[]>;
   /** Status and code of each answer, counted. */
   readonly answers: Record<string, number>;
@@ -33,7 +33,7 @@ function nameOf({ ok, status }: Response, text: string): string {
   return ok ? String(status) : `${status} ${/"code":"(\w+)"/.exec(text)?.[1]}`;
 }
 
-/** Sends changes through a sidecar, each stream twice, until it is told to end. */
+/** Sends changes through a sidecar, each stream twice, until it is stopped. */
 async function writeThrough(
   through: FleetPackager,
   beginning: string,

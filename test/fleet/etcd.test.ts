@@ -15,7 +15,7 @@ const one = () => openEngine(single.urls);
 const newPrefix = () => `${randomUUID()}/`;
 const bytes = (text: string) => Buffer.from(text);
 
-/** Sets a key whatever it holds, and answers the revision. */
+/** Sets a key without a condition, and returns the revision. */
 async function put(engine: Engine, key: string, value: Buffer | undefined, lease?: Lease): Promise<number> {
   for (;;) {
     const expected = (await engine.read([key])).values[0]?.revision ?? 0;

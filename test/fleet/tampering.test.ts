@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 beforeEach(() => etcd.wipe());
 
-/** What stands in etcd, in base64. */
+/** The sealed entry in etcd, in base64. */
 async function sealedOf(stream: string): Promise<string> {
   const { kvs } = (await etcd.post(0, '/v3/kv/range', { key: keyOf(stream) })) as {
     kvs: { value: string }[];
@@ -33,7 +33,7 @@ async function imported(at: FleetPackager, query = ''): Promise<unknown> {
 
 const files = (at: FleetPackager, streams: readonly string[]) => Promise.all(streams.map(at.file));
 
-/** Resolves when no packager lacks anything, and nothing is missing in the engine, as a packager says. */
+/** Resolves when a packager reports that no packager has missing files, and the engine has no missing entries. */
 const untilClean = (at: FleetPackager) =>
   until(async () => {
     const { state, missing, packagers } = await at.status();
@@ -115,7 +115,7 @@ test('a lost engine removes no file, and its fleet, founded again and imported, 
   await fleet.level();
   const [one, two] = [fleet.packager(0), fleet.packager(1)];
   for (const stream of ['both/a', 'both/b', 'both/gone', 'other']) await post(one, stream, CENC_ONLY);
-  // What the lost engine counted is far beyond what the new one will.
+  // The counter of the lost engine is far beyond that of the new one.
   const key = Buffer.from('elsewhere').toString('base64');
   await Promise.all(Array.from({ length: 300 }, () => etcd.post(0, '/v3/kv/put', { key })));
   await remove(one, 'both/gone');

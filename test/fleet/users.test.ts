@@ -52,7 +52,7 @@ test('a site whose user has the rights of its own streams gets those alone, give
       state === 'level' && JSON.stringify(all) === '[["central",true,"level",0],["milan-1",true,"level",0]]'
     );
   });
-  // A new leader knows the tokens of nobody who signed in at the former one, or does: either way all goes on.
+  // A new leader may or may not know the tokens of the former one: either way, everything continues.
   await etcd.restart(await etcd.kill());
   await until(async () => (await central.ask('POST', pathOf('milan/late'), CENC_ONLY)).status === 200);
   await site.untilFile('milan/late', CENC_ONLY_FILE);

@@ -7,7 +7,7 @@ import { type Content, html } from '../../src/http/html';
 
 const SECRET = 'lnA03mLuxnL3toiRMxV4Zw==';
 
-/** What `JSON.parse` of a broken body throws: V8 quotes the text it chokes on. */
+/** The error of `JSON.parse` for a broken body: V8 quotes the faulty text. */
 function jsonError(): unknown {
   try {
     return JSON.parse(SECRET);

@@ -138,7 +138,7 @@ test('leaves a server that answers and reads no further', async () => {
   });
   const { status } = await call(url, { method: 'POST', body: Buffer.alloc(32 * MIB, 'x') });
   expect(status).toBe(200);
-  // What is left of the request would else keep the program from ending.
+  // The rest of the request would else keep the program from ending.
   let received = 0;
   let isOver = false;
   for (const socket of connections) {

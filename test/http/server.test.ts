@@ -138,7 +138,7 @@ describe('the log', () => {
   const clock = () => new Date('2026-01-02T03:04:05.678Z');
   const TIME = '2026-01-02T03:04:05.678Z';
 
-  /** What a log writes, line by line, through the real format. */
+  /** The lines of a log, in the real format. */
   async function linesOf(level: LogLevel, write: (log: Log) => void): Promise<unknown[]> {
     const stream = new PassThrough();
     write(createLog(level, stream, clock));

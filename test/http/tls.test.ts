@@ -286,7 +286,7 @@ describe('client certificates', () => {
       const options = { ...client, minVersion: version, maxVersion: version };
       const first = await secureGet(port, '/api/x', options);
       expect(first).toMatchObject(expected);
-      // What a session was refused, it must not get by being resumed.
+      // Resuming a session must not bypass a refusal.
       const resumed = await secureGet(port, '/api/x', { ...options, session: first.session });
       expect(resumed).toMatchObject(expected);
     }

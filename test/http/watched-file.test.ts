@@ -55,7 +55,7 @@ function watch(...names: string[]) {
 const noFile = () => `fault: a: ${at('a')}: there is no such file`;
 
 async function seen(...expected: string[]) {
-  // A fault must stand for two looks.
+  // A fault must last for two looks.
   await look(3);
   expect(events).toEqual(expected);
 }

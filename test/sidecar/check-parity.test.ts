@@ -24,7 +24,7 @@ function isRefused(body: unknown): boolean {
   return findings.some(({ severity }) => severity === 'error');
 }
 
-/** What a POST says of a body that it takes, and what a check says of it: each as severity, code and field. */
+/** The findings of a POST that takes a body, and of its check: each as severity, code and field. */
 function bothSay(body: unknown): { post: string[]; check: string[] } | undefined {
   const parsed = parseKeyFileRequest(body);
   if (!parsed.ok || parsed.value.source !== 'supplied') return undefined;

@@ -48,7 +48,7 @@ const asking = (headers: Record<string, string> = {}) => ({
   'x-request-id': 'the-same',
 });
 
-/** What is logged, and behind it the one line of the audit. */
+/** The log, followed by the one line of the audit. */
 async function wholeLog(sidecar: TestSidecar): Promise<readonly LogEntry[]> {
   let entries: LogEntry[] = [];
   await until(async () => {

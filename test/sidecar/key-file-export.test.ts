@@ -165,7 +165,7 @@ it('the log tells the form, and no secret', async () => {
   }
 });
 
-/** The body as it came, whatever its type. */
+/** The body as it came, of any type. */
 function asText(response: Response, done: (error: Error | null, text: string) => void): void {
   let text = '';
   response.on('data', (chunk: Buffer) => {

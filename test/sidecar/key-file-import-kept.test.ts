@@ -33,7 +33,7 @@ const [DASH_LINES = '', HLS_LINES = ''] = POST_MANUAL_FILE.split(/(?<=\n)(?=cupe
 );
 const CMAF_LINES = DASH_LINES.replaceAll(DASH, CMAF);
 
-/** What this service would not write so by itself, and the warnings that come with it. */
+/** Lines that this service would not write so by itself, with their warnings. */
 const KEPT: [what: string, lines: string, warnings: string[]][] = [
   ['an IV in the playlist', withLine(`${HLS}-iv-include-in-chunklist`, 'true'), ['iv_in_playlist']],
   [
@@ -74,7 +74,7 @@ it.each(KEPT)('%s: is kept as given, and told of, whatever checks do', async (_w
   }
 });
 
-/** What a packager can't do with, as `check` says. */
+/** Lines that a packager can't use, with the finding of `check`. */
 const REFUSED: [lines: string, code: string, description: string][] = [
   [withLine(`${DASH}-algorithm`, 'AESCBC'), 'wrong_constant', `${DASH}-algorithm must be AESCTR.`],
   [

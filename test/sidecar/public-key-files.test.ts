@@ -16,7 +16,7 @@ interface PublicKeyFile {
 
 const FILES: readonly PublicKeyFile[] = JSON.parse(readFileSync(resolve(FOLDER, 'sources.json'), 'utf8'));
 
-/** The values of a key file, whatever its order and line ends. */
+/** The values of a key file in any order, with any line ends. */
 function valuesOf(text: string) {
   const { lines, unreadable } = parseKeyFile(text);
   expect(unreadable).toEqual([]);

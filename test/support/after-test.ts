@@ -26,7 +26,7 @@ export function afterAllTests(cleanup: Cleanup): void {
   lastCleanups.push(cleanup);
 }
 
-/** Starts something once for all tests of a file. What it leaves to `afterTest` runs after the last test. */
+/** Starts something once for all tests of a file. Its `afterTest` functions run after the last test. */
 export function onceForAll<Started>(start: () => Promise<Started>): () => Promise<Started> {
   let started: Promise<Started> | undefined;
   return async () => {

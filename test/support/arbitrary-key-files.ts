@@ -12,7 +12,7 @@ const hex = fc
   .tuple(block, fc.boolean())
   .map(([each, upper]) => (upper ? each.toString('hex').toUpperCase() : each.toString('hex')));
 
-/** What may follow an address's host: all of printable ASCII but the quote. */
+/** The rest of an address after its host: all of printable ASCII but the quote. */
 const rest = fc
   .string({
     unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),

@@ -20,7 +20,7 @@ export async function openPage(options: BrowserContextOptions = {}) {
   if (!browser) throw new Error('The browser is not started.');
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
   const page = await context.newPage();
-  /** What the page has complained of so far: errors thrown, errors logged, violations of its policy. */
+  /** The errors of the page so far: thrown, logged, or violations of its policy. */
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {

@@ -73,7 +73,7 @@ export function runScript(path: string, { args = [], env = {}, cwd }: Options) {
   return {
     /** Resolves when the program has ended and all it wrote is read. */
     ended,
-    /** What it wrote to its standard output so far. */
+    /** Its standard output so far. */
     stdout: () => stdout,
     until,
     send: (signal: NodeJS.Signals) => void child.kill(signal),

@@ -27,7 +27,7 @@ export function pidsOf(home: string): number[] {
     .filter((pid) => ['environ', 'cmdline'].some((file) => (readProc(pid, file) ?? '').includes(home)));
 }
 
-/** What they take. @param known says of some what they are; the others are what the packager has started. */
+/** Their memory and time. @param known returns the kind of some; the packager has started the others. */
 export function weighed(home: string, known: (pid: number) => ProcessKind | undefined): WeighedProcess[] {
   return pidsOf(home).flatMap((pid): WeighedProcess[] => {
     const isShaka = /packager-[a-z]+-\w+$/.test(commandOf(pid)?.split(' ')[0] ?? '');

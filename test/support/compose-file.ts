@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-/** What is looked at of a service. */
+/** The checked parts of a service. */
 export interface Service {
   readonly profiles?: readonly string[];
   readonly ports?: readonly string[];

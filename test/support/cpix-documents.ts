@@ -9,7 +9,7 @@ const bytes = (least: number, most = least) =>
 const block = bytes(16).filter((value) => value.some((byte) => byte !== 0));
 const maybe = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.option(arbitrary, { nil: undefined });
 const word = fc.stringMatching(/^[A-Za-z][\w.-]{0,20}$/);
-/** What XML keeps as it is, in attributes and in base64. */
+/** Texts that XML keeps as they are, in attributes and in base64. */
 const text = fc.stringMatching(/^[ -~äß€😀]{1,40}$/u).filter((value) => value.trim() === value);
 const algorithm = fc.constantFrom('', 'http://www.w3.org/2001/04/xmlenc#aes256-cbc');
 const cipher = fc.record({ algorithm, cipher: bytes(1, 40) });

@@ -16,7 +16,7 @@ export const XMLENC = 'http://www.w3.org/2001/04/xmlenc#';
 export const OAEP = `${XMLENC}rsa-oaep-mgf1p`;
 export const AES = `${XMLENC}aes256-cbc`;
 
-/** Random bytes that can be told again: the first are those of the document key, then come those of the MAC. */
+/** Random bytes that can be reproduced: the first are those of the document key, then come those of the MAC. */
 export function countedBytes() {
   let count = 0;
   return (length: number) => {

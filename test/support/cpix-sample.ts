@@ -14,7 +14,7 @@ import { fairPlayLinesOf } from './post-manual';
 
 const IDS = { widevine: WIDEVINE_SYSTEM_ID, playready: PLAYREADY_SYSTEM_ID, fairplay: FAIRPLAY_SYSTEM_ID };
 
-/** A key of a sample, told by a number from 1: its key id and value are made of it. */
+/** A key of a sample, by a number from 1 from which its key id and value are made. */
 export interface SampleKey {
   readonly number: number;
   readonly systems?: readonly (keyof typeof IDS)[];

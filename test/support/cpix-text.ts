@@ -3,7 +3,7 @@ import { documentOf } from './cpix';
 
 export const toBase64 = (value: string | Uint8Array) => Buffer.from(value as string).toString('base64');
 
-/** Key ids and content keys told apart by a digit. */
+/** Key ids and content keys that differ by a digit. */
 export const kidOf = (digit: number | string): string =>
   [8, 4, 4, 4, 12].map((length) => String(digit).repeat(length)).join('-');
 export const keyIdOf = (digit: number | string): Buffer =>
@@ -20,7 +20,7 @@ interface KeyText {
   readonly attributes?: string;
 }
 
-/** The text of a key; its attributes as they stand in the document. */
+/** The text of a key; its attributes as they are in the document. */
 export function key(digit: number, attributes = '', data?: string): KeyText {
   return { kid: kidOf(digit), attributes, data: data ?? plain(contentKeyOf(digit)) };
 }
@@ -41,7 +41,7 @@ export function system(name: CpixSystemName, digits: readonly number[], content?
     .join('');
 }
 
-/** A usage rule: its track type, and its filters as they stand in the document. */
+/** A usage rule: its track type, and its filters as they are in the document. */
 export function rule(digit: number, trackType?: string, filters = ''): string {
   const type = trackType === undefined ? '' : ` intendedTrackType="${trackType}"`;
   return `<ContentKeyUsageRule kid="${kidOf(digit)}"${type}>${filters}</ContentKeyUsageRule>`;
@@ -58,7 +58,7 @@ interface DocumentText {
   readonly after?: string;
 }
 
-/** The text of a CPIX document of parts as they stand in it. */
+/** The text of a CPIX document of these parts. */
 export function cpixText({ keys, systems = '', rules = '', periods = [], ...rest }: DocumentText): string {
   const listed = keys.map(
     ({ kid, attributes = '', data = '' }) => `<ContentKey kid="${kid}" ${attributes}>${data}</ContentKey>`,

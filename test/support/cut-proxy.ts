@@ -55,7 +55,7 @@ export async function startCutProxy(target: string) {
       isOpen = false;
       for (const socket of sockets) socket.pause();
     },
-    /** Forwards again. What was held back arrives, as with TCP, whose sender repeats it. */
+    /** Forwards again. Held data arrives, as with TCP, whose sender repeats it. */
     restore() {
       isOpen = true;
       for (const socket of lost) socket.destroy();

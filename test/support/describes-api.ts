@@ -45,7 +45,7 @@ export function validateOpenApi(document: unknown): unknown {
   return JSON.parse(String(answer));
 }
 
-/** What every description of an API must hold. */
+/** Tests for every description of an API. */
 export function itDescribesAnApi(document: Description): void {
   const operations = operationsOf(document);
 
@@ -104,7 +104,7 @@ export function itDescribesAnApi(document: Description): void {
 
 type Fields = 'told' | 'any';
 
-/** What a schema of a description has against a value; an answer may hold no field that it does not tell of. */
+/** The faults of a value by a schema of a description; an answer must have no field that it does not describe. */
 type Objections = (schema: object, value: unknown, fields?: Fields) => unknown[];
 
 /** @param schemas those of the description's components. */

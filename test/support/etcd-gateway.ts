@@ -19,7 +19,7 @@ export type Answer = object | ((response: ServerResponse) => unknown);
 
 export interface Gateway {
   readonly url: string;
-  /** What it was asked for, in order, without watches. */
+  /** The requests in order, without watches. */
   readonly asked: Asked[];
   /** The body of each watch that was begun. */
   readonly watches: Record<string, unknown>[];
@@ -107,7 +107,7 @@ export function openEngine(urls: readonly string[], options: Partial<EtcdOptions
   return engine;
 }
 
-/** What a watch reported. */
+/** The report of a watch. */
 export interface Watched {
   readonly events: WatchedEvent[];
   readonly batches: (readonly WatchedEvent[])[];

@@ -15,7 +15,7 @@ import {
   type WatchOptions,
 } from '../../src/sidecar/fleet/engine/engine';
 
-/** What an engine was asked for. `keys` holds the keys, or the prefix of a range. */
+/** A request to an engine. `keys` contains the keys, or the prefix of a range. */
 export interface EngineCall {
   readonly method: Exclude<keyof Engine, 'clockAhead' | 'close'>;
   readonly keys: readonly string[];
@@ -79,7 +79,7 @@ export class FakeCluster {
       .sort((one, other) => (one.key < other.key ? -1 : 1));
   }
 
-  /** Makes changes in one revision, whatever the keys hold. A lease must hold. */
+  /** Makes changes in one revision without conditions. A lease must be valid. */
   apply(
     changes: readonly (Pick<Change, 'key' | 'value'> & { readonly lease?: Lease | undefined })[],
   ): number {
@@ -126,7 +126,7 @@ export class FakeCluster {
     this.#wake();
   }
 
-  /** What it holds now, for `restore`. */
+  /** Its present content, for `restore`. */
   backup() {
     return {
       revision: this.revision,
@@ -171,7 +171,7 @@ export class FakeCluster {
 
 /** An engine as `engine.ts` describes it, on a cluster in memory. Faults are made by its fields. */
 export class FakeEngine implements Engine {
-  /** What it was asked for, oldest first. */
+  /** Its requests, oldest first. */
   readonly calls: EngineCall[] = [];
   /** Runs before a call is answered: it may wait, or throw for it to fail with nothing done. */
   before: (call: EngineCall) => Promise<void> | void = () => undefined;
@@ -308,12 +308,12 @@ export class FakeEngine implements Engine {
 
 class FakeWatch implements Watch {
   #next: number;
-  /** What the engine was when it was last heard of. */
+  /** The last known state of the engine. */
   #seen: Moment | undefined;
   #isLost = false;
   #isClosed = false;
   #isTelling = false;
-  /** A heartbeat follows what it has to tell. */
+  /** A heartbeat follows its changes. */
   #owesHeartbeat = true;
 
   constructor(

@@ -234,7 +234,7 @@ export function createFakeFleet({
     /** Hand it to the sidecar as `fleet`. One sidecar takes part. */
     open,
     engine,
-    /** What its engine holds of a stream. */
+    /** The entry of a stream in its engine. */
     entryOf(stream: string) {
       const streamId = asStreamId(stream);
       const found = cluster.get(KEYS.entry(streamId));
@@ -245,7 +245,7 @@ export function createFakeFleet({
     hold(name: string, why: LackReason = 'behind') {
       memberOf(name).why = why;
     },
-    /** It gets what it lacks, and everything from now on. */
+    /** It gets the missing changes, and everything from now on. */
     release(name: string) {
       const member = memberOf(name);
       member.why = undefined;
@@ -290,7 +290,7 @@ export function createFakeFleet({
       cluster.restore();
       await until(() => isClosed || stateHere() === 'lost_fleet');
     },
-    /** What the status says in place of what is known here. */
+    /** Replaces parts of the status. */
     say(answer: Partial<FleetAnswer>) {
       said = answer;
     },

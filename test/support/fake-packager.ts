@@ -16,7 +16,7 @@ interface PackagerCall {
   readonly body: unknown;
 }
 
-/** What the fake does instead of its work: an error status, silence, a cut connection, or an answer after so many ms. */
+/** A fault of the fake: an error status, silence, a cut connection, or an answer after so many ms. */
 type Trouble = number | 'hang' | 'reset' | { readonly lateMs: number };
 
 export type FakePackager = Awaited<ReturnType<typeof startFakePackager>>;
@@ -25,7 +25,7 @@ export const DASH_KEY_ID = '0e58f5d5-e6b4-4197-a9b1-438646ef4765';
 export const HLS_KEY_ID = 'a2a4f4a6-9f9a-5d5a-8d49-2f2c5a0a8f01';
 
 /**
- * A packager that packages nothing: it keeps what it was told, and serves what a test puts there. It goes after the test,
+ * A packager that packages nothing: it keeps its calls, and serves the files of a test. It ends after the test,
  * or with `forAll` after all tests of the file.
  */
 export async function startFakePackager({ forAll = false } = {}) {
@@ -134,22 +134,22 @@ export async function startFakePackager({ forAll = false } = {}) {
     },
     /** Every request, in the order of arrival. */
     calls: calls as readonly PackagerCall[],
-    /** What it has, by id. A test may change what stands there. */
+    /** Its streams by id, which a test may change. */
     streams: new Map<string, StreamDocument>(),
-    /** What is at a path below `/media`, beside what a stream has of itself. */
+    /** Files by path below `/media`, in addition to those of the streams. */
     media: new Map<
       string,
       { readonly type: string; readonly body: Buffer | string | ((response: ServerResponse) => void) }
     >(),
-    /** What recordings hold; without one, a stream has none. */
+    /** The content of recordings by stream. */
     recordings: new Map<string, string>(),
-    /** What a conversion answers: a file, or an error. By default there is no ffmpeg. */
+    /** The answer of a conversion: a file, or an error. By default there is no ffmpeg. */
     conversion: { status: 501, code: 'ffmpeg_missing' } as
       | Buffer
       | { readonly status: number; readonly code: string },
-    /** How a stream stands once it was told: by default it runs, and has segments of both kinds. */
+    /** The document of a stream after its PUT: by default it runs, and has segments of both kinds. */
     onPut: (document: StreamDocument): StreamDocument => document,
-    /** What happens to requests that this matches; undefined lets them through. */
+    /** The fault of a request; undefined lets it through. */
     trouble: (_call: Pick<PackagerCall, 'method' | 'path'>): Trouble | undefined => undefined,
     /** Forgets every stream. */
     forget: () => fake.streams.clear(),

@@ -18,9 +18,9 @@ export async function startFakeSidecar() {
   const fake = {
     url,
     batches: [] as BatchRequest[],
-    /** What each stream holds, as JSON of its fields. */
+    /** The key file of each stream, as JSON of its fields. */
     files: new Map<string, string>(),
-    /** Called before each batch; what it answers is done in place of it. */
+    /** Called before each batch; its answer replaces the batch. */
     before: (_batch: BatchRequest): Script | undefined | Promise<Script | undefined> => undefined,
     /** Streams that fail, each with the sentence. */
     failing: new Map<string, string>(),

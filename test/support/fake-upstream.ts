@@ -6,8 +6,8 @@ import { TLSSocket } from 'node:tls';
 import { listening } from './listening';
 
 /**
- * What the fake does with a request: an answer, or its status; silence, silence amid an answer, a cut connection, bytes
- * that are no HTTP, an answer of which a byte comes now and then, or one without an end.
+ * The reaction of the fake to a request: an answer, or its status; silence, silence amid an answer, a cut connection,
+ * bytes that are not HTTP, an answer of which a byte comes now and then, or one without an end.
  */
 export type Script =
   | number
@@ -23,7 +23,7 @@ export type Script =
   | 'endless'
   | 'reset'
   | 'garbage'
-  /** What depends on the request. */
+  /** A reaction that depends on the request. */
   | ((request: Received) => Script | Promise<Script>);
 
 export interface Received {

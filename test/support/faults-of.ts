@@ -1,6 +1,6 @@
 import { ConfigError } from '../../src/http/config';
 
-/** What is wrong with a configuration: the faults that a function throws; none if it throws nothing. */
+/** The faults of a configuration that a function throws; none if it throws nothing. */
 export function faultsOf(run: () => unknown): readonly string[] {
   try {
     run();

@@ -21,7 +21,7 @@ export interface FsEvent {
   readonly moment: 'start' | 'end';
   /** The path that the call names, or the one its descriptor was opened with. */
   readonly path: string;
-  /** What else the call was given. */
+  /** The other arguments of the call. */
   readonly more: readonly unknown[];
 }
 
@@ -43,7 +43,7 @@ const paths = new Map<number, string>();
 
 afterEach(reset);
 
-/** Stands in for `node:fs`: passes every callback call on, records it, and fails, holds or shortens those asked for. */
+/** Replaces `node:fs`: passes every callback call on, records it, and fails, holds or shortens chosen ones. */
 export const faultyFs = {
   ...real,
   ...Object.fromEntries(CALLS.map((call) => [call, wrap(call)])),

@@ -25,9 +25,9 @@ export interface Member {
   readonly membership: Membership;
   readonly engine: FakeEngine;
   readonly lines: readonly LogLine[];
-  /** What was heard of the name. */
+  /** The events about the name. */
   readonly taken: readonly boolean[];
-  /** What it reports when it is asked. */
+  /** Its report on request. */
   report: Report;
 }
 
@@ -42,7 +42,7 @@ const PACE = {
   pollMs: [2, 10] as const,
 };
 
-/** A packager among others, at a clock that stands; it is closed after the test. */
+/** A packager among others, at a stopped clock; it is closed after the test. */
 export function fleetMember(
   cluster: FakeCluster,
   name: string,

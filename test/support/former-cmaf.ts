@@ -1,6 +1,6 @@
 import { buildWidevinePsshData, PROTECTION_SCHEMES, readWidevinePsshData } from '../../src/drm/widevine';
 
-/** The key file with the CMAF lines for `cbcs` that former versions wrote beside those of DASH. */
+/** The key file with the CMAF lines for `cbcs` that former versions wrote next to those of DASH. */
 export function withFormerCmaf(keyFile: string): string {
   const lines = keyFile.split(/(?<=\n)/);
   const dash = lines.filter((line) => line.startsWith('mpegdash'));

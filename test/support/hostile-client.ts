@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import { afterTest } from './after-test';
 
-/** A client that does not behave: it keeps its side open and answers nothing unless it is told to. */
+/** A client that does not behave: it keeps its side open and sends nothing except on request. */
 export interface HostileClient {
   readonly socket: Socket;
-  /** What came so far. */
+  /** The bytes that came so far. */
   received(): string;
   /** Resolves with all that came when the server ends the connection, by an end or a reset. */
   readonly ended: Promise<string>;

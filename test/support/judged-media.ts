@@ -15,7 +15,7 @@ export function vector(name: string): Buffer {
   return fs.readFileSync(join(VECTORS, name));
 }
 
-/** What `openMedia` reads; a fault fails the test. */
+/** The result of `openMedia`; a fault fails the test. */
 export function opened(init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): OpenedMedia {
   const result = openMedia(init, segment, hls);
   if (!result.ok) throw new Error(result.problem.description);

@@ -1,5 +1,5 @@
 // Notes records in the ledger of a fleet until it is killed. Arguments: the key-file folder and the number of the first
-// version. It tells what it does on its standard output, each line in one write before the next step:
+// version. It reports its steps on its standard output, each line in one write before the next step:
 //   begin STREAM N   asks for version N of a stream
 //   done STREAM N    version N was acknowledged
 import { randomUUID } from 'node:crypto';

@@ -38,7 +38,7 @@ function sendFile(path: string, request: IncomingMessage, response: ServerRespon
   sendBytes(fs.readFileSync(path), request, response);
 }
 
-/** Answers with bytes, or the part of them that is asked for. */
+/** Answers with bytes, or the requested part of them. */
 export function sendBytes(
   bytes: Buffer,
   { method, headers: { range = '' } }: IncomingMessage,
@@ -58,7 +58,7 @@ export function sendBytes(
   response.end(method === 'HEAD' ? undefined : part);
 }
 
-/** Answers with a text, packed if that is asked for. */
+/** Answers with a text, packed on request. */
 export function sendPacked(text: string, encoding: 'gzip' | 'br'): Answer {
   const pack = encoding === 'gzip' ? gzipSync : brotliCompressSync;
   return (_request, response) => response.writeHead(200, { 'content-encoding': encoding }).end(pack(text));

@@ -74,7 +74,7 @@ export async function openFleetPage(options: BrowserContextOptions = DESKTOP) {
 export async function openPageOf(url: string, options: BrowserContextOptions = DESKTOP) {
   const opened = await openPage(options);
   const { page, untilTrue } = opened;
-  /** What was asked of the sidecar, and of others. */
+  /** The requests to the sidecar, and to others. */
   const asked: { readonly path: string; readonly apiKey: string | undefined }[] = [];
   const elsewhere: string[] = [];
   page.on('request', (request) => {

@@ -5,7 +5,7 @@ import fs from 'fs-extra';
 
 const run = promisify(execFile);
 
-/** What is packaged; six seconds of picture and sound. */
+/** The media to package: six seconds of picture and sound. */
 export const SOURCE = join(__dirname, '../vectors/media/stream.mp4');
 
 export interface Packaging {

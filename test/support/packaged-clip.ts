@@ -8,7 +8,7 @@ import { fairPlayLinesOf } from './post-manual';
 
 export const CLIP = resolve(__dirname, '../../src/platform/demo/clip.mp4');
 
-/** What the test clip is encrypted with. */
+/** The keys of the test clip. */
 export interface ClipKeys {
   readonly keyId: Buffer;
   readonly key: Buffer;

@@ -3,8 +3,8 @@ import { buffer } from 'node:stream/consumers';
 import { listening } from './listening';
 
 /**
- * Stands before a sidecar, and does something with each request before it goes on; the answer to one for which that
- * says `cut` is lost.
+ * A proxy before a sidecar, which calls a function with each request before it goes on; the answer is lost if that
+ * returns `cut`.
  */
 export async function startProxy(
   target: string,

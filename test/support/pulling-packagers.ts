@@ -10,7 +10,7 @@ export interface PulledKey {
   readonly boxes: Readonly<Record<string, string>>;
 }
 
-/** What a packager that pulls needs, or what it logs. */
+/** The key for a packager that pulls, or its log. */
 export type Pulled = PulledKey | { readonly refused: string };
 
 const hexOf = (base64: string) => Buffer.from(base64, 'base64').toString('hex');

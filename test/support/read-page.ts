@@ -1,4 +1,4 @@
-/** What a page says, without its markup: text as it is read, and one space where the markup has many. */
+/** The text of a page without its markup, and one space where the markup has many. */
 export function textOf(page: string): string {
   return page
     .replaceAll(/<(script|style)\b.*?<\/\1>/gs, '')
@@ -17,7 +17,7 @@ export function rowsOf(page: string): string[][] {
   );
 }
 
-/** What the alert of a form complains about. */
+/** The faults in the alert of a form. */
 export function complaintsOf(page: string): string[] {
   const alert = /<div[^>]*role="alert".*?<\/div>/s.exec(page)?.[0] ?? '';
   return [...alert.matchAll(/<li>.*?<\/li>/gs)].map(([item]) => textOf(item));

@@ -125,7 +125,7 @@ export class RealChain {
   /** Stops every program and encoder, removes the folders, and answers what of them was left behind. */
   async stop() {
     await this.stopEncoders();
-    // The emulator first: it takes from the packager what it has told it.
+    // The emulator first: it removes its streams from the packager.
     for (const name of ['emulator', 'packager', 'sidecar'] as const) {
       await this.#programs.get(name)?.end('SIGTERM');
     }
@@ -135,7 +135,7 @@ export class RealChain {
     return left;
   }
 
-  /** Command lines of processes beside its programs and encoders, and FIFOs, once the chain had some time to end them. */
+  /** FIFOs, and command lines of other processes than its programs and encoders, after some time to end them. */
   async settledLeftovers(): Promise<{ processes: string[]; fifos: string[] }> {
     const deadline = Date.now() + 5000;
     for (;;) {
@@ -153,7 +153,7 @@ export class RealChain {
     }
   }
 
-  /** What the processes of the chain take. */
+  /** The processes of the chain with their memory and time. */
   processes(): WeighedProcess[] {
     const encoders = new Set(this.encoders.map(({ pid }) => pid));
     const programs = new Map([...this.#programs].map(([name, { pid }]) => [pid, name]));
@@ -204,7 +204,7 @@ export class RealChain {
     return id;
   }
 
-  /** What viewers are answered at a path of the emulator. */
+  /** The answer of the emulator to viewers at a path. */
   get(path: string) {
     return call('GET', `${this.url('emulator')}${path}`);
   }
@@ -231,7 +231,7 @@ export class RealChain {
     if (status >= 300) throw new Error(`The sidecar answered ${status}: ${text}`);
   }
 
-  /** Tells the platform's license server keys that it can't know. */
+  /** Gives the platform's license server keys that it can't know. */
   async tellLicenseServer(...keys: readonly object[]): Promise<void> {
     await this.#control('/clearkey/keys', { keys });
   }
@@ -295,7 +295,7 @@ export class RealChain {
     return event;
   }
 
-  /** What the packager says of a stream; undefined when it has none. */
+  /** The packager's report of a stream; undefined when it has none. */
   async packaged(id: string): Promise<StreamDocument | undefined> {
     const headers = { 'x-api-key': PACKAGER_API_KEY };
     const { status, text } = await call('GET', `${this.url('packager')}/streams/${id}`, headers);
@@ -419,7 +419,7 @@ export class RealChain {
     return started;
   }
 
-  /** What a program has said of itself in its log. */
+  /** A part of a program's log. */
   async #logged(name: ProgramName, pattern: RegExp, from = 0, isOver = () => false): Promise<string> {
     const deadline = Date.now() + READY_WITHIN_MS;
     for (;;) {

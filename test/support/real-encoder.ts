@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 
 export type Colour = 'red' | 'lime' | 'blue' | 'yellow' | 'cyan' | 'magenta';
 
-/** What an encoder streams: two halves of one colour each, with a white box that moves above them, and a tone. */
+/** The stream of an encoder: two halves of one colour each, with a white box that moves above them, and a tone. */
 export interface Picture {
   readonly left?: Colour;
   readonly right?: Colour;
@@ -41,7 +41,7 @@ export function pictureArguments({
   ];
 }
 
-/** Starts ffmpeg with these arguments. @param env tells whose it is. */
+/** Starts ffmpeg with these arguments. @param env identifies its owner. */
 export function spawnFfmpeg(args: readonly string[], env: Readonly<Record<string, string>>) {
   const child: ChildProcess = spawn('ffmpeg', ['-hide_banner', '-loglevel', 'error', '-nostdin', ...args], {
     env: { PATH: process.env.PATH ?? '', ...env },
@@ -64,7 +64,7 @@ export function spawnFfmpeg(args: readonly string[], env: Readonly<Record<string
     exit,
     /** Whether it streams still. */
     isRunning: () => running,
-    /** What it complained of. */
+    /** Its error output. */
     complaints: () => complaints,
     /** It goes, and says so. */
     async stop() {

@@ -48,7 +48,7 @@ interface Decoded {
   readonly audioBytes: number;
 }
 
-/** What has come out of the decoders of a page's player. As text: the tests are compiled without the DOM's types. */
+/** The output of the decoders of a page's player. As text: the tests are compiled without the DOM's types. */
 export const decoded = (page: Page): Promise<Decoded> =>
   page.evaluate(`(() => {
     const video = document.querySelector('video');
@@ -58,7 +58,7 @@ export const decoded = (page: Page): Promise<Decoded> =>
     };
   })()`);
 
-/** What a player shows: the names of the colours of both halves, and the cells between them and the upper edge. */
+/** The picture of a player: the names of the colours of both halves, and the cells between them and the upper edge. */
 interface Shown {
   readonly halves: readonly [string, string];
   readonly upper: Buffer;
@@ -93,11 +93,11 @@ function movement(one: Shown, other: Shown): number {
   return Math.max(...one.upper.map((value, index) => Math.abs(value - (other.upper[index] ?? 0))));
 }
 
-/** What the page says of the playback below the player. */
+/** The page's text about the playback, below the player. */
 export const said = (page: Page): Promise<string> =>
   page.evaluate(`document.querySelector('#playback')?.textContent ?? ''`);
 
-/** What a viewer reads in the player. */
+/** The text in the player. */
 export const told = (page: Page): Promise<string> =>
   page.evaluate(`document.querySelector('#stage [role=status]')?.innerText ?? ''`);
 
@@ -124,7 +124,7 @@ export async function untilPlays(
     await page.evaluate(`document.querySelector('video')?.ended && document.querySelector('video').play()`);
     const has = await page.locator('video').count();
     seen = await decoded(page);
-    // A player that was made anew counts from 0.
+    // A player that was created again counts from 0.
     const from = seen.frames < start.frames ? { frames: 0, audioBytes: 0 } : start;
     const isDecoding = seen.frames - from.frames >= 15 && seen.audioBytes - from.audioBytes >= 4000;
     if (has > 0 && isDecoding) {

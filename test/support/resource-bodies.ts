@@ -33,7 +33,7 @@ export function idName({ one }: { readonly one: string }): string {
 
 export const NOW = '2030-01-01T00:00:00.000000+00:00';
 
-/** What every answer has of a resource that was made at the start, and changed then at the latest. */
+/** The fields of every answer about a resource that was created and last changed at the start. */
 export function answered(type: string, id: unknown = expect.any(String)) {
   return { id, type, created: NOW, last_modified: NOW, metadata: {}, relationships: {}, schema: null };
 }

@@ -9,5 +9,5 @@ export async function roundTrip(url: string, apiKey: string) {
   return [post.status, await post.text(), get.status, await get.text()];
 }
 
-/** What a sidecar answers that serves. */
+/** The answers of a sidecar that serves. */
 export const SERVED = [200, CENC_ONLY_FILE, 200, CENC_ONLY_FILE];

@@ -84,7 +84,7 @@ export async function connectRtmp(port: number, from = '127.0.0.1') {
     },
     /** All that was received so far. */
     received: () => text,
-    /** Resolves when the connection has ended, whoever ended it. */
+    /** Resolves when either side has ended the connection. */
     closed,
     close: () => void socket.destroy(),
   };

@@ -34,7 +34,7 @@ export function queryOf(pairs: V1Pairs): string {
 
 let lastNonce = 10_000_000;
 
-/** 2030-01-01, where the clock of a test's emulator stands. */
+/** 2030-01-01, the time of a test's emulator. */
 export const START = 1_893_456_000;
 
 export interface V1Credentials {

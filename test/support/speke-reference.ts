@@ -12,12 +12,12 @@ import type { Received } from './fake-upstream';
 
 /**
  * A SPEKE provider that answers as AWS's reference server (awslabs/speke-reference-server) does: the document that it is
- * asked with, filled in. What it does not fill in stays there empty; an IV that is not asked for is the key; with
+ * asked with, filled in. Other values stay empty; an IV that is not requested is the key; with
  * PlayReady in a document, all of its plain keys are one that it is configured with.
  */
 export interface SpekeReference {
   readonly version: SpekeVersion;
-  /** Its constants, for the key id that is asked for. */
+  /** Its constants, for the requested key id. */
   readonly playReadyHeader: (keyId: Buffer) => Buffer;
 }
 

@@ -1,7 +1,7 @@
 import type { Environment } from '../../src/http/config';
 import { FILM, startLibrary } from './start-library';
 
-/** What is answered of everything that viewers may not have. */
+/** The answer for everything that viewers may not have. */
 export const NOTHING = {
   status: 404,
   body: { message: 'There is nothing to watch under this id: it is unknown, or not published yet.' },
@@ -56,7 +56,7 @@ export async function startDelivery(env: Environment = {}) {
       const { body } = await unauthenticated.get(`/v2/playlists/${playlist}${query}`).expect(200);
       return body.playlist.map(({ title }: { readonly title: string }) => title);
     },
-    /** What viewers get at a path. */
+    /** The answer to viewers at a path. */
     async get(path: string): Promise<{ readonly status: number; readonly body: unknown }> {
       const { status, body } = await unauthenticated.get(path);
       return { status, body };

@@ -11,7 +11,7 @@ import { writtenLog } from './written-log';
 
 export type TestEmulator = Awaited<ReturnType<typeof startEmulator>>;
 
-/** What tests use of a channel's create response. */
+/** The used parts of a channel's create response. */
 export interface ChannelAnswer {
   readonly id: string;
   readonly stream_key: string;
@@ -21,7 +21,7 @@ export interface ChannelAnswer {
 const PACKAGING = { everyMs: 20, callMs: 1000, idleMs: 400, fileMs: 400 };
 
 /**
- * Starts an emulator on free ports of loopback: its platform and its control port. Its clock stands at the start of
+ * Starts an emulator on free ports of loopback: its platform and its control port. Its clock is stopped at the start of
  * 2030 until it is advanced, and its ids are counted. It is stopped after the test.
  */
 export async function startEmulator(env: Environment = {}) {
@@ -60,7 +60,7 @@ export async function startEmulator(env: Environment = {}) {
     client: config.client,
     /** The first site of the seeded Admin credential. */
     siteId,
-    /** What the programs' parts share, for what has no route. */
+    /** The shared parts of the program, for tests of parts without a route. */
     context,
     /** Sends requests without a credential. */
     unauthenticated: request(platform.url),

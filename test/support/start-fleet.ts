@@ -42,7 +42,7 @@ export async function remove(through: FleetPackager, stream: string): Promise<vo
 
 interface Running {
   readonly url: string;
-  /** What its fleet logs; of a program nothing. */
+  /** The log of its fleet; empty for a program. */
   readonly lines: readonly LogLine[];
   stop(): Promise<void>;
 }
@@ -152,11 +152,11 @@ async function launchPackager({ urls, ...rest }: Place, launch: Launch) {
       const line = text.split('\n').find((each) => each.startsWith(`packagerdrmapi_${name} `));
       return line === undefined ? undefined : Number(line.split(' ').at(-1));
     },
-    /** What its fleet logs since its last start. */
+    /** The log of its fleet since its last start. */
     log: () => running?.lines ?? [],
     /** Whether it is ready, which a member of a fleet is once it has all key files. */
     isReady: async () => running === undefined || (await fetch(`${url()}/readyz`)).status === 200,
-    /** What a packager reads of a stream; undefined: there is no file. */
+    /** The key file of a stream; undefined: there is no file. */
     file: (stream: string) => readFile(join(folder, `${stream}.key`), 'utf8').catch(() => undefined),
     /** Nothing reaches the engine any more, nor comes from it, and no error reports it. */
     partition() {

@@ -34,7 +34,7 @@ export async function startLibraryPages(env: Environment = {}) {
   };
 }
 
-/** What the fields of a form on a page say, as a browser would send them untouched. @param mark what stands in its tag. */
+/** The fields of a form, as a browser would send them unchanged. @param mark a part of its tag. */
 export function fieldsOfForm(page: string, mark: string): Record<string, string | string[]> {
   const start = page.indexOf(mark);
   if (start === -1) throw new Error(`No form with ${mark}.`);

@@ -4,7 +4,7 @@ import type { Environment } from '../../src/http/config';
 import { startUploads } from './start-uploads';
 import { startWebhookReceiver } from './webhook-receiver';
 
-/** What the API answers of any resource. */
+/** The API's answer for any resource. */
 export interface Answered {
   readonly id: string;
   readonly status: string;
@@ -64,7 +64,7 @@ export async function startLibrary(env: Environment = {}) {
     site,
     /** Makes what is at a path of the site. */
     post,
-    /** What is at a path of the site. */
+    /** Reads a path of the site. */
     read,
     /** Sends a file to a link. */
     send,
@@ -77,7 +77,7 @@ export async function startLibrary(env: Environment = {}) {
       await emulator.advance(3);
       return read(`/media/${id}/`);
     },
-    /** What a webhook for everything was told since the last call: event and subject, in order. */
+    /** Notifications to a webhook for everything since the last call: event and subject, in order. */
     async told(): Promise<readonly string[]> {
       const { id } = await emulator.createChannel();
       for (;;) {

@@ -25,7 +25,7 @@ interface MemberOptions {
   readonly clock?: () => Date;
   /** How often it looks at its folder. */
   readonly folderMs?: number;
-  /** What stands between the fleet and the folder. */
+  /** Wraps the folder for the fleet. */
   readonly around?: (local: KeyFileStore) => KeyFileStore;
 }
 

@@ -110,7 +110,7 @@ export async function startPackager(options: TestPackagerOptions = {}) {
   const get = async (id: string): Promise<StreamDocument> => (await api.get(`/streams/${id}`)).body;
   return {
     url: server.url,
-    /** Has the folders of keys and media. */
+    /** Contains the folders of keys and media. */
     home,
     api,
     /** Writes a key file with this text. */
@@ -130,7 +130,7 @@ export async function startPackager(options: TestPackagerOptions = {}) {
         await pause(20);
       }
     },
-    /** What the log has now. */
+    /** The log so far. */
     log: logText,
     stop,
   };
@@ -157,13 +157,13 @@ export function sourceOf(vector: string): string {
 }
 
 /**
- * Stands in for ffmpeg where it pulls: sends a file of the test vectors, and stays connected until there is a file
+ * Replaces ffmpeg where it pulls: sends a file of the test vectors, and stays connected until there is a file
  * `<vector>.gone` in the home. `live-long` sends it again and again; `silent` sends nothing; `live-mute` announces sound, and
- * sends none; `refused` is told no, as is everybody while there is a file `<vector>.refused`.
+ * sends none; `refused` is refused, as is everybody while there is a file `<vector>.refused`.
  */
 export function writeFakeEncoder(home: string): string {
   const path = join(home, 'fake-ffmpeg');
-  // Something goes on to come, as from any encoder; so it ends when nobody reads it any more.
+  // Something goes on to come, as from any encoder; so it ends when its reader has gone.
   writeFileSync(join(home, 'null-packet'), Buffer.from('471fff10'.padEnd(2 * 188, 'f'), 'hex'));
   writeFileSync(
     path,

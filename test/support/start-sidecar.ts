@@ -83,11 +83,11 @@ export async function startSidecar(
     unauthenticated: request(url),
     /** How many connections are in each state. */
     counts: sidecar.connections.counts,
-    /** Lets its monotonic clock, which stands still by itself, go on. */
+    /** Advances its monotonic clock, which is stopped otherwise. */
     advance(ms: number) {
       monotonic += ms;
     },
-    /** What answers its requests. */
+    /** Its request handler. */
     handler: sidecar.handler,
     /** Stops the sidecar before the test ends. */
     stop: close,
@@ -99,7 +99,7 @@ export async function startSidecar(
         .split('\n')
         .filter(Boolean)
         .map((line) => JSON.parse(line) as LogEntry),
-    /** Whatever lies under the folder: the path and content of each file, the path and a mark of everything else. */
+    /** The entries of the folder: the path and content of each file, the path and a mark of everything else. */
     files: () => filesUnder(folder),
   };
 }

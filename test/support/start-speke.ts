@@ -21,7 +21,7 @@ export const SPEKE_PATH = '/speke';
 
 const PROTOCOLS = { 1: 'speke1', 2: 'speke2', 2.1: 'speke21' } as const;
 
-/** What a test wants otherwise. */
+/** Settings that a test may change. */
 interface SpekeSetting {
   readonly version?: SpekeVersion;
   readonly config?: Partial<SidecarConfig>;
@@ -56,7 +56,7 @@ export function answering(
   };
 }
 
-/** What a key file of the provider's is warned of. */
+/** The warning about a key file of the provider. */
 export const KEY_IS_IV =
   '299 - "key_is_iv: fairplay.iv equals fairplay.key; check whether one was copied twice."';
 

@@ -9,7 +9,7 @@ import { afterAllTests, afterTest, temporaryFolder } from './after-test';
 import { startMediaServer } from './media-server';
 import { type Packaging, packageStream } from './package-stream';
 
-/** What a key file has; each pair of key id and key is of no other test. */
+/** The values of a key file; no other test uses these pairs of key id and key. */
 export const KEY_ID = '4b6a75d380494edcb82ac7a2680c5781';
 export const CONTENT_KEY = '0f1e2d3c4b5a69788796a5b4c3d2e1f0';
 export const FAIRPLAY_KEY = 'a0b1c2d3e4f5061728394a5b6c7d8e9f';
@@ -81,7 +81,7 @@ async function packagedFolder(options: Omit<PackageOptions, 'folder'>): Promise<
   return folder;
 }
 
-/** Packages a stream with the key file, unless told otherwise, and serves it. */
+/** Packages a stream, by default with the key file, and serves it. */
 export async function startStream(
   kind: 'dash' | 'hls',
   options: Partial<Omit<PackageOptions, 'folder' | 'playlists'>> = {},
@@ -106,7 +106,7 @@ export async function startStream(
       const path = join(folder, file);
       await fs.writeFile(path, change(await fs.readFile(path, 'utf8')));
     },
-    /** Tests it with the key file, unless told otherwise. */
+    /** Tests it, by default with the key file. */
     verify: ({
       path = `/${manifest}`,
       ...verifyOptions

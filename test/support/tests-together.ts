@@ -27,7 +27,7 @@ export function testsTogether(
   beforeAll(() => {
     for (const [name, run] of Object.entries(tests)) {
       const running = begin(run);
-      // Its own test is told of it.
+      // Its own test reports it.
       running.catch(() => undefined);
       begun.set(name, running);
     }

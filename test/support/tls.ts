@@ -15,7 +15,7 @@ export function place(name: string, path: string): void {
   copyFileSync(pemPath(name), path);
 }
 
-/** What a client shows of itself: the name of a certificate of the tests. */
+/** The certificate that a client shows, by its name in the tests. */
 export const shows = (name: string) => ({ cert: pem(name), key: pem(`${name}-key`) });
 
 /** `session`: one to resume. */

@@ -165,7 +165,7 @@ export function keyFileOf({ cenc, playready, widevine, fairplay }: KeyFileValues
   };
 }
 
-/** What the file says a Widevine message holds, as `src/drm` reads it. */
+/** The content of a Widevine message by the file, as `src/drm` reads it. */
 export function widevineDataOf(decoded: z.output<typeof widevineDecoded>): WidevinePsshData {
   const { algorithm, key_id, provider, content_id, track_type_deprecated, policy, protection_scheme } =
     decoded;

@@ -12,7 +12,7 @@ import {
 
 const SIGNALLING = `<ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011" value="cenc" xmlns:cenc="urn:mpeg:cenc:2013" cenc:default_KID="4b6a75d3-8049-4edc-b82a-c7a2680c5781"/>`;
 
-/** A manifest of the picture alone; `inside` is what stands in its Representation. */
+/** A manifest of the picture alone; `inside` is the content of its Representation. */
 function mpd(
   inside: string,
   { attributes = 'type="static" mediaPresentationDuration="PT6S"', period = '', top = '', set = '' } = {},

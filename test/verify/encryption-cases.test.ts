@@ -52,7 +52,7 @@ interface Case {
   readonly options?: Parameters<typeof startStream>[1];
   readonly change?: (stream: ServedStream) => Promise<unknown>;
   readonly verify?: Parameters<ServedStream['verify']>[0];
-  /** What the renditions are judged to be; both decrypt where it is left out and nothing is wrong. */
+  /** The verdicts on the renditions; by default both decrypt, unless there is a fault. */
   readonly states?: string;
   readonly schemes?: string;
   /** The first fault's sentence. */
@@ -149,8 +149,8 @@ const WIDEVINE_BOX = dashPackaging().pssh?.slice(0, 100) ?? '';
 const OTHER_BOX = `000000387073736800000000edef8ba979d64acea3c827dcd51d21ed000000181210${KEY_ID}48e3dc959b06`;
 
 /**
- * What the WAVE project's test content tries in encryption, and what goes wrong there. Behind what a stream has come its
- * errors and warnings.
+ * The encryption cases of the WAVE project's test content, and faults in them. The errors and warnings of a stream
+ * follow its properties.
  */
 const CASES: Readonly<Record<string, Case>> = {
   'a counter that wraps': withIv('f'.repeat(32)),

@@ -9,7 +9,7 @@ import { startStream } from '../support/start-stream';
 
 const MiB = 1024 * 1024;
 
-/** What a stream is refused with whose manifest is answered like this, and what that cost. */
+/** The refusal of a stream with this manifest, and its cost. */
 async function refusal(answer: Answer | string | Buffer, limits = {}, path = '/bad.mpd') {
   const stream = await startStream('dash');
   stream.answers.set(
@@ -174,7 +174,7 @@ test('an index that names itself is followed a few times', async () => {
   const path = join(stream.folder, 'v.mp4');
   const file = await fs.readFile(path);
   const at = file.indexOf('sidx') + 4;
-  // A version 0 index whose first reference is an index of no length, which stands where it stands itself.
+  // A version 0 index whose first reference is an index of no length at its own place.
   file.writeUInt16BE(1, at + 22);
   file.writeUInt32BE(0x80000000, at + 24);
   await fs.writeFile(path, file);

@@ -95,7 +95,7 @@ test('asks what to check where there is nothing to read', async () => {
   );
 });
 
-/** What is told, without what the inputs decode to. */
+/** The report without the decoded inputs. */
 function told(stdout: string): string[] {
   return stdout.split('\n').filter((line) => line !== '' && !line.startsWith('  '));
 }

@@ -5,7 +5,7 @@ import { cli } from '../../support/run-cli';
 import { API_KEY } from '../../support/start-sidecar';
 import { CONTENT_ID, dashLines, hlsLines, startSpeke } from '../../support/start-speke';
 
-/** Runs a command beside a sidecar whose key provider speaks SPEKE, and so needs no client. */
+/** Runs a command with a sidecar whose key provider speaks SPEKE, and so needs no client. */
 async function start() {
   const cwd = await temporaryFolder();
   const { sidecar } = await startSpeke();

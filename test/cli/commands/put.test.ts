@@ -31,7 +31,7 @@ function put(args: readonly string[], options: Partial<CliOptions> = {}) {
   return cli(['put', ...args], { cwd, env, ...options });
 }
 
-/** What of a key file tells which keys it has. */
+/** The lines of a key file that identify its keys. */
 async function keysOf(streamId: string): Promise<string[]> {
   const text = (await sidecar.files())[`${streamId}.key`] ?? '';
   return [

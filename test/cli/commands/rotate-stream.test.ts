@@ -26,7 +26,7 @@ beforeEach(async () => {
   pauses = [];
 });
 
-/** The clock stands still but for the pauses. */
+/** The clock advances by the pauses only. */
 function run(args: readonly string[], options: Partial<CliOptions> = {}) {
   const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1' };
   const onWait = (ms: number) => {
@@ -51,7 +51,7 @@ interface Rotated {
 
 const parse = (text: string): Rotated => JSON.parse(text);
 
-/** What each turn's keys were of, or why there were none. */
+/** The content of each turn's keys, or why there were none. */
 const outcomes = (text: string) => parse(text).turns.map(({ of, errors }) => of ?? errors?.[0]?.code);
 
 async function keyFile(): Promise<string> {

@@ -64,7 +64,7 @@ const ROTATED = {
 
 const CURL = `curl -sS --fail-with-body --anyauth -u "$PACKAGER_LOGIN" -X PUT -H 'accept: application/json' http://127.0.0.1:8087/v2/servers/_defaultServer_/vhosts/_defaultVHost_/applications`;
 
-/** What a shell stops at until it is set. */
+/** A variable that stops a shell until it is set. */
 const UNKNOWN = `"\${APPLICATION:?}"`;
 
 test('shows both key ids and content ids, writes new keys, and prints what restarts the streams', async () => {

@@ -229,7 +229,7 @@ describe('--watch', () => {
     const { stdout } = await watch((pause, { answers, folder }) => {
       if (pause === 1) answers.set('/v2.m4s', (_request, response) => response.end('<html>'));
       if (pause !== 2) return;
-      // The playlist of the picture stands still for one look.
+      // The playlist of the picture does not change for one look.
       const parts = fs.readFileSync(join(folder, 'v.m3u8'), 'utf8').split(/(?=#EXTINF)/);
       answers.set('/v.m3u8', (_request, response) => response.end(parts.slice(0, -1).join('')));
     });

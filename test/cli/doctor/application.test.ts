@@ -14,7 +14,7 @@ const properties = (...settings: string[]) => ({
   httpStreamer: `<Properties>${settings.join('')}</Properties>`,
 });
 
-/** What the doctor says of the application `live` when its configuration is this, a line for each finding. */
+/** The doctor's findings for the application `live` with this configuration, one a line. */
 async function troublesOf(parts: ApplicationParts, others: Record<string, string> = {}) {
   const found = await troubles(
     await install({ 'conf/live/Application.xml': applicationXml('live', parts), ...others }),

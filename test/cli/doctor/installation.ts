@@ -5,7 +5,7 @@ import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 
 const HOME = `\${com.wowza.wms.context.VHostConfigHome}`;
 
-/** What of an Application.xml a test may want otherwise. */
+/** The parts of an Application.xml that a test may change. */
 export interface ApplicationParts {
   readonly appType?: string;
   readonly streamType?: string;
@@ -13,9 +13,9 @@ export interface ApplicationParts {
   readonly storageDir?: string;
   readonly packetizers?: string;
   readonly streamers?: string;
-  /** What stands in `HTTPStreamer`. */
+  /** The content of `HTTPStreamer`. */
   readonly httpStreamer?: string;
-  /** What stands in the `Properties` of the application itself. */
+  /** The content of the application's own `Properties`. */
   readonly properties?: string;
 }
 
@@ -87,7 +87,7 @@ export function smil(...sources: readonly string[]): string {
 
 /** A sound key file. */
 export const KEY_FILE = POST_MANUAL_FILE;
-/** What stands in it and must never be shown. */
+/** Its secrets, which must never be shown. */
 export const SECRETS = [POST_MANUAL.cenc.contentkey, POST_MANUAL.fairplay.key, POST_MANUAL.fairplay.iv];
 
 /** The application of content on demand. */

@@ -29,14 +29,14 @@ function block(number: number): string {
   return bytes.toString('base64');
 }
 
-/** A key file without a fault of its own, whatever the keys: no checksum of them is in it. */
+/** A key file without a fault of its own for any keys, as it has no checksum of them. */
 function keyFile(keyId: string, contentKey: string): string {
   return POST_MANUAL_FILE.replace(KEY, contentKey)
     .replace(ID, keyId)
     .replaceAll(/^.*playready.*\n/gm, '');
 }
 
-/** What is said of keys in several files. */
+/** The findings about keys in several files. */
 async function clashes(files: Readonly<Record<string, string>>, setting: DoctorSetting = {}) {
   const found = await troubles(await install(files), [], setting);
   return found.filter(({ code }) => code.endsWith('_reused'));

@@ -31,7 +31,7 @@ const ME: Identity = { name: 'me', uid: process.getuid?.() ?? 0, gids: [process.
 export interface DoctorRun {
   readonly code: ExitCode;
   readonly stdout: string;
-  /** What the program says when it can't follow. */
+  /** The program's reports of faults that it can't follow. */
   readonly problems: readonly string[];
 }
 

@@ -162,7 +162,7 @@ const OF_NAME = `<KeyDir>\${com.wowza.wms.context.VHostConfigHome}/keys/\${com.w
 
 const CHANNELS = Array.from({ length: 27 }, (_item, index) => `channel${String(index + 1).padStart(2, '0')}`);
 
-/** 29 applications, most of which lack the same setting; two have no folder, three a key folder of their own. */
+/** 29 applications, most without the same setting; two have no folder, three a key folder of their own. */
 function installMany(): Promise<string> {
   const files = CHANNELS.flatMap((name, index): [string, string | undefined][] => [
     [

@@ -48,7 +48,7 @@ export function brief(faults: readonly Finding[]): string[] {
   );
 }
 
-/** What an input is, and its findings in short. */
+/** The kind of an input, and its findings in short. */
 export function summary(input: unknown): [kind: string, ...faults: string[]] {
   const { kind, faults } = check(input);
   return [kind, ...brief(faults)];
@@ -68,7 +68,7 @@ export function changed(bytes: Buffer, from: Buffer | string, to: Buffer | strin
   return copy;
 }
 
-/** Throws when a text tells a key: any run of it in base64 or hex, in either byte order. */
+/** Throws when a text contains a key: any run of it in base64 or hex, in either byte order. */
 export function expectHidden(key: Buffer, text: string): void {
   const said = text.toLowerCase();
   const forms = [key, swapKeyIdOrder(key)].flatMap((order) => {

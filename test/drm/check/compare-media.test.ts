@@ -60,7 +60,7 @@ it.each<[what: string, inputs: Inputs, ...codes: string[]]>([
     { ...WITHOUT_CMAF, ...withBox(fairPlayKeyId(POST_MANUAL.fairplay.laurl)) },
   ],
   ['a box of another key id', { ...WITHOUT_CMAF, ...withBox(Buffer.alloc(16, 7)) }, 'E key_id_mismatch'],
-  // What the key file told is not told again.
+  // The findings of the key file are not repeated.
   [
     'a manifest with swapped ids',
     { ...BOTH, ...INIT, 'stream.mpd': swapped(MPD['stream.mpd']) },

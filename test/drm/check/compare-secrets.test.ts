@@ -12,7 +12,7 @@ import { checkAll, codes, expectHidden, type Inputs, KEY_ID, said, UUID, withKey
 
 const CONTENT_KEY = Buffer.from(POST_MANUAL.cenc.contentkey, 'base64');
 
-/** Without a checksum, which would tell that the two are exchanged. */
+/** Without a checksum, which would show that the two are exchanged. */
 function keyFile(keyId: Buffer, contentKey: Buffer, more: Partial<KeyFile> = {}): string {
   const { playready: _, ...rest } = keyFileOf(POST_MANUAL);
   const cenc = { keyId: keyId.toString('base64'), contentKey: contentKey.toString('base64') };
@@ -48,7 +48,7 @@ const CENC = { 'init.mp4': packagedMedia('cenc/v.mp4'), 'stream.mpd': packagedMa
 const ASK = 'ask the license server which of the two is the key id, then ';
 const SWAP = 'swap the two in news.key, and use a new key if a stream has used them swapped';
 const renew = (name: string) => `package again with a new key, because anyone can read this one in ${name}`;
-/** What is told of media and manifest, each. */
+/** The finding for media and manifest, each. */
 const ofBoth = (rest: (name: string) => string) =>
   ['init.mp4', 'stream.mpd'].map(
     (name) =>

@@ -232,7 +232,7 @@ const [, , widevine, playready, fairplay] = MADE.systems as CpixSystem[];
 /** Without any signal. */
 const bare = ({ systemId, keyId }: CpixSystem): CpixSystem => ({ systemId, keyId, asked: [] });
 
-/** What is told of the document with one system alone, whose signals are these. */
+/** The findings for the document with one system alone, with these signals. */
 function told(system: CpixSystem | undefined, signals: Partial<CpixSystem>, key = {}): string[] {
   if (!system) throw new Error('no such system');
   const keys = MADE.keys.filter(({ keyId }) => keyId.equals(system.keyId)).map((one) => ({ ...one, ...key }));

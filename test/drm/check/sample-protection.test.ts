@@ -4,7 +4,7 @@ const KEY_ID = Buffer.alloc(16, 0xab);
 const IV = Buffer.from('0102030405060708', 'hex');
 const PADDED = Buffer.concat([IV, Buffer.alloc(8)]);
 
-/** What `tenc` and an entry of `seig` have in common: blocks of the pattern, whether it protects, the size of IVs. */
+/** The common fields of `tenc` and an entry of `seig`: blocks of the pattern, whether it protects, the size of IVs. */
 const entry = (blocks: number, isProtected: number, ivSize: number, ...constantIv: Buffer[]) =>
   Buffer.concat([Buffer.from([0, blocks, isProtected, ivSize]), KEY_ID, ...constantIv]);
 const constant = Buffer.concat([Buffer.from([8]), IV]);

@@ -114,7 +114,7 @@ it('an input of 64 KiB makes no answer far larger than it is', () => {
   for (const input of inputs) expect(JSON.stringify(check(input)).length).toBeLessThan(64 * 1024);
 });
 
-/** How a key gets mangled on its way; each still tells the key to whoever reads it. */
+/** How a key gets mangled on its way; each still shows the key to a reader. */
 const FORMS: readonly ((key: Buffer) => string)[] = [
   (key) => key.toString('base64'),
   (key) => key.toString('base64').replaceAll('=', ''),

@@ -85,7 +85,7 @@ describe('a published sample', () => {
   });
 });
 
-/** What `expect` of the file asks for, and the code that says it. */
+/** The faults that `expect` of the file names, with their codes. */
 const REJECTS: Readonly<Record<string, [kind: string, faults: string[]]>> = {
   'a whole box given where data is wanted': ['pssh_box', ['W box_for_data']],
   'truncated protobuf': ['widevine_pssh_data', ['E malformed_data']],

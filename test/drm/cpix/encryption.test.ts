@@ -155,7 +155,7 @@ it('opens no more than eight document keys', async () => {
   expect(await openCpix(document, NEXT, wantedIds)).toEqual({ ok: true, value: opened });
 });
 
-/** A recipient whose private key can't be used: whatever is refused with it was refused before. */
+/** A recipient without a usable private key, for documents that are refused before it is needed. */
 const UNUSED: CpixRecipient = {
   certificate: NEXT.certificate,
   privateKey: new crypto.X509Certificate(NEXT.certificate).publicKey,
@@ -177,7 +177,7 @@ const hmac256 = withDelivery(({ mac }) => ({ mac: { key: mac?.key, algorithm: `$
 const withoutMacKey = { mac: { algorithm: DELIVERY.mac?.algorithm ?? '', key: undefined } };
 const rsa15 = { algorithm: `${XMLENC}rsa-1_5` };
 
-/** What is refused before the private key is used, by the sentence that says why. */
+/** Documents that are refused before the private key is used, by the sentence with the reason. */
 const REFUSED: Readonly<Record<string, CpixDocument | readonly CpixDocument[]>> = {
   'has plain content keys next to encrypted ones; encrypt all of them, or none': {
     ...SEALED,

@@ -51,7 +51,7 @@ function make(document: CpixDocument, choice: CpixChoice = {}, options: CpixKeyF
 const of = (text: Parameters<typeof cpixDocument>[0], choice?: CpixChoice, options?: CpixKeyFileOptions) =>
   make(cpixDocument(text), choice, options);
 
-/** What is made or left out, in whole sentences. */
+/** The warnings about values that are made or left out, in whole sentences. */
 const WARNINGS = {
   widevine_data_made:
     'The CPIX document has no Widevine data; it was made from key id and content id, which suits most license servers.',

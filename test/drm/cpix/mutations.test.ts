@@ -110,7 +110,7 @@ const choices = fc.record({
   systems: fc.constantFrom(undefined, ['widevine'] as const, ['fairplay', 'playready'] as const),
 });
 
-/** Reads, chooses and makes; answers the file's text. What is answered must agree with the document. */
+/** Reads a document, chooses keys, and returns the text of the key file, which must agree with the document. */
 function run(input: string | Buffer, choice: CpixChoice): string | undefined {
   const read = readCpix(input);
   if (!read.ok) {

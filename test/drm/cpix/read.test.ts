@@ -20,7 +20,7 @@ const NAMESPACES = 'xmlns="urn:dashif:org:cpix" xmlns:pskc="urn:ietf:params:xml:
 const one = { keys: [key(1)] };
 const two = { keys: [key(1), key(2)] };
 
-/** What is read of a document, in short. */
+/** The values of a document, in short. */
 const valuesOf = (input: Buffer | string) =>
   documentOf(input).keys.map(({ keyId, value }) => [
     keyId.toString('hex').slice(0, 1),
@@ -261,7 +261,7 @@ const KEY_1 = `the key ${kidOf(1)}`;
 const NO_UUID = 'not a UUID (8-4-4-4-12 hex digits';
 const NOT_LISTED = `of the key id ${kidOf(9)}, which is not in its list of keys`;
 
-/** What is refused, by the sentence that says why. */
+/** Refused documents, by the sentence with the reason. */
 const REFUSED: Readonly<Record<string, Buffer | string>> = {
   'is empty': '',
   'is not XML; it must be the text of the document, which begins with <': '{"cpix": 1}',

@@ -36,7 +36,7 @@ const refused = (sentence: string) => ({
 });
 
 const OF_OTHER_KEY = 'has a PlayReady checksum of another key in the PSSH for PlayReady$';
-/** What a header says that is the key's own. */
+/** The properties of a header that belongs to the key. */
 const proved = { licenseUrl: ADDRESS, isProved: true, isCbc: false, isOfOther: false };
 
 const widevineData = (of: CpixSystem) => checked(() => signalling.widevineData(of));

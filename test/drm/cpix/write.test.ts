@@ -20,7 +20,7 @@ const FOLDER_2_4 = resolve(FOLDER, '../schema-2.4');
 const CERTIFICATE = new X509Certificate(readFileSync(join(__dirname, '../../vectors/cpix/Cert1.pem'))).raw;
 const isThere = existsSync(join(FOLDER, 'cpix.xsd'));
 
-/** What a schema has against documents, by their order. */
+/** The schema's faults of documents, in their order. */
 async function complaints(documents: readonly string[], folder = FOLDER): Promise<string[]> {
   const file = (fileName: string) => ({ fileName, contents: readFileSync(join(folder, fileName), 'utf8') });
   const { errors } = await validateXML({
@@ -55,7 +55,7 @@ async function complaints(documents: readonly string[], folder = FOLDER): Promis
           );
           return isKnown && new Set(ids).size === ids.length;
         })
-        // What a filter names must be there.
+        // The keys that a filter names must exist.
         .map((document) => ({
           ...document,
           rules: document.rules.map((rule) => ({ ...rule, periods: [] })),

@@ -146,7 +146,7 @@ function imported(cpix: string): KeyFile {
   return made.keyFile;
 }
 
-/** A key that no system signals is no candidate beside one that has: the document doesn't say whose it is. */
+/** A key without a system is no candidate next to one with a system: the document does not say whose it is. */
 const isSignalled = ({ cenc, widevine, playready, fairplay }: KeyFile) =>
   cenc === undefined || widevine !== undefined || playready !== undefined || fairplay === undefined;
 

@@ -81,7 +81,7 @@ const ofClip = async (kind: string) => {
   return tracks.find(({ codec }) => codec.startsWith('avc1') === (kind === 'video'))?.samples;
 };
 
-/** What the manifest names as protected, or the playlist as key formats. */
+/** The protection in the manifest, or the key formats in the playlist. */
 async function signalled(scheme: 'cenc' | 'cbcs'): Promise<string[]> {
   const text = await readFile(join(folder, scheme === 'cenc' ? 'out.mpd' : 'video.m3u8'), 'utf8');
   const named = text.matchAll(/(?:<ContentProtection [^>]*schemeIdUri|KEYFORMAT)="([^"]*)"/g);

@@ -141,7 +141,7 @@ test('counts ten thousand callers a minute, and forgets the oldest for more', as
 describe('the clock', () => {
   const START = new Date('2030-01-01T00:00:00.000Z');
 
-  /** A clock over a wall clock that stands until it is set. */
+  /** A clock over a stopped wall clock. */
   function standingClock() {
     let wall = START.getTime();
     const clock = createClock(() => new Date(wall));

@@ -34,7 +34,7 @@ async function start() {
 /** For calls that take nothing away. */
 const shared = onceForAll(start);
 
-/** Sends the calls of v2 one after the other, with what the ones before answered, as whoever migrates would. */
+/** Sends the calls of v2 one after the other, with the answers of those before, as a user would. */
 async function send({ admin }: TestEmulator, { calls }: Migration): Promise<number[]> {
   const statuses: number[] = [];
   let before: Record<string, unknown> = {};
@@ -58,7 +58,7 @@ function firstId(answer: Record<string, unknown>): string {
   return String(answer.id ?? thumbnails?.[0]?.id ?? '{none}');
 }
 
-/** What is left to whoever migrates, done: nothing is there to be kept. */
+/** Completes the parts that are left to the user: there are no values to keep. */
 function completed(body: object): object {
   return JSON.parse(
     JSON.stringify(body, (name, value) => {

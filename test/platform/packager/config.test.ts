@@ -102,7 +102,7 @@ test('there is no program map before its packet has come, nor in other bytes', (
   expect(mapOf(Buffer.alloc(1880, 0x47))).toBeUndefined();
 });
 
-/** Whether a watch of the first stream reports a change in these bytes, whatever pieces they come in. */
+/** Whether a watch of the first stream reports a change in these bytes, in pieces of any length. */
 function changes(bytes: Buffer): boolean {
   const found = [188, 1000, bytes.length].map((piece) => {
     const [reader, watch] = [new PacketReader(), new ChangeWatch(mapOf(bytes) ?? [])];

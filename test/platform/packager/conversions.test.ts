@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { startPackager, type TestPackager, temporaryHome } from '../../support/start-packager';
 import { until } from '../../support/until';
 
-/** Stands in for ffmpeg: writes its arguments and the file, and does what the file says. */
+/** A fake ffmpeg: writes its arguments and the file, and runs the file. */
 function fakeFfmpeg(home: string): string {
   const path = join(home, 'converting-ffmpeg');
   const script = `#!/bin/sh
@@ -48,7 +48,7 @@ test('a file that can not be converted is refused with the reason, and so is an 
   for (const query of ['height=270', 'bitrate=5', 'height=0&bitrate=5', 'height=x&bitrate=5', 'width=5'])
     await packager.convert('film', query).expect(400);
   await packager.convert('film', '').expect(200);
-  // What a small file may become is bounded, too.
+  // The output for a small file is limited, too.
   await packager.convert('large').expect(422);
   await until(() => temporary(packager).length === 0);
 });

@@ -49,7 +49,7 @@ describe('the streams of a file', () => {
       programs: { ffmpeg: 'ffmpeg', shakaPackager, env: { TMPDIR: folder }, folder },
       ...change,
     });
-  /** A program of this script, in which `SHAKA` stands for shaka-packager with its arguments. */
+  /** A program of this script, in which `SHAKA` is shaka-packager with its arguments. */
   const spying = async (script: string) => {
     const spy = join(root, 'spy');
     const text = `#!/bin/sh\n${script.replace('SHAKA', `exec "${SHAKA_PACKAGER}" "$@"`)}\n`;

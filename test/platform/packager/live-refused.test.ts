@@ -18,7 +18,7 @@ import { until } from '../../support/until';
 const WHOLE = textOfKeyFile(KEY_FILE);
 const { fairplay: _, ...DASH_ALONE } = KEY_FILE;
 
-/** What stands where the key file belongs, and why the stream is refused. */
+/** The fault of the key file, with the code of the refusal. */
 const KEY_FILES: readonly (readonly [string, string, (folder: string) => void])[] = [
   ['is missing', 'key_file_missing', () => undefined],
   ['is cut off', 'key_file_torn', (folder) => writeFileSync(join(folder, 'news.key'), WHOLE.slice(0, 200))],
@@ -163,7 +163,7 @@ test('a stream is clear only where that is asked for', async () => {
 describe('a process of shaka-packager', () => {
   const isRunning = ({ state }: { state: string }) => state === 'running';
 
-  /** Stands in for shaka-packager. `$input` is what it is to read. */
+  /** A fake shaka-packager. `$input` is its input. */
   function fakeShaka(home: string, script: string): string {
     const path = join(home, 'fake-shaka');
     const input = `for a; do case $a in in=*) input=$(echo "$a" | cut -d= -f2 | cut -d, -f1);; esac; done`;
@@ -222,7 +222,7 @@ describe('a process of shaka-packager', () => {
       code: 'media_full',
       description: 'All files together have reached the limit (PACKAGER_MAXMB). Delete streams, or raise it.',
     });
-    // What came until then is played.
+    // The media until then can be played.
     await packager.until('news', ({ dash, hls }) => dash !== null && hls !== null);
     await packager.until('news', () => processesOf(packager).length === 0);
     expect((await packager.put('other')).problem?.code).toBe('media_full');
@@ -237,7 +237,7 @@ describe('a process of shaka-packager', () => {
     await packager.put('first');
     await packager.until('first', isRunning);
     const streams = join(packager.home, 'media/packager-media/streams');
-    // A file stands where the folder of the stream belongs.
+    // A file is in the place of the stream's folder.
     writeFileSync(join(streams, 'news'), '');
     const wanted = { source: sourceOf('live-long'), keyFile: 'news' };
     await packager.put('news', wanted);
@@ -256,7 +256,7 @@ describe('a process of shaka-packager', () => {
     await before.put('news');
     await before.until('news', ({ state, seconds }) => state === 'running' && seconds > 5);
     await before.stop();
-    // As it stands until a part is over.
+    // As it is until a part is over.
     const path = join(before.home, 'media/packager-media/streams/news/stream.json');
     const record = JSON.parse(readFileSync(path, 'utf8'));
     const parts = record.parts.map((part: object) => ({ ...part, seconds: 0, isDone: false }));

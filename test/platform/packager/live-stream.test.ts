@@ -51,7 +51,7 @@ test('a live stream is packaged with its key file as DASH and HLS, and its end m
   expect(manifest.text).toContain('type="static"');
   expect(processesOf(packager)).toEqual([]);
 
-  // Who wants it still, or ends it twice, changes nothing.
+  // Another PUT, or a second end, changes nothing.
   expect(await packager.put('news')).toEqual(body);
   expect((await packager.api.post('/streams/news/end')).body).toEqual(body);
 });

@@ -120,7 +120,7 @@ test('what is read of a part that is written still is kept while it has no more 
       await packager.api.get(`/media/news/${file}?window=30`).expect(200);
   };
   const first = await processorMs(get);
-  // What else the process does counts as well: the least of three.
+  // Other work of the process counts as well: the least of three.
   const later: number[] = [];
   for (let round = 0; round < 3; round += 1) later.push(await processorMs(() => get().then(get)));
   expect(Math.min(...later)).toBeLessThan(first);

@@ -92,7 +92,7 @@ it('every stream fails when the folder is gone, and the log says once why', asyn
   ]);
 });
 
-/** Sends a batch, or the beginning of one, over a connection of its own. */
+/** Sends a batch, or the start of one, over a connection of its own. */
 async function sendOver(port: number, body: string, length = body.length) {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');

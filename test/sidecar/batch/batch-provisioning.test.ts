@@ -20,7 +20,7 @@ const PATH = '/api/keyfiles';
 const { client, clientApiKey } = PROVIDED;
 const FAILED_PROVIDER = { status: 500, body: 'down' };
 
-/** Has the provider know another content, and answers the content id as it stands in its key files. */
+/** Adds another content to the provider, and returns the content id in its key files. */
 function teach(upstream: FakeUpstream, content: string): void {
   const keyId = decodeBase64Block(PLAIN_CENC.key_id_big ?? '');
   if (!keyId.ok) throw new Error('the vectors have no key id');

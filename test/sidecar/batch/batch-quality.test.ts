@@ -129,7 +129,7 @@ describe('the places of batches', () => {
     return socket;
   }
 
-  /** Has every write wait until it is let go. */
+  /** Holds every write until it is released. */
   function held() {
     let release = () => {};
     const released = new Promise<void>((resolve) => {

@@ -32,7 +32,7 @@ async function post(sidecar: TestSidecar, body: object, query = '') {
   ).body;
 }
 
-/** Tells every file apart from one that was written again with the same bytes. */
+/** Distinguishes every file from one that was written again with the same bytes. */
 async function marks(folder: string): Promise<Record<string, string>> {
   const names = (await fs.readdir(folder, { recursive: true }))
     .map(String)

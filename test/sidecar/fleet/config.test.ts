@@ -10,7 +10,7 @@ jest.mock('node:os', () => ({
 
 type Variables = Readonly<Record<string, string>>;
 
-/** The variables by what is after their common beginning. */
+/** The variables by their names without the common prefix. */
 function read(variables: Variables): FleetConfig | undefined {
   const env = Object.fromEntries(
     Object.entries(variables).map(([name, value]) => [`PACKAGERDRMAPI_FLEET_${name}`, value]),

@@ -23,7 +23,7 @@ const KEYS = 'packagerdrmapi/keys/';
 const lacksOf = (member: Member) => member.fleet.figures().lacks;
 const NO_LACKS = { kept: 0, unreadable: 0, failed: 0, older: 0 };
 
-/** Has the changes of key files wait, all that come together, until they are let through. */
+/** Holds all changes of key files until they are let through. */
 function holdEvents(engine: FakeEngine): () => void {
   let release = () => {};
   const released = new Promise<void>((resolve) => {

@@ -153,7 +153,7 @@ test.each([
   expect(body).toEqual(errorBody('invalid_stream_id', description));
 });
 
-/** What the log says of a task, without what every line has. */
+/** The log lines of a task, without their common fields. */
 async function taskLines(sidecar: TestSidecar, message: string) {
   const lines = await sidecar.logEntries();
   return lines

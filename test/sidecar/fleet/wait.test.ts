@@ -19,7 +19,7 @@ async function startInFleet(options?: Parameters<typeof createFakeFleet>[0]) {
   const fleet = createFakeFleet(options);
   const audit = join(await temporaryFolder(), 'audit.log');
   const sidecar = await startSidecar({ audit }, undefined, { fleet: fleet.open });
-  /** Who made what of which stream, and for whom, once there are so many lines. */
+  /** The audit lines, once there are so many: caller, change, stream and packager. */
   const audited = async (count: number) => {
     const read = async () => (await readFile(audit, 'utf8').catch(() => '')).split('\n').filter(Boolean);
     await until(async () => (await read()).length >= count);
@@ -369,7 +369,7 @@ test('a stop ends what a batch asks of an engine that is silent, and each stream
   await until(() => sidecar.api.get('/readyz').then(({ status }) => status === 200));
   const close = engine.close.bind(engine);
   let asked = 0;
-  // What is asked of a silent server ends when the connections are closed.
+  // Requests to a silent server end when the connections are closed.
   const closed = new Promise<void>((resolve) => {
     engine.close = () => {
       close();

@@ -51,7 +51,7 @@ export async function startListing() {
     client,
     page,
     pages,
-    /** The warnings beside requests. */
+    /** The warnings, without requests. */
     warnings: () =>
       logged.filter(([level]) => level === 'warn').map(([, message, fields]) => ({ message, fields })),
     /** The stream ids of all pages. */

@@ -8,7 +8,7 @@ import { CACHE_EVENTS } from '../../../src/sidecar/provider-cache';
 import { AUDIT_ENTRY } from '../../support/start-audit';
 import { seriesOf, startObserved } from '../../support/start-observed';
 
-/** What is there before anything happened. */
+/** The metrics before any event. */
 const AT_REST = {
   'packagerdrmapi_failures_total{code="server_error"}': 0,
   'packagerdrmapi_failures_total{code="insufficient_storage"}': 0,

@@ -205,7 +205,7 @@ describe('audited refusals', () => {
   ])('has one line for a request with the key %s: %s %s %j', async (key, method, path, body, id, code) => {
     const { sidecar, lines } = await startAudited();
     await ask(sidecar, key, method, path, body);
-    // What comes after shows that there is no second line.
+    // The next request shows that there is no second line.
     await sidecar.api.post('/api/keyfile/after').send(CENC_ONLY).expect(200);
     expect(await lines(2)).toEqual([
       ['refused', key, id, code],

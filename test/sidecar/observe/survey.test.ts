@@ -163,7 +163,7 @@ const OPTIONS: MetricsOptions = {
 function observed(figures: () => FleetFigures | undefined) {
   const metrics = createMetrics(OPTIONS);
   const fleet = metrics.fleet(figures);
-  /** The series of the fleet, their common beginning left out. */
+  /** The series of the fleet without their common prefix. */
   const told = async () =>
     Object.fromEntries(
       Object.entries(seriesOf((await metrics.scrape()).text)).flatMap(([name, value]) =>

@@ -34,7 +34,7 @@ interface Oddity {
   readonly body?: string | object;
 }
 
-/** What clients send to an operation that may be refused, and what is no matter. */
+/** Odd requests to an operation, refused or not. */
 const ODDITIES: [what: string, oddity: Oddity][] = [
   ['nothing but what must be sent', {}],
   ['another stream', { streamid: 'absent' }],
@@ -341,7 +341,7 @@ jest.mock('../../../src/http/app', () => {
 /** Routes that do nothing but refuse every method. */
 const REFUSALS = ['/api/keyfile', '/api/keyfile/*rest', '/api/fleet/*rest'];
 
-/** What the pages load. */
+/** The files of the pages. */
 const PAGE_FILES = /^\/(?:docs|fleet)\//;
 
 interface Layer {

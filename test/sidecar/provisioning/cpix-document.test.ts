@@ -68,7 +68,7 @@ async function start(
   return { sidecar, upstream };
 }
 
-/** What EZDRM answers for a key id that the client makes, by its page at Unified Streaming. */
+/** EZDRM's answer for a key id that the client makes, by its page at Unified Streaming. */
 const EZDRM = published.find(({ source }) => source === 'Unified Streaming, manual, EZDRM');
 
 const xml = (body: string): Script => ({ headers: { 'content-type': 'application/cpix+xml' }, body });

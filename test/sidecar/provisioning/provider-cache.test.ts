@@ -29,7 +29,7 @@ const DAY = 24 * HOUR;
 const START = Date.parse('2026-01-02T03:04:05.678Z');
 const ALL = [PATHS.config, PATHS.cenc, PATHS.fairplay];
 
-/** Starts a sidecar that keeps answers for seven days, with a clock that stands still until it is moved. */
+/** Starts a sidecar that keeps answers for seven days, with a clock that is stopped until it is moved. */
 async function startCached(overrides: Partial<SidecarConfig> = {}) {
   const folder = await temporaryFolder();
   const time = { passed: 0 };
@@ -77,7 +77,7 @@ async function namesIn(folder: string): Promise<string[]> {
   return (await readdir(folder)).sort();
 }
 
-/** Waits until a folder has so many entries, since they are kept beside the answer. */
+/** Waits until a folder has so many entries, since they are kept while the answer is sent. */
 async function entriesOf(folder: string, count: number): Promise<string[]> {
   await until(() => fs.readdirSync(folder).filter((name) => name.endsWith('.sealed')).length === count);
   return namesIn(folder);
@@ -347,7 +347,7 @@ describe('the folder of the provider cache', () => {
     await fs.remove(folder);
     await post(sidecar).expect(200, PROVIDED_FILE);
     await post(sidecar).expect(200, PROVIDED_FILE);
-    // Whoever asks the cache waits for what is being kept.
+    // Requests to the cache wait for the entry under way.
     cut();
     await post(sidecar).expect(502);
     answerAgain(upstream);

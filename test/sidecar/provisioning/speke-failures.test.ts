@@ -24,13 +24,13 @@ const told = (what: string) => ({
   ],
 });
 
-/** What the provider answers to the question for FairPlay; to the other, it answers as it should. */
+/** The provider's answer to the request for FairPlay; the other request gets the right answer. */
 const toFairPlay =
   (script: Script): Script =>
   (request) =>
     asksFairPlay(request) ? script : reference();
 
-/** What it should answer, with other headers. */
+/** The right answer, with other headers. */
 function withHeaders(others: Readonly<Record<string, string>>): Script {
   const make = answering((body) => body);
   return (request) => {
@@ -117,7 +117,7 @@ test('no change of an answer makes another file or a fault of the service', asyn
       );
       const { status, text } = await sidecar.api.post(PATH).send(BODY);
       expect([200, 502]).toContain(status);
-      // What is changed may be of no matter, or a value of another: lines stay lines of the same names.
+      // A change may have no effect, or change a value: the names of the lines stay the same.
       if (status === 200) expect(names(text)).toEqual(names(good));
     }),
     { numRuns: 30 },

@@ -91,7 +91,7 @@ test.each<[what: string, start: () => Promise<unknown>]>([
   ['write', () => writer.write(path, Buffer.from('new\n'), 0o640)],
   ['probe', () => writer.probe(folder)],
 ])('holds up nobody by a %s', async (_what, start) => {
-  // What is done at once can't be held.
+  // A call that ends at once can't be held.
   const gates = (['open', 'write'] as const).map(faulty.hold);
   const started = start();
   for (const { reached, release } of gates) {

@@ -266,7 +266,7 @@ describe('the key-file folder', () => {
   });
 });
 
-/** A task that ends when it is told to. */
+/** A task that ends on request. */
 function task(log: string[], name: string) {
   let end = () => {};
   const ended = new Promise<string>((resolve) => {

@@ -74,7 +74,7 @@ describe('a folder that vanishes', () => {
     sidecar = await startSidecar({ keyFilesPath: folder });
   });
 
-  /** What each request is answered: the status, and the code or else the body. */
+  /** The answer to each request: the status, and the code or else the body. */
   async function askEverything(streamId: string) {
     const path = `/api/keyfile/${streamId}`;
     const asked = [

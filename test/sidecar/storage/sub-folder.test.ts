@@ -4,7 +4,7 @@ import fs from 'fs-extra';
 import { holdFolder, makeFolder, rootFolder } from '../../../src/sidecar/storage/open-file';
 import { temporaryFolder } from '../../support/after-test';
 
-/** What the next opens of a folder fail with, as when it is swapped for something else and back. */
+/** The errors of the next opens of a folder, as when it is swapped for something else and back. */
 const faults: string[] = [];
 const opened: { path: string; flags: number }[] = [];
 

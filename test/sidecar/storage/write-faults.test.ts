@@ -46,7 +46,7 @@ const DELETION = [
 const each = <Step extends object>(steps: readonly Step[], codes = CODES) =>
   steps.flatMap((step) => codes.map((code) => ({ ...step, ...code })));
 
-/** When a change is made, its answer is the same whatever the sync of its folder failed with. */
+/** A change that was made has the same answer for every error of its folder's sync. */
 const TWO_CODES = CODES.filter(({ code }) => code === 'ENOSPC' || code === 'EIO');
 
 let sidecar: TestSidecar;

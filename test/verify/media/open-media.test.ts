@@ -116,7 +116,7 @@ test('whatever bytes are changed, nothing is thrown, and little is done', () => 
         const { init, segment } = input;
         const [changedInit, changed] = [init && Buffer.from(init), Buffer.from(segment)];
         for (const { at, byte } of changes) {
-          // Boxes are told at the beginning; what is behind is samples.
+          // The boxes are at the start, followed by the samples.
           const target = ofInit && changedInit ? changedInit : changed;
           target.writeUInt8(byte, Math.floor(at * (Math.min(target.length, 1500) - 1)));
         }

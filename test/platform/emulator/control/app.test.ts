@@ -109,7 +109,7 @@ test('gives licenses for a supplied FairPlay key under the id of its license add
   expect((await ask()).status).toBe(404);
 });
 
-/** A body and what is wrong with it, one a line. */
+/** A body and its faults, one a line. */
 const WRONG_KEYS = `
 [] → The body must be a JSON object with keys.
 {"keys":{}} → keys: must be an array

@@ -139,7 +139,7 @@ test('takes faults for one webhook receiver or all of them', async () => {
   expect(faults.take(`webhook:${id}`)).toEqual({ kind: 'fail', status: 500 });
 });
 
-/** A fault and what is wrong with it, one a line; `…` where a sentence goes on. Faults leave the probe `/healthz` alone. */
+/** A fault and its problems, one a line; `…` where a sentence goes on. Faults leave the probe `/healthz` alone. */
 const WRONG = `
 {} → target: is missing → kind: is missing
 {"target":"nowhere","kind":"fail"} → target: must be "METHOD /path" without a query (:name and * stand for one part), webhook:<id> or webhook:*
@@ -212,7 +212,7 @@ test('delays by a number of milliseconds within a range', async () => {
   faults.add('GET /a', { kind: 'delay', ms: 100, ms_to: 102 }, 200);
   const delays = Array.from({ length: 200 }, () => JSON.stringify(faults.take('GET /a')));
   expect([...new Set(delays)].sort()).toEqual([100, 101, 102].map((ms) => `{"kind":"delay","ms":${ms}}`));
-  // The clock of a run with a seed stands, and the call goes on all the same.
+  // The clock of a run with a seed is stopped, and the call continues all the same.
   const { admin, control } = await startEmulator({ EMULATOR_SEED: '1' });
   await control.post('/faults').send({ target: `GET ${CHANNELS}`, kind: 'delay', ms: 1, ms_to: 5, rate: 1 });
   await admin.get(CHANNELS).expect(200);

@@ -64,7 +64,7 @@ async function namesAt({ unauthenticated }: TestEmulator, path: string): Promise
   return rowsOf(text).map(([name = '']) => name);
 }
 
-/** Four channels: one on the air, one after it, one disabled, and one without a title that nobody has used. */
+/** Four channels: one on the air, one after it, one disabled, and an unused one without a title. */
 async function startFourChannels() {
   const emulator = await startEmulator();
   const news = await emulator.createChannel({ title: 'Evening News', tags: ['studio', 'daily'] });
@@ -88,7 +88,7 @@ test('finds channels by words of title, id and tags, and by state, says how many
     ['q=news+even', ['Evening News']],
     ['q=studio', ['Evening News']],
     [`q=${sports.id}`, ['Sports']],
-    // It would stand in the address.
+    // It would be in the address.
     [`q=${news.stream_key}`, []],
     ['state=idle', ['Sports']],
     ['state=unused', ['Channel']],

@@ -11,7 +11,7 @@ async function paste({ unauthenticated }: TestEmulator, call: string, act = 'sho
   return { status, html: text, text: textOf(text) };
 }
 
-/** What a page shows to take away, by its ids. */
+/** The texts that a page offers to copy, by their ids. */
 function linesOf(page: string): [id: string, text: string][] {
   const shown = page.matchAll(/<pre[^>]*><code id="([^"]+)">(.*?)<\/code><\/pre>/gs);
   return [...shown].map(([, id = '', text = '']) => [id, textOf(text)]);

@@ -69,7 +69,7 @@ test('renames a tag on all media, or removes it, by the forms of its row', async
     ['current affairs', 'late'],
     ['current affairs', '..'],
   ]);
-  // Whatever it is called.
+  // A tag of any name.
   const removal = await formOf('..', 'remove_tag');
   expect(removal).toEqual({ site: 'demosite', tag: '..' });
   await post('tags/remove_tag', removal);

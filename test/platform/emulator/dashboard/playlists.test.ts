@@ -111,7 +111,7 @@ test('moves and removes media with buttons, and takes an order from the script',
   }
   await reorder(c, 'nothing1', a, b, c);
   expect(order()).toEqual([c, a, b]);
-  // What came meanwhile keeps its place.
+  // A media that was added meanwhile keeps its place.
   await reorder(b, c);
   expect(order()).toEqual([b, a, c]);
   await post(`${path}/remove`, { media: a });

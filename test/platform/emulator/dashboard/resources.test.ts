@@ -7,9 +7,9 @@ interface Item {
   readonly metadata: object;
 }
 
-/** What the list, the form and the page of every resource have in common. */
+/** The common properties of the list, the form and the page of every resource. */
 interface Kind {
-  /** What is typed into the form, and what the item has then. */
+  /** The values for the form, and the item that it creates. */
   readonly typed: Readonly<Record<string, string | string[]>>;
   readonly made: object;
   /** Its row in the list, without the id. */

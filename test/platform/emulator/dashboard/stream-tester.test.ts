@@ -15,7 +15,7 @@ const send = ({ unauthenticated }: TestEmulator, fields: Readonly<Record<string,
 
 const summaryOf = (page: string) => /id="summary">([^<]*)/.exec(page)?.[1];
 
-/** What the player on the page is given. */
+/** The item for the player on the page. */
 function itemIn(page: string): unknown {
   const [, item = 'null'] = /data-options="([^"]*)"/.exec(page) ?? [];
   return JSON.parse(item.replaceAll('&#34;', '"'))?.item ?? null;
@@ -129,7 +129,7 @@ test.each([
   expect([answer.status, textOf(answer.text)]).toEqual([400, expect.stringContaining(problem)]);
 });
 
-/** What is sent and what is wrong with it, one a line. */
+/** Wrong forms and their faults, one a line. */
 const INCOMPLETE = `
 url=file:///etc/passwd → The address must be a whole one, which begins with https:// or http://.
  → Give the address of a DASH manifest (.mpd) or an HLS playlist (.m3u8).

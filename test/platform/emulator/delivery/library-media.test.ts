@@ -226,7 +226,7 @@ test.each(['text/html', 'image/x', 'text/html; charset=ü', 'image/png', 'image/
       'content-security-policy': expect.stringMatching(/^default-src 'none';.*;sandbox$/),
       'x-content-type-options': 'nosniff',
     });
-    // What is said to be a picture is shown as one, or not at all.
+    // A file that is declared as a picture is shown as one, or not at all.
     const [said = ''] = mime_type.split(';');
     if (['image/png', 'image/svg+xml'].includes(said)) expect(headers['content-type']).toBe(said);
     else {

@@ -98,7 +98,7 @@ const get = (path: string) => emulator.unauthenticated.get(path);
 
 const textOf = async (path: string) => (await fetch(`${emulator.url}${path}`)).text();
 
-/** 2030-01-01T00:00:00Z, when the test's clock stands at its start. */
+/** 2030-01-01T00:00:00Z, the start of the test's clock. */
 const START = 1_893_456_000;
 
 function documentOf(
@@ -204,7 +204,7 @@ test.each(['', '?width=0', '?width=-1', '?width=99999', '?width="onload="x', '?w
   },
 );
 
-/** What happened to an event, and whether viewers and who holds its preview may watch it then. */
+/** The history of an event, and whether viewers and the holders of its preview may watch it then. */
 const RIGHTS = `
 nothing → false true
 publish → true true

@@ -256,7 +256,7 @@ describe('a playlist of media', () => {
     expect(await titlesOf(feed, `?${page}`)).toEqual(['The old harbour', 'Sea sea sea', 'Mountain boats']);
     expect(await titlesOf(feed, '?search=Caf%C3%A9')).toEqual(['CAFÉ am See']);
     expect(await titlesOf(feed, '?search=harbours&backfill=false')).toEqual([]);
-    // What is trending.
+    // Trending media.
     expect(await titlesOf(feed, '?search=nothing')).toHaveLength(5);
     expect(await titlesOf(feed)).toHaveLength(5);
   });

@@ -46,7 +46,7 @@ async function start(): Promise<Streaming> {
   };
 }
 
-/** What viewers get at a path, without following where it leads. */
+/** The answer to viewers at a path, without following redirects. */
 const at = async ({ unauthenticated }: Streaming, path: string) => {
   const { status, headers, text } = await unauthenticated.get(path).redirects(0).buffer();
   return { status, location: headers.location, text };
@@ -305,7 +305,7 @@ describe('a packager in trouble', () => {
     await until(() => sent > 0);
     for (let before = -1; before < sent; await new Promise((resolve) => setTimeout(resolve, 100)))
       before = sent;
-    // What the system keeps for two connections, and no more.
+    // No more than the system's buffers for two connections.
     expect(sent).toBeLessThan(2 ** 25);
     asked.destroy();
   });

@@ -96,7 +96,7 @@ test.each([
 
 const JOINED = 'Join conditions by AND or OR in capital letters, and put several words in quotes.';
 const NAMED = 'Name the field to look in, as in title: news, and write NOT in capital letters.';
-/** A query and what is wrong with it, one a line. */
+/** A query and its faults, one a line. */
 const FAULTS = String.raw`
 live → at character 5, a colon after live is expected. NAMED
 title: → at character 7, a word, a text in quotes or a range is expected.
@@ -259,7 +259,7 @@ test.each([
   },
 );
 
-/** A query and what is wrong with it, one a line. */
+/** A query and its faults, one a line. */
 const WRONG = `
 page=0 → page: must be at least 1.
 page=1.5 → page: must be a whole number from 1.

@@ -11,7 +11,7 @@ import {
 
 const INPUTS: readonly EventInput[] = ['publish', 'encoder_connected', 'encoder_gone', 'window_over', 'stop'];
 
-/** For each state, what the inputs lead to, in the order of `INPUTS`; why it can't be published stands in parentheses. */
+/** For each state, the next one by input, in the order of `INPUTS`, or in parentheses why it can't be published. */
 const MANUAL = `
 preview             live                      -       preview_interrupted -                 ended_unpublished
 preview_interrupted live_interrupted          preview -                   ended_unpublished ended_unpublished
@@ -23,7 +23,7 @@ ended_unpublished   (event_ended)             -       -                   -     
   .split('\n')
   .map((line) => line.split(/ +/) as [EventState, ...string[]]);
 
-/** What differs for an event of an auto channel, in the states that it can be in. */
+/** The differences of an event of an auto channel, in its possible states. */
 const AUTO: readonly (readonly [EventState, string])[] = [
   ['live', '(event_published_by_channel)'],
   ['live_interrupted', '(event_published_by_channel)'],

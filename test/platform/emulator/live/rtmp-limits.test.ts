@@ -48,7 +48,7 @@ async function startIngest(settings: Partial<RtmpIngestSettings> = {}) {
   };
 }
 
-/** A connection that has said this much, and what tells that it was ended. */
+/** A connection that has sent these bytes, with a promise of its end. */
 async function connected(port: number, said: Buffer): Promise<{ closed: Promise<void> }> {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.on('error', () => {});
@@ -102,7 +102,7 @@ test.each([
   const { peer, publish } = await startIngest();
   const encoder = await peer();
   encoder.sendRaw(Buffer.concat([setChunkSize(0x7fffffff), header, payload]));
-  // What the encoder says of its chunks holds for all that it sends; its commands are shorter than 128 bytes.
+  // The encoder's chunk size applies to all that it sends; its commands are shorter than 128 bytes.
   expect(await publish(encoder)).toBe('NetStream.Publish.Start');
 });
 

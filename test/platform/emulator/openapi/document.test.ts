@@ -56,7 +56,7 @@ it('is served with what is repeated as components: the same, in half the length'
 
 it('names variables that the emulator reads', () => {
   const named = new Set(JSON.stringify(DOCUMENT).match(/EMULATOR_\w+/g));
-  // What the first request is sent to is a variable of the reader's shell.
+  // The address of the first request is a variable of the reader's shell.
   expect([...named].filter((name) => !(name in VARIABLES.shape))).toEqual(['EMULATOR_URL']);
 });
 
@@ -104,7 +104,7 @@ type Oddity = Partial<Record<'authorization' | 'query' | 'body' | 'site' | 'id',
 
 const ADMIN = 'Bearer demo-api-secret-0123456789';
 
-/** What clients send that is refused, or is no matter: each to every third operation. Bodies are declared as JSON. */
+/** Odd requests, refused or not: each to every third operation. Bodies are declared as JSON. */
 const ODDITIES: Readonly<Record<string, Oddity>> = {
   'no credential': { authorization: '' },
   'an unknown credential': { authorization: 'Bearer nobody' },
@@ -159,7 +159,7 @@ it.each(OPERATIONS.map((described, at) => ({ ...described, at })))(
   },
 );
 
-/** What v1 calls otherwise in the names of its parameters: `video_key` is the id of a media. */
+/** Other words in v1's names of parameters: `video_key` is the id of a media. */
 const IN_V1: Readonly<Record<string, string>> = {
   media: 'video',
   playlist: 'channel',
@@ -250,7 +250,7 @@ async function routes(): Promise<string[]> {
   });
 }
 
-/** What a parameter is called is no matter. */
+/** Without the names of parameters. */
 const namelessly = (path: string) => path.replaceAll(/\{\w+\}/g, '{}').replace(/\/$/, '');
 
 const titles = OPERATIONS.map(({ method, path }) => `${method.toUpperCase()} ${namelessly(path)}`);

@@ -64,7 +64,7 @@ test('breaks off a file on its way when its media is deleted, and leaves nothing
   await admin.delete(`${site}/media/${media}/`).expect(204);
   await packager.called(`DELETE /streams/${media}`);
   await until(() => context.packaging.find(media) === undefined);
-  // Nobody waited for an answer in vain.
+  // No call waited for an answer in vain.
   expect(await logOf(1)).not.toContain('the packager does not answer');
 });
 
@@ -74,7 +74,7 @@ test('sends a file again once its key file is there', async () => {
   packager.onPut = (document) => ({ ...document, state: 'refused', problem, dash: null, hls: null });
   const { media } = await film({ custom_params: { stream_id: 'news' } });
   await until(() => context.packaging.find(media)?.problem !== undefined);
-  // A live stream is told in each round, so that rounds can be counted.
+  // A live stream is sent in each round, so that rounds can be counted.
   const id = await connect(await createChannel());
   await packager.called(`PUT /streams/${id}`, 12);
   expect(orders(media).length).toBeLessThanOrEqual(4);

@@ -9,7 +9,7 @@ import { until } from '../../../support/until';
 
 interface Started extends TestEmulator {
   readonly packager: FakePackager;
-  /** Connects an encoder to a channel with this metadata, and waits until the packager was told of its event. */
+  /** Connects an encoder to a channel with this metadata, and waits until the packager has its event. */
   onAir(metadata?: object): Promise<{ readonly channel: ChannelAnswer; readonly id: string }>;
 }
 
@@ -195,7 +195,7 @@ test('tells a packager that has forgotten everything all of it again', async () 
   packager.forget();
   await packager.comeBack();
   await until(() => state(emulator, id) === 'running');
-  // Nobody streams the other one any more: there is nothing to be had of it.
+  // The other one has no encoder any more, so it has no stream.
   await until(() => emulator.context.packaging.find(over)?.document === undefined);
   expect(emulator.context.packaging.find(over)?.problem).toBeUndefined();
 });

@@ -33,7 +33,7 @@ async function start(env: Environment = {}) {
   return { ...library, packager, onAir, master, clip, event: (id: string) => context.state.events.find(id) };
 }
 
-/** What the fake answers, which is text. */
+/** The answer of the fake, which is text. */
 const body = Buffer.from(RECORDED, 'utf8');
 
 test('gives the master of an event its file until it expires', async () => {

@@ -184,7 +184,7 @@ test('a request that announces no body is one with nothing in it', async () => {
 });
 
 const PATH = '/v2/sites/demosite/channels/';
-/** Metadata and what is wrong with it, one a line; "x*201" is so many letters, ["a" * 101] so many entries. */
+/** Metadata and its faults, one a line; "x*201" is so many letters, ["a" * 101] so many entries. */
 const WRONG_METADATA = `
 null → metadata: must be an object
 {"wholly_unknown_field":"x"} → metadata.wholly_unknown_field is not a field of this request. Fields of metadata: title, tags, custom_params, dvr, publishing_mode, latency, reconnect_window, simulcast_targets, text_tracks.
@@ -204,7 +204,7 @@ null → metadata: must be an object
   .replaceAll(/"x\*(\d+)"/g, (_all, count) => JSON.stringify('x'.repeat(Number(count))))
   .replaceAll(/\[(\S+) \* (\d+)\]/g, (_all, item, count) => `[${Array(Number(count)).fill(item)}]`)
   .replaceAll('TARGET', '{"stream_key":"k","stream_url":"rtmps://target.example/live","title":"t"}')
-  // What is so deep could not be written again.
+  // A value of this depth could not be written again.
   .replace('DEEP', `${'['.repeat(50_000)}${']'.repeat(50_000)}`)
   .replace('PARAMS', JSON.stringify({ ...Array(101).fill('') }));
 

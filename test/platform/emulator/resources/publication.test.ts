@@ -123,7 +123,7 @@ describe('what is interrupted', () => {
     const { create, send, admin, site, context, url } = await startLibrary();
     const { id, upload_link } = await create();
     await send(upload_link);
-    // Who lost the answer sends the file again.
+    // A sender that lost the answer sends the file again.
     await send(upload_link);
     const one = `${site}/media/${id}/`;
     await (how === 'delete' ? admin.delete(one) : admin.put(`${one}reupload/`));

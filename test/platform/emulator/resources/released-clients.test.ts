@@ -16,7 +16,7 @@ const GO_IMPORT = {
 };
 const GO_PLAYER = { name: 'x', release_channel: '', setup_config: null, custom_params: null };
 
-/** What a field of a typed client must be, so that the answer can be decoded. */
+/** The type of a field in a typed client. */
 type Kind = 'string' | 'number' | 'boolean' | 'strings' | 'object' | 'map of strings';
 
 /** The fields of each model, by their kind. */

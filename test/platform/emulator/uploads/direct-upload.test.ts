@@ -138,7 +138,7 @@ test('after a day on the clock a link is over', async () => {
     'This upload is over: its links are valid for a day, while its resource exists. Ask for a new one.';
   await unauthenticated.put(link).send(HELLO).expect(410, errors('upload_expired', over));
   await unauthenticated.put(late).send(HELLO).expect(200);
-  // What was taken stays.
+  // Taken files stay.
   expect(taken.map(({ path }) => readFileSync(path, 'utf8'))).toEqual(['hello', 'hello']);
 });
 
@@ -186,7 +186,7 @@ test('no secret of a link is in the log', async () => {
 
 afterEach(() => void jest.restoreAllMocks());
 
-/** Has the next file fail with this error of the system when so many bytes are written. */
+/** Makes the next file fail with this system error when so many bytes are written. */
 function failNextFile(code: string, bytes: number): void {
   jest.spyOn(fs, 'createWriteStream').mockImplementationOnce(() => {
     let written = 0;

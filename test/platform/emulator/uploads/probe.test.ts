@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'probe-test-'));
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What is found in a file of these bytes. */
+/** Probes a file of these bytes. */
 function probeBytes(bytes: Buffer | string) {
   const path = join(folder, 'file');
   writeFileSync(path, bytes);

@@ -33,7 +33,7 @@ async function startForm(wanted: Parameters<Awaited<ReturnType<typeof startUploa
   return { ...emulator, formPort: port, form: request(url) };
 }
 
-/** A form with one part; `end` is what stands behind it. */
+/** A form with one part; `end` follows it. */
 const formOf = (content: string, head = 'form-data; name="file"; filename="a.mp4"', end = '\r\n--B--\r\n') =>
   `--B\r\nContent-Disposition: ${head}\r\nContent-Type: video/mp4\r\n\r\n${content}${end}`;
 

@@ -78,7 +78,7 @@ test('a file that is only announced takes no room from the others', async () => 
   await until(() => sizesOnDisk().length === 1);
   const rest = Buffer.alloc(2 * MB - 5);
   await unauthenticated.put(beginDirect()).send(rest).expect(200);
-  // What it announced has no room now.
+  // Its announced length has no room now.
   socket.write('more');
   expect(await answer).toMatch(/^HTTP\/1.1 413 /);
   socket.destroy();
@@ -167,12 +167,12 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const filesOnDisk = () =>
   readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
 
-/** What a sender of so many bytes sends, who may go away before the end. */
+/** The stream of a sender of so many bytes, which may end early. */
 function sourceOf(bytes: number, end: 'whole' | 'cut' | 'failed'): Readable {
   const source = Readable.from([Buffer.alloc(bytes, 1)], { objectMode: false });
   if (end === 'whole') return source;
   const cut = new Readable({ read: () => undefined });
-  // Of one that is refused at once, nobody listens.
+  // One that is refused at once has no listener.
   cut.on('error', () => undefined);
   cut.push(Buffer.alloc(Math.ceil(bytes / 2), 1));
   setImmediate(() => cut.destroy(end === 'failed' ? new Error('gone') : undefined));
@@ -229,7 +229,7 @@ test('whatever is sent, cut, completed, cancelled and removed at the same time, 
       expect(uploads.files.usedBytes).toBe(taken.reduce((sum, { size }) => sum + size, 0));
       await Promise.all(taken.map((file) => uploads.files.remove(file)));
       expect(uploads.files.usedBytes).toBe(0);
-      // What was cancelled is deleted in the background.
+      // Cancelled files are deleted in the background.
       await until(() => filesOnDisk().length === 0);
       uploads.reset();
     }),

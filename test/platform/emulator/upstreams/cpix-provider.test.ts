@@ -188,7 +188,7 @@ it.each([
   },
 );
 
-/** What a request of SPEKE v2 is refused with. */
+/** The refusal of a SPEKE v2 request. */
 async function refusal(xml: string, headers: Record<string, string> = {}) {
   const { status, text } = await ask('speke2', xml, headers);
   return [status, status === 200 ? undefined : JSON.parse(text).errors[0].description];

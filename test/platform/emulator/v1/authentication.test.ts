@@ -21,7 +21,7 @@ import {
 import { startEmulator } from '../../../support/start-emulator';
 
 const HOUR = 3600;
-/** What a call that is authenticated meets, as v2 has nothing for it. */
+/** A call that v2 does not support, to test the authentication alone. */
 const STATUS = '/v1/status';
 
 /** For calls that leave nothing behind but their signature. */

@@ -125,7 +125,7 @@ test('an uploaded picture becomes the thumbnail when it is there, and not before
   const video_key = await readyVideo(emulator);
   const before = await thumbnailOf(emulator, video_key);
   expect(before).toMatchObject({ status: 'Ready', link: { path: `/thumbnails/${before.key}` } });
-  // A later picture that nobody has chosen.
+  // A later picture that is not chosen.
   const other = { source_type: 'video_position', source_media_id: video_key, video_position: 1 };
   await emulator.admin.post('/v2/sites/demosite/thumbnails/').send({ upload: other }).expect(201);
   const wanted = await okV1(emulator, 'videos/thumbnails/update', { video_key });
@@ -173,7 +173,7 @@ test('what belongs to another site is not found', async () => {
 
 describe('released clients', () => {
   const SECRET = 'demo-api-secret-0123456789';
-  /** Clients sign with the time of their machine; the emulator's clock stands at this one. */
+  /** Clients sign with the time of their machine; the emulator's clock is stopped at this one. */
   const NOW = Date.parse('2030-01-01T00:00:00Z');
 
   beforeEach(() => void jest.spyOn(Date, 'now').mockReturnValue(NOW));

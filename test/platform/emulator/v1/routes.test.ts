@@ -63,7 +63,7 @@ const library = onceForAll(startLibrary);
 const shared = async () => (await library()).emulator;
 
 test.each(SUPPORTED.trim().split('\n'))('%s answers ok', async (row) => {
-  // What deletes has one of its own.
+  // A route that deletes has its own library.
   const { emulator, keys } = await (row.includes('delete') ? startLibrary() : library());
   const [call = '', query] = row.replaceAll(/[A-Z]{5,}/g, (name) => keys[name] ?? '').split('?');
   const answer = await okV1(emulator, call, Object.fromEntries(new URLSearchParams(query)));

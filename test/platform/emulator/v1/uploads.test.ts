@@ -214,7 +214,7 @@ test('a file is not fetched from an address that webhooks may not call', async (
   expect([status, code]).toEqual([400, 'ParameterInvalid']);
 });
 
-/** Calls that are refused, with the status, the code and the message. `x*201` stands for x 201 times. */
+/** Calls that are refused, with the status, the code and the message. `x*201` is x 201 times. */
 const REFUSED = String.raw`
 accounts/tags/delete → 400 ParameterMissing name is missing.
 accounts/tags/delete?name= → 400 ParameterEmpty name is empty.

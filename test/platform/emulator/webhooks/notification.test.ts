@@ -88,7 +88,7 @@ test.each<[number, Record<string, string>]>([
   await subscribe(emulator, 'http://172.18.0.2/').expect(status);
 });
 
-/** Has the first emulator notify this address of a new channel, and answers the status that came back. */
+/** Notifies this address of a new channel from the first emulator, and returns the status of the answer. */
 async function notifiedAt(emulator: TestEmulator, url: string): Promise<unknown> {
   const { context, createChannel } = emulator;
   await subscribe(emulator, url).expect(201);

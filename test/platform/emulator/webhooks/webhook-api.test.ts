@@ -41,7 +41,7 @@ test('shows the secret of a webhook when it is created, and never again', async 
   await admin.get('/v2/webhooks/?q=&sort=').expect(200, page);
 });
 
-/** What is sent instead of good metadata, and what is wrong with it, one a line; "x*201" is so many letters. */
+/** Wrong metadata and its faults, one a line; "x*201" is so many letters. */
 const WRONG = `
 {"name":"","webhook_url":"","events":[],"site_ids":[]} → metadata.name: is empty → metadata.webhook_url: must be an absolute https address → metadata.events: names no event → metadata.site_ids: names no site
 {"name":"x*201","description":"x*2001"} → metadata.name: is longer than 200 characters → metadata.description: is longer than 2000 characters

@@ -20,10 +20,10 @@ import { startWebhookReceiver } from '../../../support/webhook-receiver';
 const START = new Date('2030-01-01T00:00:00.000Z');
 const SITE = 'demosite';
 
-/** A clock that stands still until it is advanced. */
+/** A clock that is stopped until it is advanced. */
 const standingClock = (): Clock => createClock(() => START);
 
-/** A clock that stands still, and leaps over every wait at once. */
+/** A stopped clock that skips every wait. */
 function leapingClock(): Clock {
   const clock = standingClock();
   return {

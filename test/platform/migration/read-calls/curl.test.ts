@@ -14,7 +14,7 @@ const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
 const calls = (text: string) => plain(readCurl(text).calls);
 const A = 'https://api.jwplatform.com/v1';
 
-/** A command, its route and its parameters, one a line. API is the address; nobody quoted it in the last one. */
+/** A command, its route and its parameters, one a line. API is the address, which is not quoted in the last one. */
 const COMMANDS = String.raw`
 curl 'API/videos/list?tags=a&tags=b' → /v1/videos/list → {"tags":["a","b"]}
 curl -X POST API/videos/update -d video_key=v -d 'title=a b' → /v1/videos/update → {"video_key":"v","title":"a b"}

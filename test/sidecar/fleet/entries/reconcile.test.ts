@@ -81,7 +81,7 @@ test('whatever comes, a file that is not of the fleet is never removed', () => {
         const held = known && { ...known, revision: 1, ...(kept && { kept: true as const }) };
         const action = reconcile(held, wanted, 'hand', hasLevelled);
         expect(action).not.toBe('remove');
-        // It is replaced by what is new alone, and was not found beside another packager.
+        // Only a newer file replaces it, and it was not found at another packager.
         if (action !== 'write') return;
         expect(wanted.version).toBeGreaterThan(known?.version ?? -1);
         expect(wanted.isFound).toBe(false);

@@ -24,7 +24,7 @@ const entryOf = (change: Partial<Entry> = {}): Entry => ({
   ...change,
 });
 
-/** Seals any plaintext as the format says, by whoever has the secret. */
+/** Seals any plaintext by the format with the secret. */
 function sealedPlain(plain: Buffer): Buffer {
   const derive = (purpose: string, bytes: number) =>
     Buffer.from(hkdfSync('sha256', SECRET, 'packager-drm-api fleet 1', purpose, bytes));

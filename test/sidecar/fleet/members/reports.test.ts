@@ -148,7 +148,7 @@ const register = (cluster: FakeCluster, name: string, streams?: readonly string[
 function report(cluster: FakeCluster, name: string, said: Partial<Report>, id = `id-of-${name}`) {
   const lacking = Object.keys(said.lacks ?? {}).length;
   const text = reportText(id, { ...NO_REPORT, lacking, ...said });
-  // What it has is older than what it says.
+  // Its files are older than its report.
   cluster.revision = Math.max(cluster.revision, ...(said.applied ?? []));
   return cluster.set(KEYS.report(name), reportValue(text, new Date(0)));
 }
