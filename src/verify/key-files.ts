@@ -136,7 +136,9 @@ function keysOf(
     keys.push(isBound ? { ...ofFairPlay, keyId: cenc?.keyId } : ofFairPlay);
   } else if (ofFairPlay && fairPlay.url !== undefined)
     keys.push({ ...ofFairPlay, keyId: fairPlayKeyId(fairPlay.url) });
-  if (cenc) keys.push({ keyId: cenc.keyId, key: cenc.contentKey });
+  // FairPlay's players never get the other key of a key file.
+  if (cenc && (isDocument || !ofFairPlay || !isForFairPlay(segment)))
+    keys.push({ keyId: cenc.keyId, key: cenc.contentKey });
   return keys;
 }
 

@@ -323,7 +323,8 @@ function ofKeys(
     const severity = options.othersDecrypt && options.allowMissingKeys ? 'warning' : 'error';
     return [streamFinding(severity, 'key_id_unknown', name, text)];
   }
-  const [code, text] = wrongKey(cause, files, each);
+  const isOfTwo = isForFairPlay(source) && meant.some(({ cenc, fairPlay }) => cenc && fairPlay);
+  const [code, text] = wrongKey(cause, files, each, isOfTwo);
   return [withHistory(streamFinding('error', code, name, text, { evidence }), options)];
 }
 
@@ -331,6 +332,7 @@ function wrongKey(
   cause: MediaJudgement['cause'],
   files: string,
   each: 'key file' | 'document',
+  isOfTwo: boolean,
 ): readonly [code: string, text: string] {
   if (cause === 'wrong_iv') {
     const text = `The content key of ${files} is right for ${THIS}, but the IV that the media or the playlist name is not the one it was encrypted with. Let the packager take the IV from the ${each}, and restart the stream`;
@@ -348,6 +350,7 @@ function wrongKey(
     const text = `${THIS} is encrypted twice. Look for a second packager, or a CDN that encrypts the stream again`;
     return ['encrypted_twice', text];
   }
-  const text = `The content key of ${files} does not decrypt ${THIS}, although it should: the packager used another content key. Players that get the key of the ${each} show an error. Restart the stream ${withTheseKeys(each)}; if that does not help, compare the key with the one at the license server`;
+  const which = isOfTwo ? ', perhaps the one for DASH' : '';
+  const text = `The content key of ${files} does not decrypt ${THIS}, although it should: the packager used another content key${which}. Players that get the key of the ${each} show an error. Restart the stream ${withTheseKeys(each)}; if that does not help, compare the key with the one at the license server`;
   return ['content_key_wrong', text];
 }

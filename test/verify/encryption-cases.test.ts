@@ -301,6 +301,11 @@ const CASES: Readonly<Record<string, Case>> = {
     options: { extension: 'ts' },
     verify: withFairPlay({ key: OTHER_KEY }),
   },
+  "the key of DASH in the place of FairPlay's: E content_key_wrong": {
+    kind: 'hls',
+    options: { packaging: { ...hlsPackaging(), keyId: KEY_ID, key: CONTENT_KEY, pssh: '' } },
+    says: /^The content key of news\.key does not .* used another content key, perhaps the one for DASH\./,
+  },
   'another IV than the media have: E iv_mismatch': { kind: 'hls', verify: withFairPlay({ iv: OTHER_KEY }) },
   'the address of another content: E license_address_differs': {
     kind: 'hls',
