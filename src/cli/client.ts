@@ -104,7 +104,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
     });
     if (answer.isCut)
       throw unreachable(
-        'what comes does not end, or is far larger than the answer of a sidecar',
+        'the answer does not end, or is far larger than that of a sidecar',
         address,
         connection,
       );

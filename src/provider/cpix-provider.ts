@@ -139,7 +139,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     // A provider that is asked by a key id need not know the content id.
     if (keyId) {
       if (document.keys.some((key) => key.keyId.equals(keyId))) return document;
-      throw upstream.failed('returned no key with the key id that it was asked for');
+      throw upstream.failed('returned no key with the requested key id');
     }
     const named = [document.contentId, speke?.version === 1 ? document.id : undefined];
     if (named.some((id) => id !== undefined && id !== contentId))

@@ -254,7 +254,7 @@ export function createCircuitBreaker(): CircuitBreaker {
     if (late[0] && late.length >= MAX_LATE)
       throw notAsked(late[0], `${MAX_LATE} streams of this batch in a row were not provisioned in time`);
     if (refused[0] && refused.length >= MAX_REFUSED) {
-      const whom = refused[0] instanceof RefusalError ? 'what it is asked with' : 'this client';
+      const whom = refused[0] instanceof RefusalError ? 'the credentials of this service' : 'this client';
       throw notAsked(refused[0], `an upstream refused ${whom} ${MAX_REFUSED} times in a row`);
     }
     const note = (failure?: HttpError) => {

@@ -171,7 +171,7 @@ function statusFault(status: number): NotFetched {
   if (status === 404 || status === 410) return refused('not_found', `is not there (${status})`);
   if (status === 401 || status === 403)
     return refused('forbidden', `is refused (${status}); check whether the address needs a new token`);
-  if (status === 416) return refused('http_error', 'does not have the byte range that is asked for (416)');
+  if (status === 416) return refused('http_error', 'does not have the requested byte range (416)');
   return refused('http_error', `answers with ${status}`);
 }
 

@@ -264,7 +264,7 @@ class RenditionTest {
 
   async #take(resource: Resource, wanted: Wanted): Promise<Fetched | NotFetched> {
     const fetched = await this.options.fetches.take(resource, wanted);
-    const text = `${THIS} sends whole files where a byte range is asked for, so players load far more than they need; switch range requests on at the server`;
+    const text = `${THIS} sends whole files instead of the requested byte range, so players load far more than they need; switch range requests on at the server`;
     if (fetched.ok && fetched.isRangeIgnored)
       this.#report('warning', 'range_ignored', new URL(fetched.url).host, text);
     return fetched;

@@ -14,7 +14,7 @@ test('cuts an answer of more than 64 MiB, as if it did not end', async () => {
   const { url, on } = await startFakeUpstream();
   on('/api/keyfile/news', { body: Buffer.alloc(64 * 1024 * 1024 + 1, ' ') });
   expect(await get(url)).toEqual(
-    unreachable(url, 'what comes does not end, or is far larger than the answer of a sidecar'),
+    unreachable(url, 'the answer does not end, or is far larger than that of a sidecar'),
   );
 });
 

@@ -107,7 +107,7 @@ test.each([
     const init = await fs.readFile(path);
     init.write(other, init.indexOf(`frma${codec}`) + 4, 'latin1');
     await fs.writeFile(path, init);
-    const says = `^Whether the key decrypts ${segment} \\(${other}\\) is undetermined\\. .* In ${segment}: \\d+ samples were checked: too little data to tell\\.$`;
+    const says = `^Whether the key decrypts ${segment} \\(${other}\\) is undetermined\\. .* In ${segment}: \\d+ samples were checked: too little data to decide\\.$`;
     const description = expect.stringMatching(new RegExp(says, 'i'));
     expect((await stream.verify()).faults).toEqual([
       { severity: 'warning', code: 'undetermined', description },

@@ -123,7 +123,7 @@ function judgeGroup(
   if (state === 'broken') return conclude(tried, { state: 'garbage', ...wrongKey(parts) });
   const description =
     pooled.valid === 0 || pooled.broken === 0
-      ? "There is too little data to tell, or the codec can't be judged without a decoder."
+      ? "There is too little data to decide, or the codec can't be judged without a decoder."
       : 'Some samples decrypt and some do not: the media are damaged, or some have another key.';
   return conclude(tried, { state: 'unknown', description });
 }

@@ -97,8 +97,8 @@ function evidenceOf(
 ): string {
   if (looked === 0)
     return clear > 0 ? `None of the ${called} has an encrypted byte.` : `No ${called} were checked.`;
-  if (undecided === looked) return `${looked} ${called} were checked: too little data to tell.`;
-  const more = undecided > 0 ? `; for ${undecided} there is too little data to tell` : '';
+  if (undecided === looked) return `${looked} ${called} were checked: too little data to decide.`;
+  const more = undecided > 0 ? `; for ${undecided} there is too little data to decide` : '';
   if (broken === 0 || valid > broken) return `${valid} of ${looked} ${called} ${proof}${more}.`;
   return `${broken} of ${looked} ${called} are noise: ${valid === 0 ? 'none' : `only ${valid}`} ${proof}${more}.`;
 }

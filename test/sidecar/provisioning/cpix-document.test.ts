@@ -186,7 +186,7 @@ it('puts the key id of the request, or that of SPEKE, in the address, and takes 
   upstream.on(path(own), xml(document));
   const { text } = await sidecar.api.post(PATH).send({ contentId: CONTENT_ID, kid }).expect(200);
   expect(text.startsWith(`mpegdashstreaming-cenc-key-id: d3lN8heDTVm614DqkJqZtg==\n`)).toBe(true);
-  const other = told('returned no key with the key id that it was asked for');
+  const other = told('returned no key with the requested key id');
   await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502, other);
   expect(upstream.received.map((request) => request.path)).toEqual([path(kid), path(own)]);
 });

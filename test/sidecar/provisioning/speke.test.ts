@@ -241,7 +241,7 @@ test('a batch stops asking a provider that refuses the headers of this service',
     {
       code: 'key_provider_failed',
       description:
-        'Not tried: an upstream refused what it is asked with 5 times in a row. No key file was changed; correct the headers for the key provider, and send the batch again.',
+        'Not tried: an upstream refused the credentials of this service 5 times in a row. No key file was changed; correct the headers for the key provider, and send the batch again.',
     },
   ]);
 });

@@ -174,7 +174,7 @@ test('of what ffmpeg writes without IVs for DASH, no key is claimed to be wrong'
 test.each([
   [
     'stream.mp4',
-    /^60 of 60 pictures are .* 141 of 142 AAC frames begin and end .*; for 1 there is too little data to tell/,
+    /^60 of 60 pictures are .* 141 of 142 AAC frames begin and end .*; for 1 there is too little data to decide/,
   ],
   ['slices.mp4', /^10 of 10 pictures are/],
   ['high-422.mp4', /^10 of 10 pictures are/],
@@ -200,5 +200,5 @@ test.each([
 
 test.each(['mbaff.mp4', 'hevc-444.mp4'])('of %s nothing is claimed', (name) => {
   const { evidence } = judgeMedia(opened(undefined, vector(name)), []);
-  expect(evidence).toMatch(/^\d+ \w+ were checked: too little data to tell\.$/);
+  expect(evidence).toMatch(/^\d+ \w+ were checked: too little data to decide\.$/);
 });
