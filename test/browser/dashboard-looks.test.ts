@@ -22,6 +22,10 @@ const DOUBLE_IDS = `[...document.querySelectorAll('[id]')]
   .map(({ id }) => id)
   .filter((id, place, ids) => ids.indexOf(id) !== place)`;
 
+const LOST_HINTS = `[...document.querySelectorAll('[aria-describedby]')]
+  .flatMap((element) => element.getAttribute('aria-describedby').split(' '))
+  .filter((id) => !document.getElementById(id))`;
+
 /** An emulator with something on every page, and the paths of all of them. */
 async function startFilled() {
   const emulator = await startLibraryPages();
@@ -41,7 +45,7 @@ async function startFilled() {
     events: ['media_created', 'channel_idle'],
     site_ids: [siteId],
   });
-  const tags = ['news', 'averyverylongtagwithoutanyspaceinitatall'];
+  const tags = ['news', 'evening news', 'averyverylongtagwithoutanyspaceinitatall'];
   const media = await createReady({ title: LONG_TITLE, tags, custom_params: { channel: 'one' } });
   await createReady({ title: 'نشرة الأخبار المسائية', tags: ['news'] });
   await createMedia({ title: 'Tomorrow', publish_start_date: '2031-01-01T00:00:00Z' });
@@ -120,7 +124,7 @@ test('the overview has even rows of counts, and on a phone a menu that unfolds a
 
 test.each([
   [SCREENS.laptop, 'light', { laptop: SCREENS.laptop.viewport, tablet: { width: 800, height: 900 } }],
-  [SCREENS.phone, 'dark', { phone: SCREENS.phone.viewport }],
+  [SCREENS.phone, 'dark', { phone: SCREENS.phone.viewport, narrow: { width: 320, height: 568 } }],
 ] as const)(
   'nothing is cut, too wide, too small or faint on any page of the screen %j, %s',
   async (options, colorScheme, sizes) => {
@@ -133,7 +137,7 @@ test.each([
       for (const [screen, viewport] of Object.entries(sizes)) {
         await resize(page, viewport);
         const found = await picture(page, `${screen}-${name}`);
-        for (const program of [FAINT_TEXTS, SMALL_TARGETS, DOUBLE_IDS])
+        for (const program of [FAINT_TEXTS, SMALL_TARGETS, DOUBLE_IDS, LOST_HINTS])
           found.push(...(await page.evaluate<string[]>(program)));
         faults.push(...found.map((fault) => `${screen}-${name}: ${fault}`));
       }

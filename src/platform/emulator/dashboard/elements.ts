@@ -102,9 +102,9 @@ export function counted(count: number, { one, many }: Noun): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
-/** An address that breaks after signs, or within pieces longer than 20 characters, which are too wide for a phone. */
+/** An address that breaks after signs, or within pieces longer than 16 characters, which are too wide for a phone. */
 export function breakable(address: string): Content {
-  const pieces = address.match(/[^/?&=_.:-]{1,20}[/?&=_.:-]*|[/?&=_.:-]+/g) ?? [];
+  const pieces = address.match(/[^/?&=_.:-]{1,16}[/?&=_.:-]*|[/?&=_.:-]+/g) ?? [];
   return pieces.map((piece, place) => (place === 0 ? piece : html`<wbr>${piece}`));
 }
 

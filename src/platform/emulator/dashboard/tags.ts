@@ -72,7 +72,8 @@ export function mountTagsPage(app: Express, context: EmulatorContext): void {
 }
 
 function actionsOf({ name, siteId, count }: Tag, asked: Asked) {
-  const id = `${siteId}-${name}`;
+  // An id that a hint is found by has no spaces.
+  const id = `${siteId}-${Buffer.from(name).toString('base64url')}`;
   const rename = {
     id: `rename-${id}`,
     path: `${PATH}/rename_tag`,
