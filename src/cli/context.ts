@@ -2,6 +2,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import * as z from 'zod';
 import type { Environment } from '../http/config';
+import { secretIn } from '../http/secret';
 import type { CommandRun, Output } from '../terminal/output';
 import type { Fence } from '../verify/fenced-tester';
 import { CliError, EXIT, type ExitCode, optionOf, usageError } from './cli-error';
@@ -166,7 +167,7 @@ function findKey(sources: readonly Source[], env: Environment, cwd: string): Fou
     const key = source('key');
     const file = source('keyFile');
     if (key) return key;
-    if (file) return { ...file, value: readNamed(file, cwd).replace(/\r?\n$/, '') };
+    if (file) return { ...file, value: secretIn(readNamed(file, cwd)) };
   }
   return undefined;
 }

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { closeSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
 import { addAbortSignal } from 'node:stream';
+import { secretIn } from '../http/secret';
 import type { CommandRun } from '../terminal/output';
 import { CliError, EXIT, interrupted } from './cli-error';
 import type { Options } from './options';
@@ -105,12 +106,11 @@ export function isEightBitText(bytes: Buffer): boolean {
 }
 
 /**
- * A secret that a file holds in its one line, without its line break. A wrong file is refused
- * rather than sent somewhere.
+ * A secret that a file holds in its one line. A wrong file is refused rather than sent somewhere.
  * @throws CliError when the file can't be read, or has another form.
  */
 function readSecretFile(context: Pick<CommandRun, 'cwd'>, name: string): string {
-  const secret = decodeText(readNamedFile(context, name), name).replace(/\r?\n$/, '');
+  const secret = secretIn(decodeText(readNamedFile(context, name), name));
   if (secret === '' || /[\r\n]/.test(secret))
     throw unusable(`The file ${name} must hold one line with the key only.`);
   return secret;

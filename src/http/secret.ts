@@ -10,6 +10,11 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
+/** The secret in the text of a file: without the byte order mark and the line break that editors and `echo` add. */
+export function secretIn(text: string): string {
+  return text.replaceAll(/^\ufeff|\r?\n$/g, '');
+}
+
 /** The text in place of a secret. */
 export const HIDDEN = '***';
 

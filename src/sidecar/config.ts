@@ -6,6 +6,7 @@ import { ConfigError, type Environment, readConfig, unknownVariables } from '../
 import { DEFAULT_LIMITS } from '../http/connections';
 import { wholeNumber } from '../http/faults';
 import { LOG_LEVELS } from '../http/log';
+import { secretIn } from '../http/secret';
 import { providerConfig, providerFaults, providerVariables } from '../provider/config';
 import { fleetConfig, fleetFaults, fleetVariables } from './fleet/config';
 import { pullPatternFault } from './pull';
@@ -109,8 +110,7 @@ function readApiKey(
     return given;
   }
   try {
-    // Editors and `echo` end a file with a line break that is no part of the key.
-    const text = readText(file).replace(/\r?\n$/, '');
+    const text = secretIn(readText(file));
     const parsed = apiKey.safeParse(text);
     if (parsed.success) return parsed.data;
     faults.push(

@@ -77,7 +77,7 @@ test.each<[string, Options, Environment, string]>([
   ['the variable', {}, { PACKAGERDRM_APIKEY_FILE: 'key.txt' }, 'PACKAGERDRM_APIKEY_FILE'],
   ["the container's", {}, { PACKAGERDRMAPI_APIKEY_FILE: 'key.txt' }, 'PACKAGERDRMAPI_APIKEY_FILE'],
 ])('reads the key from the file of %s', async (_name, options, env, apiKeyFrom) => {
-  await write(join(cwd, 'key.txt'), 'of-the-file\r\n');
+  await write(join(cwd, 'key.txt'), '\ufeffof-the-file\r\n');
   expect(read({ url: 'http://h', ...options }, env)).toMatchObject({ apiKey: 'of-the-file', apiKeyFrom });
 });
 

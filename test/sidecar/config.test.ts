@@ -194,7 +194,7 @@ describe('PACKAGERDRMAPI_APIKEY_FILE', () => {
   const FAULT = 'PACKAGERDRMAPI_APIKEY_FILE:';
   const ASCII = 'must be printable ASCII without spaces: it travels in a header';
 
-  it.each([KEY, `${KEY}\n`, `${KEY}\r\n`])('names the file that holds the key: %j', (text) => {
+  it.each([KEY, `${KEY}\n`, `\ufeff${KEY}\r\n`])('names the file that holds the key: %j', (text) => {
     const paths: string[] = [];
     const readText = (path: string) => {
       paths.push(path);
@@ -207,7 +207,7 @@ describe('PACKAGERDRMAPI_APIKEY_FILE', () => {
   it.each([
     ['\n', `${FAULT} the key in it is empty`],
     [`${KEY}\nsecond line`, `${FAULT} the key in it ${ASCII}`],
-    [`\ufeff${KEY}`, `${FAULT} the key in it ${ASCII}`],
+    [`${KEY}\ufeff`, `${FAULT} the key in it ${ASCII}`],
   ])('is refused when the file holds %j', (text, fault) => {
     expect(wrongIn(env, () => text)).toEqual([fault]);
   });

@@ -1,6 +1,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, relative, resolve } from 'node:path';
 import { type Checked, refused } from '../../drm/bytes';
+import { secretIn } from '../../http/secret';
 import { shellWord } from '../../terminal/text';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
@@ -52,7 +53,7 @@ export function createNamedSecrets(
       const path = realPath(resolve(folder, name));
       if (path === undefined || !statSync(path).isFile()) return UNREADABLE;
       if (!allowed.file(path)) return refuseFile(path, 'would be sent as clientApiKey');
-      const value = readNamedText(path)?.replace(/\r?\n$/, '');
+      const value = secretIn(readNamedText(path) ?? '');
       return value ? { ok: true, value } : UNREADABLE;
     }),
     ofDocument: once((name) => {
