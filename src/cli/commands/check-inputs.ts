@@ -132,8 +132,8 @@ async function readAndClose(reader: Reader, name: string): Promise<Content> {
 
 function looksLikePath(input: string): boolean {
   // Key material in base64, which no message may quote, has a capital.
-  const isBase64 = /^(?!\/)[A-Za-z0-9+/]*[A-Z][A-Za-z0-9+/]*={0,2}$/.test(input);
-  return /^(?:[A-Za-z]:)?[\p{L}\w@~.+/\\-]{1,500}$/u.test(input) && /[./\\]/.test(input) && !isBase64;
+  const isBase64 = /^(?!\/)[A-Za-z0-9+/ ]*[A-Z][A-Za-z0-9+/ ]*={0,2}$/.test(input);
+  return /^(?:[A-Za-z]:)?[\p{L}\w@~.+/\\ ()-]{1,500}$/u.test(input) && /[./\\]/.test(input) && !isBase64;
 }
 
 /** Up to this size, the whole input is checked; of a longer one, only the parts about its protection. */

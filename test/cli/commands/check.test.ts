@@ -148,7 +148,7 @@ describe('several inputs', () => {
 
   test('that can not be used are told all at once', async () => {
     await fs.writeFile(join(cwd, 'lines.txt'), Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le'));
-    const paths = ['a.key', '/no/such/Keys', 'keys/sports', 'C:\\keys\\é.key'];
+    const paths = ['a.key', '/no/such/Keys', 'keys/sports', 'C:\\my keys\\é (1).key'];
     expect(await check([...paths, 'news.key', 'lines.txt'])).toEqual(
       refused(
         2,
