@@ -102,10 +102,12 @@ function has(findings: readonly StreamFinding[], code: string): boolean {
   return findings.some((finding) => finding.code === code);
 }
 
-function ownFaults({ signalling, init }: TestedRendition): StreamFinding[] {
+function ownFaults({ signalling, init, segment }: TestedRendition): StreamFinding[] {
   const inputs = withoutAnswered([signalling, ...(init ? [init.checked] : [])]);
   // The compared input shows whether it should be protected.
-  return inputs.flatMap(({ name, result }) => ownFindings(name, result, (code) => code === 'not_protected'));
+  const isLeftOut = (code: string) =>
+    code === 'not_protected' || (code === 'content_key_in_address' && segment?.identityKey === false);
+  return inputs.flatMap(({ name, result }) => ownFindings(name, result, isLeftOut));
 }
 
 function comparisons(tested: TestedRendition, options: FindingsOptions): StreamFinding[] {
