@@ -89,6 +89,9 @@ test.each(
       '$Number%099d$'.repeat(100),
       ' duration="2"',
     ),
+    'a byte range that is none: manifest_unreadable': '#EXTM3U\n#EXTINF:2,\n#EXT-X-BYTERANGE:abc\nv.mp4\n',
+    'a byte range of an init segment that is none: manifest_unreadable':
+      '#EXTM3U\n#EXT-X-MAP:URI="v.mp4",BYTERANGE="10@x"\n',
     'a playlist with a variable that is not there: manifest_unreadable':
       '#EXTM3U\n#EXT-X-DEFINE:IMPORT="a"\n',
   }),

@@ -251,6 +251,8 @@ const LINES =
 /** It takes the square of their length for attributes; no line of such a tag has as much. */
 const WITH_ATTRIBUTES = /^#EXT-X-(?:MAP|STREAM-INF):/;
 const MAX_ATTRIBUTES = 100;
+const WITH_RANGE = /^#EXT-X-(?:BYTERANGE:?|MAP:.*\bBYTERANGE=)"?([^",]*)/;
+const BYTE_RANGE = /^\s*[1-9]\d{0,14}(?:@\d{1,15})?\s*$/;
 const MAX_LINE = 8 * 1024;
 const MAX_LINES = 400_000;
 
@@ -296,6 +298,9 @@ function parsePlaylist(
       const line = withVariables(written, variables, (isOwn ? 16 : 1) * MAX_LINE);
       if (line === undefined || (WITH_ATTRIBUTES.test(line) && line.split(',').length > MAX_ATTRIBUTES))
         return unreadable(`has a line ${index + 1} that is too long for a playlist`);
+      const [, range = '1'] = WITH_RANGE.exec(line) ?? [];
+      if (!BYTE_RANGE.test(range))
+        return unreadable(`has a line ${index + 1} whose byte range is not <length>@<start> in digits`);
       if (!isDefinition) {
         parser.push(`${line}\n`);
         continue;
