@@ -174,12 +174,11 @@ const OTHERS: readonly (readonly [RegExp, string])[] = [
 
 /** A text of a request or an answer without the secrets that their names or forms show. */
 function withoutNamed(text: string): string {
-  let hidden = text.replaceAll(FIELD, (whole, name: string, sign: string, value: string) => {
+  const hidden = text.replaceAll(FIELD, (whole, name: string, sign: string, value: string) => {
     const [quote = ''] = /^(?:\\+"|["'])/.exec(value) ?? [];
     return isSecret(name, value) ? `${name}${sign}${quote}${HIDDEN}${quote}` : whole;
   });
-  for (const [pattern, by] of OTHERS) hidden = hidden.replaceAll(pattern, by);
-  return hidden;
+  return OTHERS.reduce((rest, [pattern, by]) => rest.replaceAll(pattern, by), hidden);
 }
 
 export type ShownExchange = ReturnType<typeof renderExchanged>;
