@@ -217,7 +217,7 @@ test('reads the source', () => {
   expect(sources.map(({ file }) => file)).toEqual(expect.arrayContaining(ENTRIES));
 });
 
-test('there are the houses and nothing beside them', () => {
+test('there are the houses and nothing else', () => {
   expect([...new Set(sources.map(({ house }) => house))].sort()).toEqual(Object.keys(HOUSES).sort());
 });
 

@@ -42,7 +42,7 @@ it.each<[body: object, faults: readonly unknown[]]>([
     ['warning playready_address_unused playready.laurl'],
   ],
   [{ cpix: CPIX_DOCUMENT, playready: { laurl } }, []],
-])('tells what is wrong with a body that holds a document: %#', (body, faults) => {
+])('reports the faults of a body with a document: %#', (body, faults) => {
   expect(faultsOf(body)).toEqual(faults);
 });
 
@@ -58,7 +58,7 @@ it.each<[body: object, ...descriptions: string[]]>([
   expect(check(body).faults.map(({ description }) => description)).toEqual(descriptions);
 });
 
-it('tells nothing of what only the opened values show', () => {
+it('reports nothing that only the opened values show', () => {
   const cpix = cpixVector('EncryptedContentKeys.xml').toString('utf8');
   const { fields, faults } = check({ cpix, kid: 'd2920429-87ab-41e6-a4c5-a8c836b6312e' });
   expect(faults.filter(({ severity }) => severity === 'error')).toEqual([]);

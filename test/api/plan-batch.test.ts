@@ -124,7 +124,7 @@ it('a stream is named once: what comes later fails', () => {
   expect(planned({ streams, groups })).toEqual(['a', `a: ${twice}`, 'live/c', `live/c: ${twice}`, 'live/d']);
 });
 
-it('a group with misspelt members is told by the nearest name', () => {
+it('a group with misspelt members is reported with the nearest name', () => {
   expect(planned({ groups: [{ memebrs: members, ...CENC_ONLY }] })).toEqual([
     `null: unknown_field: groups.0: memebrs is not a field of this request. Did you mean members? | invalid_body: groups.0: ${NO_MEMBERS}`,
   ]);
@@ -278,7 +278,7 @@ it.each<[what: string, group: object, found: readonly string[]]>([
   expect(planned({ groups: [{ members: ofQualities, ...group }] })).toEqual(found);
 });
 
-it('a SMIL document that does not say the quality of a member is told', () => {
+it('a SMIL document without the quality of a member is reported', () => {
   const videos = ['height="360"', 'system-bitrate="900000"', 'height="2160"', 'height="9000"'];
   const elements = videos.map((says, index) => `<video src="${'abcd'[index]}" ${says}/>`).join('');
   const group = { smil: `<smil><body>${elements}</body></smil>`, keys: { SD: { cenc: SD } } };
@@ -290,7 +290,7 @@ it('a SMIL document that does not say the quality of a member is told', () => {
   ]);
 });
 
-it('the streams of a SMIL document are in the folder of the group, which tells their qualities by heights and bit rates', () => {
+it('the streams of a SMIL document are in the folder of the group, which has their qualities by heights and bit rates', () => {
   const elements = '<video src="low" height="480"/><video src="slow" system-bitrate="900000"/>';
   const group = {
     folder: 'vod',
@@ -360,7 +360,7 @@ it('tracks fail alone', () => {
   ]);
 });
 
-it('of tracks with one key the first is taken, and the other told what to do', () => {
+it('of tracks with one key the first is taken, and the other gets the remedy', () => {
   const cpix = sampleText([
     { number: 1, track: 'SD' },
     { number: 2, track: 'ALL' },

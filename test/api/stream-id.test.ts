@@ -91,7 +91,7 @@ describe('a stream id in the path', () => {
     expect(Object.values(await files()).filter((content) => content !== 'folder')).toEqual([]);
   });
 
-  it('tells streams apart by case', async () => {
+  it('distinguishes streams by case', async () => {
     const { api, files } = await startSidecar();
     await api.post('/api/keyfile/Demo').send(CENC_ONLY).expect(200);
     await api.get('/api/keyfile/demo').expect(404);

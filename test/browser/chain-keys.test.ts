@@ -122,7 +122,7 @@ testsTogether(browser, {
   },
   ...Object.fromEntries(
     EXPECTED.map(([name, format, expected]) => [
-      `a stream with ${name} keys in ${format} is told by the player and by verify`,
+      `a stream with ${name} keys in ${format} is reported by the player and by verify`,
       (own: OwnBrowser) => isTold(own, name, format, expected),
     ]),
   ),

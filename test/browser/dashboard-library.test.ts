@@ -160,7 +160,7 @@ test('a large file goes in parts, and after a reload of the page only those that
   browser.forgive(/ERR_CONNECTION_RESET/);
 });
 
-test('what is typed into a form stays while states around it change', async () => {
+test('typed text stays in a form while states around it change', async () => {
   const { page, context, post, createReady } = await open({ screen: 'laptop' });
   const { id } = await createReady();
   await post(`media/${id}/tracks`, { label: 'English', position: '0', track_kind: 'captions' });

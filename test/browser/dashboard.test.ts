@@ -78,7 +78,7 @@ test('script keeps states up to date without closing what is open', async () => 
   expect(await key.isVisible()).toBe(true);
 });
 
-test('script copies what its button stands beside', async () => {
+test('script copies the text next to its button', async () => {
   const { page, url } = await open({ screen: 'laptop' });
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.goto('/dashboard');

@@ -141,7 +141,7 @@ const tracksOf = (page: Page): Promise<unknown> =>
 
 const VTT = 'WEBVTT\n\n00:00.000 --> 00:10.000\nA line of text\n';
 
-describe('what is played', () => {
+describe('the content', () => {
   testsTogether(browser, {
     'plays DASH with the license of the DRM side, and offers the text tracks of the item': async (own) => {
       const tracks = [
@@ -204,7 +204,7 @@ describe('what is played', () => {
   });
 });
 
-describe('what changes', () => {
+describe('changes', () => {
   testsTogether(browser, {
     'waits for the first segment, and then plays by itself': async (own) => {
       let isThere = false;

@@ -251,7 +251,7 @@ test('shows each channel once on a page of another origin, in its element or beh
   expect(polls(town)).toBeLessThanOrEqual(removed + 1);
 });
 
-test('tells the page when the channel becomes active and idle', async () => {
+test('notifies the page when the channel becomes active and idle', async () => {
   const town = channel();
   const url = await publisherPage(
     `window.seen = [];

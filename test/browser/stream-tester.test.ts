@@ -53,7 +53,7 @@ test.each(['laptop', 'phone'] as const)('shows what a stream is, and plays it, o
   expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
 });
 
-test('tells a wrong key by decrypting the stream, and by playing it', async () => {
+test('recognizes a wrong key by decrypting the stream, and by playing it', async () => {
   emulator.context.issuedKeys.remember(KEYS);
   const address = await servedClip('dash', { ...KEYS, key: Buffer.alloc(16, 0x55) });
   const page = await openTester('laptop', address);

@@ -36,7 +36,7 @@ test('shows of a stream that gets another key both key ids, and what else change
 `);
 });
 
-test('tells a part that comes or goes with another key', async () => {
+test('reports a part that comes or goes with another key', async () => {
   const former = { cenc: FORMER, widevine: {} };
   const now = { cenc: NOW, ...playready('one') };
   expect(await previewOf(former, now)).toBe(`\

@@ -144,7 +144,7 @@ describe('get', () => {
     expect(JSON.parse(stdout)).toEqual({ streamid: 'news', etag, lines });
   });
 
-  test('masks what nobody knows, and leaves out what can’t be read', async () => {
+  test('masks unknown lines, and leaves out unreadable ones', async () => {
     const text =
       '# the key is SECRET\nmpegdashstreaming-cenc-algorithm: AES\u{1b}[2J\nSECRET\nmy-secret: SECRET\n';
     await fs.writeFile(join(sidecar.folder, 'news.key'), text);
@@ -197,7 +197,7 @@ describe('the program', () => {
     expect({ help, zero }).toEqual({ help: stderr, zero: 0 });
   });
 
-  test('tells wrong usage as JSON, too', async () => {
+  test('reports wrong usage as JSON, too', async () => {
     const wrong = (description: string) => ({
       code: 2,
       stderr: '',

@@ -86,7 +86,7 @@ test.each(['hevc-tiles.h265', 'hevc-rows.h265'])(
   },
 );
 
-test('a picture that lacks a slice proves nothing', () => {
+test('a picture with a missing slice proves nothing', () => {
   const { pictures, check, format } = read('hevc-slices.mp4');
   const [picture = Buffer.alloc(0)] = pictures.slice(-1);
   const first = format.lengthSize + picture.readUInt32BE(0);
@@ -194,7 +194,7 @@ test('a frame ends with ID_END, padded with zeros, also across two bytes', () =>
   expect(['aa0c', 'aa04', '0000', '00'].map(ends)).toEqual(Array(4).fill('broken'));
 });
 
-test('byte values tell noise, where there are enough of them', () => {
+test('byte values identify noise, where there are enough of them', () => {
   expect(checkByteValues(Buffer.concat(noise))).toBe('broken');
   expect(checkByteValues(Buffer.concat(noise.slice(0, 20)))).toBe('undecided');
   expect(checkByteValues(Buffer.alloc(0))).toBe('undecided');

@@ -205,7 +205,7 @@ test('holds no checksum against the key that was computed of another', () => {
   expect(found(keyFile, undefined, { isChecksumComputed: true })).toEqual([]);
 });
 
-test('tells which algorithm the scheme of the data is compared with', () => {
+test('names the algorithm that the scheme of the data is compared with', () => {
   const widevine = { keyIds: [], protectionScheme: PROTECTION_SCHEMES.cenc };
   const slips = checkValues({ widevine }, { scheme: 'cbcs', names: REQUEST_NAMES });
   expect(slips.map(({ description }) => description)).toEqual([

@@ -23,7 +23,7 @@ function imported(text: string, keepUnknown = false): string {
   return textOf(read.keyFile);
 }
 
-test('whatever this service wrote is imported as the same bytes, and read into the same values, as sound', () => {
+test('every key file of this service is imported as the same bytes, and read into the same values, as sound', () => {
   fc.assert(
     fc.property(keyFiles, (keyFile) => {
       const file = textOf(keyFile);
@@ -53,7 +53,7 @@ test('of more than ten unknown lines ten are named', () => {
   expect(listUnknownLines(unknown)).toMatch(/^a-b \(line 1\), .*a-b \(line 10\), 2 more$/);
 });
 
-test('so are its files with unknown lines, wherever those stood and in their order', () => {
+test('so are its files with unknown lines, at any place and in their order', () => {
   fc.assert(
     fc.property(keyFiles, unknownLines, fc.infiniteStream(fc.nat()), (keyFile, unknown, places) => {
       const file = textOf(keyFile);

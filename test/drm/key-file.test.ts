@@ -73,7 +73,7 @@ test('reads past comments and blanks, and counts the lines it cannot read', () =
   });
 });
 
-test('says on which line each stands', () => {
+test('reports the line of each', () => {
   expect(parseNumberedLines('\r\na: b\r\n#\nc\rd: e')).toEqual({
     lines: [
       { number: 2, name: 'a', value: 'b' },

@@ -39,7 +39,7 @@ test.each<[of: Partial<SmilStream>, bitrates: object | undefined, sentence: stri
     { SD: 8 },
     'the stream has neither height nor bit rate in the SMIL document; add it there, or give members with their quality',
   ],
-])('a quality that cannot be told is a fault: %j', (of, bitrates, sentence) => {
+])('a quality that cannot be determined is a fault: %j', (of, bitrates, sentence) => {
   const given = { ...(bitrates && { bitrates: bitrates as Record<string, number> }) };
   const problem = { code: 'no_quality', description: sentence };
   expect(qualityOf(stream(of), given)).toEqual({ ok: false, problem });

@@ -27,7 +27,7 @@ const READ: Readonly<Record<string, readonly [names: string, text: string]>> = {
     'a b',
     '<smil><body><video src="MP4:a"/><video src="flv:b"/></body></smil>',
   ],
-  'what stands outside of its body': [
+  'an element outside of its body': [
     'a',
     '<smil><head><video src="no"/></head><body><video src="a"/></body></smil>',
   ],
@@ -114,7 +114,7 @@ test.each<[what: string, stream: object, elements: string]>([
     NONE,
     '<video src="a" height="0576" system-bitrate="9k"/><video src="a" height="12345678901"/>',
   ],
-])('tells of a stream %s', (_what, stream, elements) => {
+])('reports a stream %s', (_what, stream, elements) => {
   const read = readSmilStreams(`<smil><body>${elements}</body></smil>`);
   expect(read).toEqual({ ok: true, value: [{ name: 'a', ...stream }] });
 });

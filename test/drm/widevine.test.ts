@@ -92,7 +92,7 @@ test('makes data without a content id when none is known', () => {
   );
 });
 
-test('takes the last of a field that may stand once, and passes over fields it does not know', () => {
+test('takes the last of a field that may occur once, and passes over fields it does not know', () => {
   const twice = Buffer.from('2201612201625a0178', 'hex');
   expect(parseWidevinePsshData(twice)).toEqual({
     ok: true,

@@ -70,7 +70,7 @@ describe('npm start without esbuild', () => {
   });
 });
 
-describe('what is built', () => {
+describe('the build', () => {
   beforeEach(() => cp(DIST, join(folder, 'dist'), { recursive: true }));
 
   test('serves every path of the sidecar without node_modules, and the command line and health check with it', async () => {

@@ -167,7 +167,7 @@ test('is refused from a tree with changes, without news of the version, and with
   await expect(readdir(released)).rejects.toThrow('ENOENT');
 });
 
-describe('what is released', () => {
+describe('the release', () => {
   /** A folder with both packages, as npm installs them. */
   const project = () => join(clone, 'dist/unpacked');
   const unpacked = (name: string) => join(project(), 'node_modules', name);

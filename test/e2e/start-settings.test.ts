@@ -33,7 +33,7 @@ test('warns in the log, and holders of an API key at /readyz, of a key folder th
   expect(await codesOf(await start())).toEqual([[], 0]);
 });
 
-test('tells Prometheus of its process, too', async () => {
+test('reports its process to Prometheus, too', async () => {
   const { url } = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: 'any-key' } });
   const text = await (await fetch(`${url}/metrics`)).text();
   expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);

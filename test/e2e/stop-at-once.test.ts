@@ -18,7 +18,7 @@ beforeEach(async () => {
   cwd = await temporaryFolder();
 });
 
-test('ends at once when it is told to stop while it sweeps a large folder', async () => {
+test('ends at once on a stop signal while it sweeps a large folder', async () => {
   const COUNT = 10_000;
   const name = (index: number) => `.packagerdrmapi-0c0ffee0-0000-4000-8000-00000000dead-${index}.tmp`;
   await fs.ensureDir(join(cwd, 'keys'));

@@ -51,7 +51,7 @@ test('a sidecar that is killed again and again while it catches up has all files
   await until(async () => (await countAt(two)) === STREAMS - 50);
 });
 
-test('what a sidecar acknowledged before it was killed is at all packagers, its own as well when it starts again', async () => {
+test('changes that a sidecar acknowledged before it was killed are at all packagers, its own as well when it starts again', async () => {
   const { urls } = await startEtcdCluster({ servers: 1 });
   const fleet = await startBuiltFleet({ urls, packagers: 2 });
   await fleet.level();

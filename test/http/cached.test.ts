@@ -27,7 +27,7 @@ test('runs once for all who ask while it is under way, however long that takes',
   expect(runs).toHaveLength(1);
 });
 
-test('answers the same until its time is over, counted from the beginning of the run, and anew after it', async () => {
+test('answers the same until its time is over, counted from the start of the run, and runs again after it', async () => {
   const { ask, runs, time } = start();
   const first = ask();
   time.now = 999;
@@ -40,7 +40,7 @@ test('answers the same until its time is over, counted from the beginning of the
   expect(await next).toBe(2);
 });
 
-test('tells a failure to all who share it, and starts anew after it', async () => {
+test('reports a failure to all who share it, and starts again after it', async () => {
   const { ask, runs } = start();
   const asked = [ask(), ask()];
   runs[0]?.fail();

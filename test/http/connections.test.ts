@@ -95,7 +95,7 @@ describe('when places run out', () => {
     expect(connections.refused()).toMatchObject({ limit: 1, address_limit: 0 });
   });
 
-  it('who has shown a key is kept while others can go', async () => {
+  it('a client that has shown a key is kept while others can go', async () => {
     const { port } = await serve(answer, { limits: LIMITS });
     const trusted = await times(4, () => hostile(port, { says: `${HEAD}${KEY}\r\n` }));
     await times(20, () => hostile(port, { says: `${HEAD}\r\n`, from: '127.0.0.3' }));
@@ -188,7 +188,7 @@ describe('a client that was refused', () => {
       ...(['headers of 20 KiB', `${HEAD}x: ${'a'.repeat(20_000)}\r\n\r\n`] as const),
       ...(['431 Request Header Fields Too Large', 'request_header_fields_too_large'] as const),
     ],
-  ])('is told why, and cut when it does not close: %s', async (_what, says, status, code) => {
+  ])('gets the reason, and is cut when it does not close: %s', async (_what, says, status, code) => {
     const { port } = await serve(answer);
     const { socket, ended } = await hostile(port, { says });
     const errors = `{"errors":\\[{"code":"${code}","description":"[^"]+"}\\]}`;

@@ -181,7 +181,7 @@ describe('the log', () => {
       expect(lines.map((line) => Reflect.get(Object(line), 'message'))).toEqual(written);
     });
 
-    it('keeps at most a mebibyte for a reader that is too slow, and tells how many lines it dropped', async () => {
+    it('keeps at most a mebibyte for a reader that is too slow, and reports how many lines it dropped', async () => {
       const taken: string[] = [];
       let release: () => void = () => undefined;
       const stream = new Writable({
@@ -234,7 +234,7 @@ describe('the log', () => {
 
     const MINUTE = 60_000;
 
-    test('tells refused connections as sums, a second after the first and then once a minute', () => {
+    test('reports refused connections as sums, a second after the first and then once a minute', () => {
       const { log, lines } = recordedLog();
       const refused = createRefusalLog(log);
       for (let count = 0; count < 500; count += 1) refused('address_limit', '192.0.2.1');

@@ -109,7 +109,7 @@ test('takes files that belong together as one', async () => {
   await seen('one+x', 'one+y');
 });
 
-test('keeps what it has and tells once of a change that cannot be taken', async () => {
+test('keeps its content and reports once a change that cannot be taken', async () => {
   writeFileSync(at('a'), 'one');
   watch('a');
   writeFileSync(at('a'), 'bad');
@@ -120,7 +120,7 @@ test('keeps what it has and tells once of a change that cannot be taken', async 
   await seen('one', 'fault: a: cannot use bad', 'fault: a: cannot use bad again', noFile());
 });
 
-test('tells when the files can be used again, even as they were', async () => {
+test('reports when the files can be used again, even as they were', async () => {
   writeFileSync(at('a'), 'one');
   watch('a');
   rmSync(at('a'));
@@ -130,7 +130,7 @@ test('tells when the files can be used again, even as they were', async () => {
 });
 
 const asRoot = process.getuid?.() === 0;
-(asRoot ? test.skip : test)('tells when it may not read a file any more', async () => {
+(asRoot ? test.skip : test)('reports when it may not read a file any more', async () => {
   writeFileSync(at('a'), 'one');
   watch('a');
   chmodSync(at('a'), 0);
@@ -145,7 +145,7 @@ test('says nothing of a file that is touched, or stays', async () => {
   expect(events).toEqual(['one']);
 });
 
-test('says nothing of a change that is taken back before it was told', async () => {
+test('does not report a change that is taken back before its report', async () => {
   writeFileSync(at('a'), 'one');
   let takes = 0;
   follow(['a'], ([content]) => {

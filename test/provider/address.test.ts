@@ -110,7 +110,7 @@ describe('the address of the key provider', () => {
     );
   });
 
-  it('is told with a protocol that is none', () => {
+  it('is reported with an unknown protocol', () => {
     expect(faultsOf(() => configOf('speke', 'keys.example'))).toEqual([
       `PACKAGERDRMAPI_KEYPROVIDERURL: ${ANY}`,
       'PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: must be one of json, cpix, speke1, speke2, speke21',

@@ -90,7 +90,7 @@ describe('a file of headers', () => {
     ]);
   });
 
-  it('is read again when it changes; a broken one is told and changes nothing', async () => {
+  it('is read again when it changes; a broken one is reported and changes nothing', async () => {
     const read = open(`X-Key: ${SECRET}`);
     expect(read()).toEqual({ 'X-Key': SECRET });
     writeFileSync(file, 'X-Key: next-secret');

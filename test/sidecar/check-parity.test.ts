@@ -140,7 +140,7 @@ describe('a body that is odd', () => {
     [{ fairplay: { ...fairplay, iv: '0'.repeat(32), key: '0'.repeat(32) } }],
     [{ aes: { ...aes, url: 'http://a.example/?sessionid=1', iv: fairplay.key } }],
     [{ cenc, aes: { ...aes, iv: '0'.repeat(32) } }],
-  ])('is told the same of by a POST as by a check: %#', (json) => {
+  ])('gets the same findings from a POST as from a check: %#', (json) => {
     const said = bothSay(json);
     expect(said?.post).toEqual(said?.check);
     expect(said).toBeDefined();
@@ -153,7 +153,7 @@ describe('any body', () => {
     { weight: 1, arbitrary: fc.jsonValue().filter((json) => typeof json !== 'string') },
   );
 
-  it('is told the same of by a POST that takes it as by a check', () => {
+  it('gets the same findings from a POST that takes it as from a check', () => {
     fc.assert(
       fc.property(body, (json) => {
         const said = bothSay(json);

@@ -212,7 +212,7 @@ describe('PACKAGERDRMAPI_APIKEY_FILE', () => {
     expect(wrongIn(env, () => text)).toEqual([fault]);
   });
 
-  it('is refused when the file cannot be read, and beside PACKAGERDRMAPI_APIKEY', () => {
+  it('is refused when the file cannot be read, and together with PACKAGERDRMAPI_APIKEY', () => {
     expect(wrongIn(env)).toEqual([`${FAULT} the file cannot be read; check the path and who may read it`]);
     expect(wrongIn({ ...env, PACKAGERDRMAPI_APIKEY: KEY }, () => KEY)).toEqual([
       'PACKAGERDRMAPI_APIKEY and PACKAGERDRMAPI_APIKEY_FILE: set one of them, not both',
@@ -220,7 +220,7 @@ describe('PACKAGERDRMAPI_APIKEY_FILE', () => {
   });
 });
 
-test('needs no single API key beside a file of keys', () => {
+test('needs no single API key with a file of keys', () => {
   expect(readSidecarConfig({ PACKAGERDRMAPI_APIKEYS_FILE: '/etc/keys.json' }, NO_FILES)).toEqual({
     ...DEFAULTS,
     apiKey: undefined,

@@ -69,7 +69,7 @@ describe('a CPIX document', () => {
     },
   );
 
-  it('becomes the same in JSON, beside what other clients send along', async () => {
+  it('becomes the same in JSON, with additions of other clients', async () => {
     const sidecar = await startSidecar();
     const body = { cpix: sampleText(ONE), cenc: null, client: 'c', clientApiKey: 'k', drmjson: {} };
     await sidecar.api.post(PATH).send(body).expect(200, ONE_FILE);
@@ -172,7 +172,7 @@ describe('a CPIX document', () => {
     await postXml(await startSidecar(), body).expect(400, errorBody(code, description));
   });
 
-  it('is told of by its media type when it is sent as the lines of a key file', async () => {
+  it('is reported by its media type when it is sent as the lines of a key file', async () => {
     const description = 'The body is a CPIX document. Send it with content-type: application/cpix+xml.';
     const sent = postXml(await startSidecar(), sampleText(ONE), '', 'text/plain');
     await sent.expect(400, errorBody('invalid_body', description));
@@ -208,7 +208,7 @@ describe('a large CPIX document', () => {
   it.each<[what: string, body: () => string, limits: string]>([
     ['a byte more', () => JSON.stringify({ cpix: `${largest} ` }), '256 KiB for a CPIX document'],
     [
-      'more than 64 KiB beside it',
+      'more than 64 KiB next to it',
       () => JSON.stringify({ cpix: sampleText(ONE), drmjson: 'x'.repeat(64 * KIB) }),
       '64 KiB',
     ],

@@ -259,7 +259,7 @@ describe('a request', () => {
       ['a refused stream id', '/api/keyfile/..'],
       ['an undecodable stream id', '/api/keyfile/%E0%A4%A'],
       ['the path in capitals', '/API/KEYFILE/demo'],
-    ])('tells an unauthenticated client nothing about %s', async (_what, path) => {
+    ])('shows an unauthenticated client nothing about %s', async (_what, path) => {
       const { port } = await startSidecar();
       const answer = await rawRequest(port, 'GET', path, {});
       expect([answer.status, JSON.parse(answer.text)]).toEqual([401, MISSING]);

@@ -18,7 +18,7 @@ function masked(file: string) {
     });
 }
 
-test('tells the lines of a file that would be created, and writes none', async () => {
+test('returns the lines of a file that would be created, and writes none', async () => {
   const sidecar = await startSidecar();
   const { body } = await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
   expect(body).toEqual({
@@ -53,7 +53,7 @@ test('hex digits of FairPlay in the other case change nothing: a batch does not 
   expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
 });
 
-test('tells what would change, come and go', async () => {
+test('returns the lines that would change, come and go', async () => {
   const sidecar = await startSidecar();
   await sidecar.api.post('/api/keyfile/live').send(POST_MANUAL).expect(200);
   const other = {

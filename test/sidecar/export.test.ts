@@ -66,10 +66,13 @@ it.each([
   ['as=other', cbcsDocument(), CPIX, 'invalid_query'],
   ['scheme=cbcs', cbcsDocument(), CPIX, 'invalid_query'],
   ['as=shaka', '', CPIX, 'invalid_body'],
-])('what cannot be exported is refused with its code: %s (%#)', async (query, body, type, code) => {
-  const { body: answer } = await post(await startSidecar(), query, body, type).expect(400);
-  expect(answer.errors.map((error: { code: string }) => error.code)).toEqual([code]);
-});
+])(
+  'a key file that cannot be exported is refused with its code: %s (%#)',
+  async (query, body, type, code) => {
+    const { body: answer } = await post(await startSidecar(), query, body, type).expect(400);
+    expect(answer.errors.map((error: { code: string }) => error.code)).toEqual([code]);
+  },
+);
 
 it('a body that is too large, or of another type or method, is refused', async () => {
   const sidecar = await startSidecar();

@@ -24,7 +24,7 @@ test.each([
   expect(await files()).toEqual({});
 });
 
-test('tells holders of an API key, and nobody else, which folder it is, by device and inode', async () => {
+test('identifies the folder, by device and inode, to holders of an API key alone', async () => {
   const { api, unauthenticated, folder } = await startSidecar();
   const { dev, ino } = await stat(folder, { bigint: true });
   const { status, body } = await api.get('/readyz');

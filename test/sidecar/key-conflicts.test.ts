@@ -41,7 +41,7 @@ test('a POST warns of other key files with its key id or its content key, and fo
   expect(await post('three', OTHER_KEY)).toBeUndefined();
 });
 
-test('the list tells the conflicts of files that were there at the start', async () => {
+test('the list reports the conflicts of files that were there at the start', async () => {
   const folder = await temporaryFolder();
   await fs.outputFile(join(folder, 'site/one.key'), CENC_ONLY_FILE);
   await fs.outputFile(

@@ -153,7 +153,7 @@ it.each([
   await api.get(`${PATH}?as=shaka`).expect(409);
 });
 
-it('the log tells the form, and no secret', async () => {
+it('the log names the form, and no secret', async () => {
   const { api, logText } = await started();
   await api.get(`${PATH}?as=bento4`).expect(200);
   const log = await logText();

@@ -48,7 +48,7 @@ const KEPT: [what: string, lines: string, warnings: string[]][] = [
   ],
   ['a key id as UUID', withLine(`${DASH}-key-id`, UUID), ['uuid_for_base64']],
   ['lines for CMAF alone', CMAF_LINES + HLS_LINES, []],
-  ['lines for CMAF with cbcs beside others', withFormerCmaf(POST_MANUAL_FILE), ['unsupported_scheme']],
+  ['lines for CMAF with cbcs next to others', withFormerCmaf(POST_MANUAL_FILE), ['unsupported_scheme']],
   [
     'another key for CMAF',
     DASH_LINES +
@@ -64,7 +64,7 @@ const KEPT: [what: string, lines: string, warnings: string[]][] = [
   ],
 ];
 
-it.each(KEPT)('%s: is kept as given, and told of, whatever checks do', async (_what, lines, warnings) => {
+it.each(KEPT)('%s: is kept as given, and reported, with checks on or off', async (_what, lines, warnings) => {
   for (const checks of ['strict', 'warn'] as const) {
     const sidecar = await startSidecar({ checks, cmaf: true });
     const answer = await send(sidecar, lines).expect(200, lines);
@@ -107,7 +107,7 @@ it.each(REFUSED)(
   },
 );
 
-describe('what is changed all the same, and told of', () => {
+describe('lines that are changed all the same, and reported', () => {
   it('a PlayReady checksum that is missing is computed', async () => {
     const sidecar = await startSidecar();
     const answer = await send(sidecar, withLine(`${DASH}-keyserver-playready-checksum`)).expect(
@@ -199,7 +199,7 @@ describe('keyfile, the same as a field of JSON', () => {
 it.each([
   [undefined, ['warning', 'error']],
   [true, ['warning']],
-])('a check tells of unknown lines when keepunknown is %j', async (keepunknown, severities) => {
+])('a check reports unknown lines when keepunknown is %j', async (keepunknown, severities) => {
   const { api } = await startSidecar();
   const keyfile = `${POST_MANUAL_FILE}vendor-tier: gold-9f3c\n`;
   const { body, text } = await api.post('/api/check').send({ keyfile, keepunknown }).expect(200);

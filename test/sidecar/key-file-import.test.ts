@@ -56,7 +56,7 @@ it('lines are not taken in another encoding', async () => {
     .expect(415);
 });
 
-it('a dry run tells what would change line by line, and shows no value of an unknown line', async () => {
+it('a dry run returns the changes line by line, and shows no value of an unknown line', async () => {
   const sidecar = await startSidecar();
   await send(sidecar, `${POST_MANUAL_FILE}vendor-old: former-71\n`, '?keepunknown=true').expect(200);
   const before = await sidecar.files();

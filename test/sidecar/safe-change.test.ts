@@ -98,7 +98,7 @@ test('refuses If-Match for a stream without a key file, and creates it with If-N
   await sidecar.api.post(PATH).set('if-none-match', '*').send(POST_MANUAL).expect(200);
 });
 
-test('tells a file that another program changed', async () => {
+test('recognizes a file that another program changed', async () => {
   const sidecar = await startSidecar();
   await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
   await writeFile(join(sidecar.folder, 'live.key'), `${POST_MANUAL_FILE}# by hand\n`);

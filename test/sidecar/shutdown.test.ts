@@ -152,7 +152,7 @@ test('a process does not end before its stop is done, even if that waits for not
   expect([code, stdout]).toEqual([0, expect.stringContaining('"message":"stopped"')]);
 });
 
-test('tells the address to call for a server that listens everywhere', async () => {
+test('reports the address to call for a server that listens everywhere', async () => {
   const server = await listen((_request, response) => response.end(), '0.0.0.0', 0);
   expect(server.url).toBe(`http://127.0.0.1:${server.port}`);
   await server.stop(0);

@@ -47,7 +47,7 @@ test.each<[string, readonly string[], string, object]>([
   ['put --dry-run', [...PUT, '--dry-run'], '/api/keyfile/s?dryrun=true', json(DRY_RUN)],
   ['a refusal', ['get', 's'], '/api/keyfile/s', json({ errors: [PROBLEM, PROBLEM] }, 400)],
   ['a refusal as JSON', ['get', 's', '--json'], '/api/keyfile/s', json({ errors: [PROBLEM] }, 400)],
-])('what a server says steers no terminal: %s', async (_name, args, path, script) => {
+])('text of a server steers no terminal: %s', async (_name, args, path, script) => {
   const upstream = await startFakeUpstream();
   upstream.on(path, script);
   const { stdout, stderr } = await run(args, upstream.url);
@@ -113,7 +113,7 @@ function start(json: boolean) {
   return { progress, told: () => stderr.read()?.toString() ?? '' };
 }
 
-test('tells a log every ten seconds how far it is, until it stops', () => {
+test('reports its progress to a log every ten seconds, until it stops', () => {
   const { progress, told } = start(false);
   progress.advance(100);
   jest.advanceTimersByTime(9999);
@@ -126,7 +126,7 @@ test('tells a log every ten seconds how far it is, until it stops', () => {
   expect(told()).toBe('');
 });
 
-test('tells nothing of it beside a JSON document', () => {
+test('reports no progress next to a JSON document', () => {
   const { progress, told } = start(true);
   jest.advanceTimersByTime(60_000);
   progress.stop();

@@ -216,7 +216,7 @@ describe('DASH', () => {
     expect(report.faults).toEqual([{ severity: 'error', code: 'key_id_mismatch', description }]);
   });
 
-  test('a segment that is not there is told once for all renditions', async () => {
+  test('a missing segment is reported once for all renditions', async () => {
     const stream = await startStream('dash');
     await fs.remove(join(stream.folder, 'v3.m4s'));
     await fs.remove(join(stream.folder, 'a3.m4s'));
@@ -278,7 +278,7 @@ describe('HLS', () => {
     expectToPlay(await stream.verify());
   });
 
-  test('a live playlist is live, and one that does not move is told', async () => {
+  test('a live playlist is live, and one that does not move is reported', async () => {
     const stream = await startStream('hls');
     for (const file of ['v.m3u8', 'a.m3u8'])
       await stream.change(file, (text) =>

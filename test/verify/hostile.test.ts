@@ -166,7 +166,7 @@ test('names in a playlist change no object of the program', async () => {
   expect(Reflect.get({}, 'polluted')).toBeUndefined();
 });
 
-test('a multivariant playlist that names itself is told, not followed', async () => {
+test('a multivariant playlist that names itself is reported, not followed', async () => {
   const stream = await startStream('hls');
   await stream.change('master.m3u8', (text) => text.replace('v.m3u8', 'master.m3u8'));
   expect((await stream.verify()).faults.map(({ code }) => code)).toEqual(['not_a_media_playlist']);
@@ -194,7 +194,7 @@ test('keys of a playlist that are none do no harm', async () => {
   expect((await stream.verify({ keyFiles: [] })).faults.map(({ code }) => code)).toContain('not_protected');
 });
 
-test('what libraries say of hostile names reaches no terminal', async () => {
+test('the errors of libraries about hostile names reach no terminal', async () => {
   const console = [jest.spyOn(global.console, 'error'), jest.spyOn(global.console, 'warn')];
   const stream = await startStream('dash');
   const box = Buffer.from('\0\0\0\0\u001bc\u001bc', 'latin1');

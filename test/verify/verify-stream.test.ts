@@ -213,7 +213,7 @@ describe('a key in the playlist itself', () => {
 });
 
 describe('a live playlist', () => {
-  test('that has no new segment any more is told while it is watched', async () => {
+  test('that has no new segment any more is reported while it is watched', async () => {
     const stream = await startStream('hls');
     await makeLive(stream, (text) => text);
     const memory = new StreamMemory();

@@ -79,7 +79,7 @@ test('shows what would change before it asks, and writes that', async () => {
   expect(sentBatches()).toEqual([true, false].flatMap((dryRun) => BODIES.map((body) => ({ dryRun, body }))));
 });
 
-test('looks first with --yes --verbose, too: a look alone tells the lines', async () => {
+test('looks first with --yes --verbose, too: only a look shows the lines', async () => {
   const { stdout } = await apply(['manifest.yaml', '--yes', '--verbose']);
   expect(stdout).toMatch(/^4 streams would be created\n/);
   expect(sidecar.batches.map(({ dryRun }) => dryRun)).toEqual([true, true, false, false]);

@@ -46,7 +46,7 @@ test.each<[string, string[], string]>([
   ['the file that is named', ['news.key'], ''],
   ['standard input', ['-'], FILE],
   ['standard input when nothing is named', [], FILE],
-])('checks a key file from %s, with its key masked unless told otherwise', async (_name, args, stdin) => {
+])('checks a key file from %s, with its key masked by default', async (_name, args, stdin) => {
   await fs.writeFile(join(cwd, 'news.key'), FILE);
   const { code, stdout, stderr } = await check(args, stdin);
   expect([code, stdout.split('\n')[0]]).toEqual([0, 'This is a key file.']);
@@ -146,7 +146,7 @@ describe('several inputs', () => {
     expect(await check(['-', '-'])).toEqual(refused(2, 'Standard input (-) can be read once only.'));
   });
 
-  test('that can not be used are told all at once', async () => {
+  test('that can not be used are reported all at once', async () => {
     await fs.writeFile(join(cwd, 'lines.txt'), Buffer.from(`\ufeff${POST_MANUAL_FILE}`, 'utf16le'));
     const paths = ['a.key', '/no/such/Keys', 'keys/sports', 'C:\\my keys\\é (1).key'];
     expect(await check([...paths, 'news.key', 'lines.txt'])).toEqual(
@@ -190,14 +190,14 @@ describe('a folder', () => {
     });
   });
 
-  test('without a key file is told so', async () => {
+  test('without a key file is reported', async () => {
     await fs.mkdir(join(cwd, 'empty'));
     expect(await check(['empty'])).toEqual(
       refused(2, 'There is no .key file in empty; name the files to check.'),
     );
   });
 
-  test('has a file that is no key file at all told beside the others', async () => {
+  test('reports a file that is no key file at all next to the others', async () => {
     await fs.writeFile(join(cwd, 'keys/live/sport.key'), Buffer.alloc(2 * 1024 * 1024, 'x'));
     const { code, stdout } = await check(['keys']);
     expect([code, ...told(stdout).slice(0, 3)]).toEqual([
@@ -238,7 +238,7 @@ describe('a file of more than 1 MiB', () => {
     return bytes;
   }
 
-  test('is read as far as it tells of its protection: media', async () => {
+  test('is read as far as it shows its protection: media', async () => {
     const bytes = Buffer.concat([packagedMedia('rotation/v.mp4'), MEDIA, MEDIA]);
     await fs.writeFile(join(cwd, 'show.mp4'), bytes);
     const { code, stdout, stderr } = await check(['show.mp4']);
@@ -269,7 +269,7 @@ describe('a file of more than 1 MiB', () => {
     await closed;
   });
 
-  test('is read as far as it tells of its protection: a manifest, a playlist', async () => {
+  test('is read as far as it shows its protection: a manifest, a playlist', async () => {
     const timeline = '<S t="0" d="25600"/>'.repeat(80_000);
     const mpd = packagedManifest('cenc/s.mpd').replace('<SegmentTimeline>', `<SegmentTimeline>${timeline}`);
     await fs.writeFile(join(cwd, 'long.mpd'), mpd);
@@ -282,7 +282,7 @@ describe('a file of more than 1 MiB', () => {
   });
 });
 
-test('a CPIX document is told in whatever encoding, its keys masked unless told otherwise', async () => {
+test('a CPIX document is reported in any encoding, its keys masked by default', async () => {
   await fs.writeFile(join(cwd, 'film.xml'), madeCpix());
   await fs.writeFile(join(cwd, 'utf16.xml'), asUtf16(madeCpix()));
   const { code, stdout, stderr } = await check(['film.xml']);

@@ -45,7 +45,7 @@ describe('delete', () => {
 
   const DATED = /\(of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)/g;
 
-  test('deletes several streams after a look, and tells one that has no key file', async () => {
+  test('deletes several streams after a look, and reports one that has no key file', async () => {
     expect(await run(['live/a', 'none', 'vod/x', 'live/a', '--yes'])).toEqual({
       code: 1,
       stdout: `\

@@ -120,11 +120,11 @@ it.each([
     ['--as', 'shaka', '--recipient', CERTIFICATE],
     '--recipient is for --as cpix: shaka has no way to encrypt keys.',
   ],
-])('wrong usage is told, and nothing is asked of the sidecar: %j', async (args, sentence) => {
+])('wrong usage is reported, and nothing is asked of the sidecar: %j', async (args, sentence) => {
   expect(await get(args)).toEqual(refused(2, sentence));
 });
 
-it('a key file without the key of the scheme is told, with what to do', async () => {
+it('a key file without the key of the scheme is reported, with the remedy', async () => {
   expect(await get(['--as', 'shaka', '--scheme', 'cbcs'], CENC_ONLY_FILE)).toEqual(
     refused(
       1,

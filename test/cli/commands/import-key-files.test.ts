@@ -52,7 +52,7 @@ describe('put --file with a key file', () => {
     expect(await sidecar.files()).toEqual({ 'news.key': POST_MANUAL_FILE + UNKNOWN });
   });
 
-  test('tells every fault with its line before anything is sent, and quotes no value', async () => {
+  test('reports every fault with its line before anything is sent, and quotes no value', async () => {
     const { contentkey } = POST_MANUAL.cenc;
     await write({
       'old.key': `mpegdashstreaming-cenc-key-id: ${contentkey}A\n${contentkey}\nmpegdashstreaming-cenc-key-ld: x\n`,
@@ -86,7 +86,7 @@ describe('apply with key files', () => {
   const many = (count: number, text = POST_MANUAL_FILE) =>
     Object.fromEntries(Array.from({ length: count }, (_item, index) => [`old/ch${1000 + index}.key`, text]));
 
-  test('imports a folder of 30, after it showed what would change and was told to', async () => {
+  test('imports a folder of 30, after it showed the changes and was confirmed', async () => {
     await write({ ...many(28), 'old/live/news.key': KEPT_IV, 'old/live/sd/talk.key': POST_MANUAL_FILE });
     await write({ 'old/readme.txt': 'none', 'old/.ch.key.tmp': 'none', 'old/.hidden.key': 'none' });
     await run(['put', 'ch1000', '--file', 'old/ch1000.key']);
@@ -151,7 +151,7 @@ describe('apply with key files', () => {
     expect(names).toEqual(['live/a.key', 'live/a_720p.key', 'stage/a.key', 'stage/a_720p.key']);
   });
 
-  test('tells the faults of all files together by their names, and the same fault once; nothing is sent', async () => {
+  test('reports the faults of all files together by their names, and the same fault once; nothing is sent', async () => {
     await write({
       ...many(7, POST_MANUAL_FILE + UNKNOWN),
       'old/empty.key': '',

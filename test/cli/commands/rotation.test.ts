@@ -21,7 +21,7 @@ test.each([
   expect(read.ok && fillPattern(read.value, VALUES)).toEqual({ ok: true, value: expected });
 });
 
-test('tells itself with date and time filled in, so that a run can be repeated', () => {
+test('shows itself with date and time filled in, so that a run can be repeated', () => {
   expect(readPattern('{streamid}-{date}-{time}', NOW)).toEqual({
     ok: true,
     value: '{streamid}-2026-01-31-230509',
@@ -178,6 +178,6 @@ test.each([
   expect(untraceable(mountOf(path, MOUNTINFO))).toBe(why);
 });
 
-test('knows nothing where the system does not tell of mounts', () => {
+test('knows nothing where the system does not list mounts', () => {
   expect(untraceable(mountOf('/keys', ''))).toBe('is on an unknown mount (there is no /proc/self/mountinfo)');
 });

@@ -68,7 +68,7 @@ test('without a key file it says that nothing was decrypted', async () => {
   });
 });
 
-test('a key that the playlist holds decrypts, and nobody says that nothing was decrypted', async () => {
+test('a key in the playlist decrypts, without a report that nothing was decrypted', async () => {
   const stream = await startStream('hls', { packaging: dashPackaging(), flags: [] });
   const key = Buffer.from(CONTENT_KEY, 'hex').toString('base64');
   const line = `#EXT-X-KEY:METHOD=SAMPLE-AES-CTR,URI="data:text/plain;base64,${key}",KEYFORMAT="identity"`;
@@ -89,7 +89,7 @@ test('how a rendition is encrypted is unknown without a segment, unless its init
   expect(stdout).toMatch(/^ {2}audio .* cenc .* +- +-$/m);
 });
 
-test('a former key file tells a packager that was not restarted', async () => {
+test('a former key file identifies a packager that was not restarted', async () => {
   const { verify } = await start();
   const { code, stdout } = await verify(['new.key', '--former', 'news.key', '--json']);
   const { faults, renditions } = JSON.parse(stdout);
@@ -201,7 +201,7 @@ describe('--watch', () => {
     expect(stream.requests.filter((path) => path === '/v.mp4')).toEqual(['/v.mp4']);
   });
 
-  test('tells what went wrong when, and ends with 1 although it is over', async () => {
+  test('reports each fault with its time, and ends with 1 although it is over', async () => {
     const { code, stdout, stderr } = await watch((pause, { answers }) => {
       if (pause === 1) answers.set('/v.m3u8', (_request, response) => response.writeHead(404).end());
       else answers.clear();

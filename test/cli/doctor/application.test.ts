@@ -241,7 +241,7 @@ key files are faulty:
       'defaults: { client: acme, clientApiKeyEnv: NOT_SET_HERE }\nstreams: [news_360p, { streamid: radio, clientApiKeyFile: none.txt }]\n',
     ],
   ])(
-    'takes %s as apply does, without the client, the contents and the keys that are told elsewhere',
+    'takes %s as apply does, without the client, the contents and the keys that are reported elsewhere',
     async (name, text) => {
       const packager = await install({ [name]: text });
       const found = await troubles(packager, ['--manifest', name]);

@@ -113,7 +113,7 @@ const DEFECTS: Readonly<Record<string, Partial<FleetAnswer>>> = {
   },
   'damaged data': server({ alarms: ['CORRUPT'] }),
   'a quota that is nearly used up': server({ size: 850, quota: 1000 }),
-  'a quota that is not told': server({ size: 1_900_000_000 }),
+  'a quota that is not reported': server({ size: 1_900_000_000 }),
   'no compaction': { compacted: false },
   'key files that the engine has lost': { missing: 2 },
   'a rotation that was not resealed': { former_secret: { entries: 3000, streamids: ['s0', 's1'] } },
@@ -128,7 +128,7 @@ const DEFECTS: Readonly<Record<string, Partial<FleetAnswer>>> = {
     packagers: ['a', 'b'].map((name) => ({ ...PACKAGER, name, ...lacking('older', 1) })),
   },
   'no room': one(lacking('failed', 1)),
-  'what cannot be opened': one(lacking('unreadable', 1, { lacking: 101 })),
+  'an entry that cannot be opened': one(lacking('unreadable', 1, { lacking: 101 })),
 };
 
 test('says exactly what is wrong, and what to do', async () => {
@@ -145,7 +145,7 @@ damaged data:
   fault fleet_engine_alarm: The engine warns of CORRUPT (http://etcd-1:2379) → a server has damaged data: remove it from the cluster, and add it again with an empty folder; docs/fleet.md says how
 a quota that is nearly used up:
   warning fleet_quota: More than 80 % of the quota of the engine is used: http://etcd-1:2379 (85 %). When it is used up nothing can be changed → compact and defragment it, with the user and certificates that etcdctl needs there, or give it a larger --quota-backend-bytes: etcdctl --endpoints=http://etcd-1:2379 compact 7 && etcdctl --endpoints=http://etcd-1:2379 defrag
-a quota that is not told:
+a quota that is not reported:
   warning fleet_quota: More than 80 % of the quota (2 GiB unless --quota-backend-bytes says another) of the engine is used: http://etcd-1:2379 (88 %). When it is used up nothing can be changed → compact and defragment it, with the user and certificates that etcdctl needs there, or give it a larger --quota-backend-bytes: etcdctl --endpoints=http://etcd-1:2379 compact 7 && etcdctl --endpoints=http://etcd-1:2379 defrag
 no compaction:
   warning fleet_compaction_off: The engine is not compacted: it keeps every former revision until its quota is used up → start its servers with --auto-compaction-mode=periodic --auto-compaction-retention=1h
@@ -171,7 +171,7 @@ a newer state at two packagers:
   warning fleet_older: 1 stream differs from the fleet, because the engine holds an older state than the packager: a backup was restored, or an old entry replayed: s0 at a, s0 at b → the packager keeps its newer state; bring it back with packager-drm fleet import there, or provision or delete the stream again, or restore a newer backup
 no room:
   fault fleet_failed: 1 stream differs from the fleet, because the file could not be written or removed; the sidecar retries: s0 at a → free space on its disk, or correct the rights of its folder; its log says more
-what cannot be opened:
+an entry that cannot be opened:
   fault fleet_unreadable: 1 stream differs from the fleet, because the packager cannot open the engine's entry: sealed with another secret, or damaged: s0 at a, and maybe more → give it the secret that they were sealed with; a POST replaces a damaged entry"
 `);
 });

@@ -87,7 +87,7 @@ test.each<[what: string, files: Record<string, string>]>([
     { 'content/news.smil': smil('news_360p', 'news_720p'), 'keys/news.key': keyFile(ID, OTHER_KEY) },
   ],
   ['a file is none of the packager’s', { 'keys/radio.key.txt': keyFile(ID, OTHER_KEY) }],
-])('tells no clash where %s', async (_what, files) => {
+])('reports no clash where %s', async (_what, files) => {
   expect(await clashes(files)).toEqual([]);
 });
 
@@ -96,7 +96,7 @@ test('looks at the keys of the CMAF lines where there are no others', async () =
   expect((await clashes({ 'keys/radio.key': cmaf })).map(({ code }) => code)).toEqual(['key_id_reused']);
 });
 
-test('shows no content key, not even where it stands in the place of a key id', async () => {
+test('shows no content key, not even in the place of a key id', async () => {
   const asId = (key: string) => Buffer.from(key, 'base64').toString('hex');
   const swappedKey = Buffer.from('BAMCAQYFCAcJCgsMDQ4PEA==', 'base64');
   const files = {
@@ -159,7 +159,7 @@ describe('with the word of the sidecar on files that the doctor may not read', (
       `${reused('Key ids have other content keys', 'news_360p, radio')}: ${SHOW_BLACK}`,
     ],
     ['content_key_reused', 'warning', reused('Content keys have other key ids', 'news_360p, radio')],
-  ])('tells %s once, with the names of the files', async (code, severity, message) => {
+  ])('reports %s once, with the names of the files', async (code, severity, message) => {
     const found = await closed(['news_360p', 'radio'], { news_360p: code, radio: code });
     expect(found).toEqual([[severity, code, message]]);
   });
@@ -187,7 +187,7 @@ describe('checkKeyClashes', () => {
     ]);
   });
 
-  it('tells some of many clashes, those of most files first, and how many more there are', () => {
+  it('reports some of many clashes, those of most files first, and how many more there are', () => {
     const files = many(120, (index) => file(`s${1000 + index}`, 1 + (index % 60), 100 + index));
     const found = checkKeyClashes([...files, file('z', 60, 500)]);
     expect(found).toHaveLength(51);

@@ -281,7 +281,7 @@ describe('the key folder', () => {
     );
   });
 
-  test('takes times that are told in whole seconds for the same', async () => {
+  test('takes times in whole seconds for the same', async () => {
     const inSeconds = (file: ListedKeyFile) => ({ ...file, modified: file.modified.replace(/\.\d+Z/, 'Z') });
     expect(await listedAs((files) => [files.map(inSeconds)])).toMatch(/^ok same_folder: /);
   });
@@ -329,7 +329,7 @@ describe('the key folder', () => {
     ]);
   });
 
-  test('says that no key file can stand where a folder or a pipe does', async () => {
+  test('reports a folder or a pipe in the place of a key file', async () => {
     const packager = await install({ 'keys/film.key/.keep': '' });
     execFileSync('mkfifo', [join(packager, 'keys/fifo.key')]);
     const sidecar = () =>

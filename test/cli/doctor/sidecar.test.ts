@@ -180,7 +180,7 @@ function installMany(): Promise<string> {
   return install(Object.fromEntries(files));
 }
 
-test('tells the same fault of many applications once, with their names', async () => {
+test('reports the same fault of many applications once, with their names', async () => {
   const packager = await installMany();
   const { code, stdout } = await runDoctor(packager);
   const text = stdout.replaceAll(packager, '/wowza');
@@ -202,7 +202,7 @@ test('tells the same fault of many applications once, with their names', async (
     expect(text).toContain(lines);
 });
 
-test('tells each command that corrects the same fault of several key folders', async () => {
+test('shows each command that corrects the same fault of several key folders', async () => {
   const packager = await install({
     'conf/live/Application.xml': applicationXml('live', { keyDir: OF_NAME }),
     'conf/vod/Application.xml': applicationXml('vod', { keyDir: OF_NAME }),

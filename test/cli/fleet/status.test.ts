@@ -134,7 +134,7 @@ test.each<[string, Partial<FleetAnswer>, number, string]>([
     'The live packager has everything. 1 packager is not live: b.\n',
   ],
   [
-    'an engine that is full is told, and leaves everybody with everything',
+    'a full engine is reported, and leaves everybody with everything',
     { engine: [{ url: 'http://etcd-1:2379', alarms: ['NOSPACE'] }], packagers: [packager({ name: 'a' })] },
     0,
     'The live packager has everything. The engine has used up its quota and accepts no changes: see packager-drm doctor.\n',

@@ -168,7 +168,7 @@ Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have every
     expect(stderr).toMatch(/Packagers with everything [█░]+ 3 of 3/);
   });
 
-  test('waits a minute unless told otherwise, by the clock if its pauses are shorter', async () => {
+  test('waits a minute by default, by the clock if its pauses are shorter', async () => {
     fleet.hold('origin-2');
     let at = 0;
     const onWait = () => {
@@ -201,10 +201,10 @@ Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have every
   const FAR = 1_000_000;
 
   test.each<[what: string, packager: Partial<FleetPackager>, revision: number, code: number]>([
-    ['lacks another stream', { lacks: [{ streamid: 'x', why: 'kept' }], lacking: 1, applied: FAR }, FAR, 0],
-    ['lacks more than it names', { lacking: 1, applied: FAR }, FAR, 1],
+    ['misses another stream', { lacks: [{ streamid: 'x', why: 'kept' }], lacking: 1, applied: FAR }, FAR, 0],
+    ['misses more than it names', { lacking: 1, applied: FAR }, FAR, 1],
     [
-      'lacks what came later',
+      'misses later changes',
       { lacks: [{ streamid: 'live/a', why: 'behind' }], lacking: 1, behind: 1, applied: FAR },
       FAR,
       0,

@@ -245,7 +245,7 @@ groups:
     expect((await faults(text))[0]).toBe(`lineup/m.yaml:${sentence}`);
   });
 
-  test('what is too long for one request goes in several', async () => {
+  test('a manifest that is too long for one request goes in several', async () => {
     const sidecar = await startFakeSidecar();
     const long = madeOfHd().replace('<cpix:ContentKeyList>', `<!--${'x'.repeat(240_000)}-->$&`);
     await fs.writeFile(join(cwd, 'lineup/long.xml'), long);

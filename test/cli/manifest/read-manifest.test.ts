@@ -148,7 +148,7 @@ groups:
 
 const SMIL = '<smil><body><video src="mp4:hi"/><video src="mp4:lo"/></body></smil>';
 
-test('sends a SMIL file that lies beside the manifest', async () => {
+test('sends a SMIL file next to the manifest', async () => {
   await fs.outputFile(join(cwd, 'smil', 'event.smil'), SMIL);
   await fs.outputFile(
     join(cwd, 'sub', 'manifest.yaml'),
@@ -205,7 +205,7 @@ groups:
   ]);
 });
 
-test('names what streams and groups lack together', async () => {
+test('names the missing fields of streams and groups together', async () => {
   const text = `\
 streams:
   - live/a
@@ -285,7 +285,7 @@ test('takes no file of another ending for a manifest', async () => {
   ]);
 });
 
-test('tells which column it does not know, and the columns once', async () => {
+test('reports unknown columns, and the known ones once', async () => {
   expect(await faults('manifest.csv', 'streamid,contentID,foo,bar,\na,b,,,\n')).toEqual([
     'manifest.csv:1: contentID is not a field; did you mean contentId?',
     expect.stringMatching(
@@ -301,7 +301,7 @@ test.each(['', '# news, sport\n'])('passes over rows of delimiters, behind %j', 
   ]);
 });
 
-test('tells what no sidecar would take of a value, with its line, and sends nothing', async () => {
+test('reports values that no sidecar would take, with their lines, and sends nothing', async () => {
   await fs.writeFile(join(cwd, 'passwd'), 'root:x:0:0\nSECRET\n');
   const text = `\
 defaults:
@@ -331,7 +331,7 @@ groups:
   ]);
 });
 
-test('tells what is wrong with a default of the options by the option', async () => {
+test('reports a wrong default of the options by the option', async () => {
   const text = 'streams: [{ streamid: a, contentId: b }]';
   const given = { client: 'a client', clientApiKey: 'k' };
   expect(await problemsOf(() => read('manifest.yaml', text, given))).toEqual([
@@ -339,7 +339,7 @@ test('tells what is wrong with a default of the options by the option', async ()
   ]);
 });
 
-test('tells 50 faults, and how many more there are', async () => {
+test('reports 50 faults, and how many more there are', async () => {
   const text = `streams:\n${'  - { streamid: a, contentId: b }\n'.repeat(60)}`;
   const found = await faults('manifest.yaml', text);
   expect(found).toHaveLength(51);

@@ -55,7 +55,7 @@ describe('a variable that a manifest names', () => {
 
   test.each<[string, readonly string[], Record<string, string>]>([
     ['by its name', ['--allow-env', 'PROVIDER_KEY'], {}],
-    ['by the beginning of its name', ['--allow-env', 'PROVIDER_*'], {}],
+    ['by the prefix of its name', ['--allow-env', 'PROVIDER_*'], {}],
     ['among others', ['--allow-env', 'A', '--allow-env', 'PROVIDER_KEY', '--allow-env', 'B'], {}],
     ['by the environment', [], { PACKAGERDRM_ALLOW_ENV: 'A_*, PROVIDER_KEY' }],
   ])('is sent when the call allows it %s', async (_name, args, env) => {

@@ -77,5 +77,5 @@ export function expectHidden(key: Buffer, text: string): void {
     return [...texts.map((whole) => whole.slice(0, 20)), formatUuid(order)];
   });
   const told = forms.filter((form) => said.includes(form.toLowerCase()));
-  if (told.length > 0) throw new Error(`${told.join(', ')} is told: ${text}`);
+  if (told.length > 0) throw new Error(`${told.join(', ')} is shown: ${text}`);
 }

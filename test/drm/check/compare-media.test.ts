@@ -132,14 +132,14 @@ it('media and manifests differ in the key id where each key file vouches for one
   expect(ofKeyIds({ ...keyFiles, ...CBCS, ...TWO_KEYS, ...AUDIO_PLAYLIST })).toEqual([]);
 });
 
-it('what agrees is named: the checksum of PlayReady headers, and that nothing is protected', () => {
+it('agreements are named: the checksum of PlayReady headers, and that nothing is protected', () => {
   const right = /checksum\W+value\W+([\w+/]+=)/.exec(JSON.stringify(checkAll(INIT)[0]?.result.fields))?.[1];
   const agreed = { compared: ['key_id', 'checksum'], faults: [] };
   expect(compare({ ...INIT, ...withChecksum(`${right}`) })).toEqual(agreed);
   expect(compare({ ...CLEAR, ...CLEAR_MPD })).toEqual({ compared: ['protection'], faults: [] });
 });
 
-it('clear media are told of once', () => {
+it('clear media are reported once', () => {
   expect(left({ ...CLEAR, ...MPD })).toEqual([[], []]);
   expect(left({ ...INIT, ...CLEAR_MPD })).toEqual([[], []]);
   expect(left({ ...INIT, ...CLEAR_AUDIO, ...MPD })).toEqual([[], ['not_protected'], []]);

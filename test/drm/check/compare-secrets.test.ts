@@ -83,7 +83,7 @@ it.each<[what: string, inputs: Inputs, sentences: string[]]>([
         'them in c.key.',
     ],
   ],
-])('key and key id are told to be exchanged in %s', (_what, inputs, sentences) => {
+])('key and key id are reported as exchanged in %s', (_what, inputs, sentences) => {
   expect(said(inputs)).toEqual(sentences);
 });
 
@@ -97,7 +97,7 @@ it.each<[what: string, inputs: Inputs, times?: number]>([
   ],
   ['not of a key that is its own id', { 'news.key': keyFile(KEY_ID, KEY_ID), ...CENC }],
   ['not of placeholders', { 'news.key': keyFile(KEY_ID, ZEROS), ...packagedAs(ZEROS) }],
-])('key and key id are told to be exchanged, %s', (_what, inputs, times = 0) => {
+])('key and key id are reported as exchanged, %s', (_what, inputs, times = 0) => {
   expect(codes(inputs).filter((code) => code === 'E key_and_key_id_swapped')).toHaveLength(times);
 });
 

@@ -75,7 +75,7 @@ it.each<[what: string, inputs: Inputs, ...sentences: string[]]>([
       'for it; check whether they are of one stream, then restart it so that the packager reads the key file again.',
   ],
   [
-    'the content key under one key id, of which the checksum tells',
+    'the content key under one key id, which the checksum shows',
     { 'news.key': DASH_LINES.replace(cenc.contentkey, OTHER_KEY).replace(CHECKSUM, ''), ...MPD },
     'E checksum_mismatch: The PlayReady header in stream.mpd has the checksum of a different content key than ' +
       'news.key under the same key id; restart the stream so that the packager reads this key file, or write the ' +
@@ -163,7 +163,7 @@ it.each<[which: string, when: string, inputs: Inputs]>([
   ['news.key', 'contradicts itself', { 'news.key': DASH_LINES.replace(cenc.keyid, SWAPPED_KEY_ID), ...MPD }],
   ['news.key', 'is no random UUID', { 'news.key': withKeyId('1/VYDoRGmUGpsUOGRu9HdQ=='), ...SOUND }],
   ['stream.mpd', 'has none', { 'news.key': withKeyId('Dlj110aEQZmpsUOGRu9HdQ=='), 'stream.mpd': RIGHT_ONE }],
-])('the byte order is told to be wrong in %s where its key id %s', (which, _when, inputs) => {
+])('the byte order is reported as wrong in %s where its key id %s', (which, _when, inputs) => {
   expect(said(inputs)[0]).toContain(`, so correct the one in ${which}.`);
 });
 
@@ -199,7 +199,7 @@ it.each<[what: string, inputs: Inputs, ...codes: string[]]>([
   expect(codes(inputs)).toEqual(expected);
 });
 
-it('a different IV is told of, and not shown', () => {
+it('a different IV is reported, and not shown', () => {
   const [fault] = compare({ ...KEY_FILE, ...withIv('00112233445566778899aabbccddeeff') }, true).faults;
   expect(fault).toEqual({
     severity: 'error',
@@ -218,7 +218,7 @@ it('no secret that an address holds is shown, unless asked', () => {
   expect(JSON.stringify(compare(inputs, true))).toContain(secret);
 });
 
-it('what an input asks for and another one brings is taken away', () => {
+it('a value that one input needs and another one has is not missing', () => {
   const withoutBoxes = Buffer.from(INIT['init.mp4'].toString('latin1').replaceAll('pssh', 'free'), 'latin1');
   const segment = media('cenc/v1.m4s');
   expect(left({ 'v1.m4s': segment })).toEqual([['no_init_segment']]);

@@ -44,7 +44,7 @@ const SIGNATURE = '<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"/>
 const HD_NOTE = "base64 Dlj110aEQZmpsUOGRu9HdQ==; in PlayReady's byte order 1/VYDoRGmUGpsUOGRu9HdQ==";
 
 describe('a CPIX document', () => {
-  it('is told key by key, with its values masked', () => {
+  it('is reported key by key, with its values masked', () => {
     const text = madeOfHd({
       id: 'doc-1',
       systems: MADE.systems
@@ -103,7 +103,7 @@ describe('a CPIX document', () => {
     for (const secret of secrets) expect(revealed).toContain(secret.toString('base64'));
   });
 
-  it('masks the key of the last of two hundred, also where it stands as a key id', () => {
+  it('masks the key of the last of two hundred, also in the place of a key id', () => {
     const keys = Array.from({ length: 200 }, (_none, index): CpixKey => {
       const number = Buffer.alloc(16, 7);
       number.writeUInt16BE(index + 1, 6);
@@ -154,11 +154,11 @@ describe('a CPIX document', () => {
         rules: [{ ...rule(HD.keyId, 'HD'), periods: ['p9'] }],
       }),
     }),
-  )('%s is told to be that', (_what, text, expected) => {
+  )('%s is recognized', (_what, text, expected) => {
     expect(summary(text)).toEqual(['cpix', ...expected]);
   });
 
-  it('is told to be a request when it asks for keys', () => {
+  it('is reported as a request when it asks for keys', () => {
     const asked = writeSpekeRequest({ version: 2, contentId: 'film-1', scheme: 'cbcs' });
     const { fields, faults } = check(asked);
     expect(faults.map(({ severity, description }) => [severity, description])).toEqual([
@@ -169,7 +169,7 @@ describe('a CPIX document', () => {
   });
 });
 
-describe('what a key file would not have of a document', () => {
+describe('parts of a document that a key file would not have', () => {
   it.each<[string, string, RegExp]>([
     [cbcsDocument(), 'cpix_not_usable', /has the scheme cbcs for CENC .* without one\.$/],
     [cbcsDocument({}, 'SOUND'), 'cpix_not_usable', /has the scheme cbcs for CENC .*packager-drm export/],
@@ -181,7 +181,7 @@ describe('what a key file would not have of a document', () => {
 });
 
 describe('encrypted content keys', () => {
-  it('are told to be encrypted, with who can open them', () => {
+  it('are reported as encrypted, with the recipients who can open them', () => {
     const document = cpixVector('EncryptedContentKeys.xml');
     const { fields } = check(document);
     expect(summary(document)).toEqual(['cpix', 'W no_drm_system']);
@@ -214,7 +214,7 @@ describe('encrypted content keys', () => {
       'nothing when all is right': (document) => document,
       'no MAC: E cpix_not_opened': withoutMac,
       'no recipient: E cpix_not_opened': (document) => ({ ...document, deliveries: [] }),
-      'plain ones beside them: E cpix_not_opened': (document) => ({
+      'plain ones next to them: E cpix_not_opened': (document) => ({
         ...document,
         keys: [...document.keys.slice(0, 2), ...MADE.keys.slice(2)],
       }),
@@ -223,7 +223,7 @@ describe('encrypted content keys', () => {
         deliveries: deliveries.map((one) => ({ ...one, certificate: Buffer.from('none') })),
       }),
     }),
-  )('are told to have %s', (_what, change, expected) => {
+  )('are reported to have %s', (_what, change, expected) => {
     expect(summary(writeCpix(change(sealed())))).toEqual(['cpix', ...expected]);
   });
 });
@@ -330,7 +330,7 @@ it.each<Held>([
     {},
     'E cpix_not_usable',
   ],
-])('FairPlay is told of when it has %s', (_what, signals, key, ...expected) => {
+])('FairPlay is reported when it has %s', (_what, signals, key, ...expected) => {
   expect(told(fairplay, signals, key)).toEqual(expected);
 });
 
@@ -379,7 +379,7 @@ test('a signal that says what another one says is shown once', () => {
   ]);
 });
 
-test('whatever a request with a document is refused for is an error in its check', () => {
+test('every reason to refuse a request with a document is an error in its check', () => {
   fc.assert(
     fc.property(cpixDocuments, (document) => {
       const text = writeCpix(document);
@@ -394,7 +394,7 @@ test('whatever a request with a document is refused for is an error in its check
   );
 });
 
-test('a request tells which keys it would take', () => {
+test('a request shows which keys it would take', () => {
   const { kind, fields, faults } = check({ cpix: madeCpix(), track: 'HD' });
   expect(kind).toBe('request');
   expect(faults).toEqual([]);

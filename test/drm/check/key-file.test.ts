@@ -64,7 +64,7 @@ describe('a key file', () => {
       'bytes that are no UTF-8: E not_utf8': `${FILE}# \ufffd\n`,
       'a line without a colon: E unreadable_line': `${FILE}nonsense\n`,
       'a line of another protocol: W unknown_line smoothstreaming-playready-key-id': `${FILE}smoothstreaming-playready-key-id: x\n`,
-      'a line that nobody knows: W unknown_line note': `${FILE}note: by hand\n`,
+      'an unknown line: W unknown_line note': `${FILE}note: by hand\n`,
       'a key for a name: E unknown_line': `${FILE}${cenc.contentkey}: x\n`,
       'a line twice: W duplicate_line D-algorithm': `${FILE}${DASH}-algorithm: AESCTR\n`,
       'two values of a line: E duplicate_line D-key-id': `${FILE}${DASH}-key-id: AAAA\n`,
@@ -132,7 +132,7 @@ describe('a key file', () => {
     expect(faults(text)).toEqual(expected.map(whole));
   });
 
-  it('with equals signs is told so in one sentence, with the lines', () => {
+  it('with equals signs is reported in one sentence, with the lines', () => {
     expect(check(FILE.replaceAll(': ', '=')).faults).toEqual([
       {
         severity: 'error',
@@ -143,7 +143,7 @@ describe('a key file', () => {
     ]);
   });
 
-  it('is told in the names of its lines, with what to do', () => {
+  it('is reported with the names of its lines, and the remedy', () => {
     const text = set({ 'D-key-id': SWAPPED_KEY_ID, 'D-algorithmm': 'x' });
     expect(check(text).faults.map(({ description }) => description)).toEqual([
       `${DASH}-algorithmm is an unknown line, and was not checked; did you mean ${DASH}-algorithm?`,
@@ -204,7 +204,7 @@ describe('a key file whose HLS lines are not for FairPlay', () => {
     ['SAMPLE-AES with the key format identity', fetched({ ...SAMPLE, ...IV, ...IDENTITY })],
     ['PlayReady over HLS', playReadyHls('ENVELOPE-PLAYREADY')],
     [
-      'PlayReady over HLS beside a key without a system',
+      'PlayReady over HLS next to a key without a system',
       DASH_ALONE.replace(/^.*keyserver.*\n/gm, '') + playReadyHls('ENVELOPE-PLAYREADY'),
     ],
   ])('has no fault with %s', (_what, text) => {
@@ -255,11 +255,11 @@ describe('summariseKeyFile', () => {
     [linesOf(0, 6), ['cenc', 'widevine'], UUID, contentId],
     [fetched(), ['aes'], undefined, undefined],
     [playReadyHls('CHUNK-PLAYREADY'), [], undefined, undefined],
-  ])('tells parts, key id and content id: %#', (text, parts, id, content) => {
+  ])('returns parts, key id and content id: %#', (text, parts, id, content) => {
     expect(summariseKeyFile(text)).toEqual({ parts, keyId: id, contentId: content, faults: [] });
   });
 
-  it('tells no key id that is the key, nor a content id that is one', () => {
+  it('returns no key id that is the key, nor a content id that is one', () => {
     const same = set({ 'D-key-id': cenc.contentkey });
     expect(summariseKeyFile(same).keyId).toBeUndefined();
     const swapped = set({ 'D-key-id': cenc.contentkey, 'D-content-key': cenc.keyid });

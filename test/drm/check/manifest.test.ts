@@ -88,7 +88,7 @@ describe('a playlist', () => {
     expect(summary(text)).toEqual(['manifest', ...faults]);
   });
 
-  it('shows neither an IV nor a key that stands in it', () => {
+  it('shows neither an IV nor a key in it', () => {
     const iv = '0x00112233445566778899aabbccddeeff';
     const inline = 'lnA03mLuxnL3toiRMxV4Zw==';
     const text = `${key(`URI="skd://a",${fairplay},IV=${iv}`)}\n${key(`URI="data:text/plain;base64,${inline}"`, 'AES-128')}`;

@@ -103,7 +103,7 @@ describe('the outline of media', () => {
     expect(reader.count()).toBeLessThan(700_000);
   });
 
-  it('keeps of a box that is too long its beginning, by which it is known as cut', async () => {
+  it('keeps the start of a box that is too long, by which it is known as cut', async () => {
     const { bytes } = await outlineMedia(readerOf(box('moov', box('pssh', Buffer.alloc(100_000)))));
     expect(check(bytes).faults.map(({ code }) => code)).toEqual(['malformed_box', 'not_protected']);
   });

@@ -29,7 +29,7 @@ describe('media of a packager', () => {
     expect(check(bytes.toString('base64'))).toEqual(check(bytes));
   });
 
-  it('names no key in an init segment when keys rotate, which is told', () => {
+  it('names no key in an init segment when keys rotate, which is reported', () => {
     const bytes = packagedMedia('rotation/v.mp4');
     expect(valuesOf(bytes)).toEqual({
       key_rotation: 'expected',
@@ -58,7 +58,7 @@ describe('media of a packager', () => {
     expect(summary(other)).toEqual(['media_segment', 'E key_id_mismatch fragment.key_id']);
   });
 
-  it('needs no box for FairPlay, which is told', () => {
+  it('needs no box for FairPlay, which is reported', () => {
     const bytes = packagedMedia('fairplay/v.mp4');
     expect(valuesOf(bytes)).toEqual({
       'track.scheme': 'cbcs',

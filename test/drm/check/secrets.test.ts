@@ -60,7 +60,7 @@ const anyText = fc.oneof(
   fc.array(good, { maxLength: 3 }).map((texts) => texts.join('')),
 );
 
-it('whatever the input, every fault has a code of one form and one whole sentence, and an unknown one has one', () => {
+it('every fault of any input has a code of one form and one whole sentence, and an unknown one has one', () => {
   const anything = fc.oneof({ weight: 2, arbitrary: anyText }, fc.jsonValue(), fc.anything());
   fc.assert(
     fc.property(anything, (input) => {
@@ -80,7 +80,7 @@ it.each([
   ['hex digits', 'a'.repeat(64_000)],
   ['base64', Buffer.alloc(48_000, 7).toString('base64')],
   ['signs of a pattern', 'é('.repeat(20_000)],
-])('a key of 64,000 %s throws nothing and is not told', (_what, huge) => {
+])('a key of 64,000 %s throws nothing and is not shown', (_what, huge) => {
   const { cenc, fairplay } = POST_MANUAL;
   const bodies = [
     { cenc: { ...cenc, contentkey: huge }, fairplay: { ...fairplay, key: huge, iv: huge } },
@@ -139,7 +139,7 @@ const key = fc
 
 const expectUntold = (secret: Buffer, result: unknown) => expectHidden(secret, JSON.stringify(result));
 
-describe('a content key is never told unasked', () => {
+describe('a content key is never shown unasked', () => {
   const { cenc, playready, fairplay } = POST_MANUAL;
   it('where it belongs, nor elsewhere, however it is written', () => {
     const places: ((text: string) => unknown)[] = [
@@ -187,7 +187,7 @@ describe('a content key is never told unasked', () => {
     );
   });
 
-  it('in Widevine data or a PlayReady address beside it', () => {
+  it('in Widevine data or a PlayReady address next to it', () => {
     fc.assert(
       fc.property(key, (secret) => {
         const keyId = Buffer.from(cenc.keyid, 'base64');

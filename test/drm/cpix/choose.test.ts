@@ -85,7 +85,7 @@ it.each<Row>([
   ['no such key', tracks, { keyId: keyIdOf(9) }, `cpix_choice: has no key ${kidOf(9)}; it has ${FOUR}`],
   ['a key of another track', tracks, { track: 'SD', keyId: keyIdOf(2) }, NO_KEY],
   ['a track without rules', made('1 2'), { track: 'SD' }, NO_RULES],
-])('several candidates are told apart, or refused with all that one can choose from: %s', expectChoice);
+])('several candidates are separated, or refused with all choices: %s', expectChoice);
 
 it('several candidates are listed within bounds, without control characters and quotes', () => {
   const digits = Array.from({ length: 200 }, (_, index) => index);
@@ -183,7 +183,7 @@ it.each<Row>([
   ['need no choice where one is named', oneOf(ofFirst), {}, '1 widevine | -'],
   ['need none with the same keys', oneOf(rule(1, 'HD', BOTH_PERIODS)), {}, '1 widevine | -'],
   ['need none where the track has one key', fixed('SD'), { track: 'SD' }, '3 widevine | -'],
-  ['are no matter to a key that is in all', rotating(allowed), {}, /for CENC.*\n.*several keys for FairPlay/],
+  ['do not affect a key that is in all', rotating(allowed), {}, /for CENC.*\n.*several keys for FairPlay/],
   ['hold for rules without one', fixed('AUDIO'), { period: 'first', track: 'AUDIO' }, '3 widevine | -'],
   ['hold next to those', fixed('AUDIO'), inFirst, '1 widevine | - ! audio_key_left_out'],
   ['are refused by a name that none has', withNameless, { period: '9' }, NO_PERIOD],
@@ -241,7 +241,7 @@ it.each<Row>([
   ['may be missing next to others', ofWidevine, { systems: ['playready'] }, '1 playready | -'],
   ['may be missing next to FairPlay', made('1', 'fairplay:1'), { systems: ['widevine'] }, '1 widevine | -'],
   ['may not be FairPlay then', ofWidevine, { systems: ['widevine', 'fairplay'] }, NO_FAIRPLAY],
-  ['tell which key has them', apart, { systems: ['playready'] }, '2 playready | -'],
+  ['identify the key that has them', apart, { systems: ['playready'] }, '2 playready | -'],
   ['are missed where keys differ', apart, {}, /has several keys for CENC/],
 ])('systems that are asked for %s', expectChoice);
 
@@ -254,13 +254,13 @@ it.each<Row>([
   ['is the chosen one', withSound, { track: 'AUDIO' }, '2 widevine | 2 fairplay'],
   ['has sounds next to it alone', twoSounds, { track: 'STEREO_AUDIO' }, '1 widevine | 1 fairplay'],
   ['has pictures, too', withPictures, { track: 'HD' }, '1 widevine | 1 fairplay'],
-])('a key for sound is no matter where it %s', expectChoice);
+])('a key for sound has no effect where it %s', expectChoice);
 
 it.each([
   ['its track type', rule(2, 'STEREO_AUDIO')],
   ['its filter', rule(2, undefined, AUDIO)],
   ['its label', rule(2, undefined, label('All Audio')) + rule(2, undefined, label('Speech'))],
-])('a key for sound is told of when it is left out: by %s', (_, ofSound) => {
+])('a key for sound is reported when it is left out: by %s', (_, ofSound) => {
   const chosen = chooseKeys(cpixDocument(sounds(rule(1, 'VIDEO', VIDEO) + ofSound)), { track: 'VIDEO' });
   const description = `The CPIX document has a separate key for audio (${kidOf(2)}), which is left out: one key is for all tracks.`;
   expect(chosen).toEqual({

@@ -220,7 +220,7 @@ it('says which variables to set when there is nobody to receive encrypted keys',
   expect(await openCpix(SEALED, undefined)).toEqual(notOpened(sentence));
 });
 
-describe('what comes to light by using the private key', () => {
+describe('faults that only the private key shows', () => {
   // Of each function that takes time: how often it was called, and how often it failed.
   const spied = () => {
     const { subtle } = crypto.webcrypto;

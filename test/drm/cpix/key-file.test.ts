@@ -131,7 +131,7 @@ describe('the PlayReady address', () => {
     expect(of(ofPlayReady(playready), {}, { playReadyUrl: ADDRESS })).toEqual(same);
   });
 
-  it('is told of where nothing is written for PlayReady', () => {
+  it('is reported where nothing is written for PlayReady', () => {
     const options = { playReadyUrl: ADDRESS };
     const text = { keys: [key(1)], systems: system('widevine', [1], widevine) };
     const keyFile = { cenc, widevine: { psshData: DATA } };

@@ -140,7 +140,7 @@ function run(input: string | Buffer, choice: CpixChoice): string | undefined {
 const inTurn = (changes: readonly Mutation[]) => (text: string) =>
   changes.reduce((changed, change) => change(changed), text);
 
-it('a document, or bytes, changed anywhere is read or refused, and its keys are chosen or the choices told', () => {
+it('a document, or bytes, changed anywhere is read or refused, and its keys are chosen or the choices reported', () => {
   const byte = fc.oneof(fc.integer({ min: 32, max: 126 }), fc.nat(255));
   const flips = fc.array(fc.tuple(position, byte), { minLength: 1, maxLength: 6 });
   const flipped = fc

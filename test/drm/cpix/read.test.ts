@@ -192,7 +192,7 @@ describe('is accepted', () => {
   });
 });
 
-it('what a system that is not known has is passed over', () => {
+it('the content of an unknown system is passed over', () => {
   const systemId = '81376844-f976-481e-a84e-cc25d39b0b33';
   const other = `<DRMSystem kid="${kidOf(1)}" systemId="${systemId}"><PSSH>?</PSSH><PSSH/><URIExtXKey>a b</URIExtXKey><HLSSignalingData playlist="x"/></DRMSystem>`;
   const systems = [{ systemId, keyId: keyIdOf(1), asked: [] }];
@@ -219,7 +219,7 @@ it.each([
   ['<!-- <CPIX> --><MPD/>', false],
   ['<MPD/>', false],
   ['CPIX', false],
-])('tells a CPIX document from other text: %s', (text, expected) => {
+])('distinguishes a CPIX document from other text: %s', (text, expected) => {
   expect(looksLikeCpix(text)).toBe(expected);
 });
 

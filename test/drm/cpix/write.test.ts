@@ -36,13 +36,13 @@ async function complaints(documents: readonly string[], folder = FOLDER): Promis
 (isThere ? describe : describe.skip)(
   `under the schema of CPIX 2.3${isThere ? '' : ` (CPIX_SCHEMAS names its folder; it is not at ${FOLDER})`}`,
   () => {
-    it('a wrong document is told', async () => {
+    it('a wrong document is reported', async () => {
       const [document] = fc.sample(cpixDocuments, { numRuns: 1, seed: 1 });
       const wrong = document ? writeCpix(document).replace('kid=', 'key=') : '';
       expect(await complaints([wrong])).not.toEqual([]);
     });
 
-    it('whatever is written is valid', async () => {
+    it('every written document is valid', async () => {
       const documents = fc
         .sample(cpixDocuments, { numRuns: 60, seed: 1 })
         // SPEKE's requests have certificates alone, and that a key is for some content keys came with version 2.4. Ids

@@ -158,7 +158,7 @@ const inUpperCase = ({ fairplay, ...others }: KeyFile): KeyFile => ({
   }),
 });
 
-test('what is exported to CPIX and imported again has the same lines, hex digits in upper case', () => {
+test('a key file that is exported to CPIX and imported again has the same lines, hex digits in upper case', () => {
   fc.assert(
     fc.property(arbitraryKeyFiles.filter(isSignalled), (keyFile) => {
       expect(textOf(imported(asCpix(textOf(keyFile))))).toBe(textOf(inUpperCase(keyFile)));

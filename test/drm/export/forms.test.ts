@@ -194,7 +194,7 @@ test.each([
   ['cbcs', CENC, NO_FAIRPLAY],
   ['cenc', FAIRPLAY, NO_DASH],
 ] as const)(
-  'what the scheme %s needs and the file has not is told, with what to do',
+  'a missing value that the scheme %s needs is reported, with the remedy',
   (scheme, keyFile, sentence) => {
     for (const as of EXPORT_NAMES.filter((each) => schemesOf(each).includes('cbcs')))
       expect(exportKeyFile(textOf(keyFile), as, scheme)).toEqual(refused('keys_missing', sentence));

@@ -188,12 +188,12 @@ test('hands on each line that a program writes', async () => {
   expect(lines).toEqual(['one', 'two']);
 });
 
-test('tells a program that is not there', async () => {
+test('reports a missing program', async () => {
   const start = { name: 'encoder', command: '/nowhere/ffmpeg', args: [], variables: {} };
   expect(await new Programs().start(start).ended).toMatch(/^The encoder can't be started: .*ENOENT/);
 });
 
-test('leaves no program running, and starts none, once it is told to stop', async () => {
+test('leaves no program running, and starts none, once it is stopped', async () => {
   const programs = new Programs();
   const started = [0, 1].map(() => programs.start({ name: 'test', args: ['-e', HANGS], variables: {} }));
   const stopped = programs.stop();

@@ -148,7 +148,7 @@ describe('the clock', () => {
     return { clock, passes: (ms: number) => (wall += ms) };
   }
 
-  test('tells real time until it is advanced, and real time plus the advance after', () => {
+  test('returns real time until it is advanced, and real time plus the advance after', () => {
     const { clock, passes } = standingClock();
     expect(clock.now()).toEqual(START);
     clock.advance(1000);

@@ -114,7 +114,7 @@ test.each([
     { EMULATOR_RTMP_PORT: 'off', EMULATOR_PACKAGERRTMPURL: 'rtmps://relay.test/app' },
     'rtmps://relay.test/app',
   ],
-])('tells the packager with %j where it pulls live streams', (env, rtmpUrl) => {
+])('gives the packager with %j the address of live streams', (env, rtmpUrl) => {
   const { packager } = readEmulatorConfig({ EMULATOR_PACKAGERURL: 'http://packager:8082/', ...env });
   expect(packager).toEqual({ url: 'http://packager:8082', apiKey: undefined, rtmpUrl });
 });
@@ -232,7 +232,7 @@ describe('certificates of its own', () => {
 
   test.each([
     ['end soon', NAMES, 380, () => undefined],
-    ['lack a name', [...NAMES, 'api.test'], 0, () => undefined],
+    ['miss a name', [...NAMES, 'api.test'], 0, () => undefined],
     ['are broken', NAMES, 0, (folder: string) => writeFileSync(join(folder, 'server.pem'), 'nothing')],
     [
       'do not belong together',

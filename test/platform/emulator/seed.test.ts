@@ -54,7 +54,7 @@ test('answers and notifies with equal bytes in each run with one seed, and after
   expect(await run('-42')).not.toEqual([first]);
 });
 
-test('a webhook call that a fault delays takes real time, as the clock stands', async () => {
+test('a webhook call that a fault delays takes real time, as the clock is stopped', async () => {
   const receiver = await startWebhookReceiver();
   const { admin, control, context } = await startEmulator({ EMULATOR_SEED: '1' });
   context.webhooks.create({

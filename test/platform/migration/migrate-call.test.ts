@@ -140,7 +140,7 @@ test.each([
     '/v1/videos/update?video_key={k}&title={title}&tags={tags}&date={date}',
     'PATCH /v2/sites/S/media/{k}/ {"metadata":{"title":"{title}","tags":["{tags}"],"publish_start_date":"{date}"}}',
   ],
-])('what is not known stands where its value would: %s', (call, ...calls) => {
+])('a placeholder replaces an unknown value: %s', (call, ...calls) => {
   expect(migrated(call).calls.map(line)).toEqual(calls);
 });
 
@@ -181,7 +181,7 @@ test('a route that is not supported says so with the row of the mapping', () => 
   });
 });
 
-test('an unknown route is told with the nearest one, and what may be an id in it is not shown', () => {
+test('an unknown route is reported with the nearest one, and possible ids in it are not shown', () => {
   expect(migrated('/v1/videos/lst').notes[0]?.sentence).toBe(
     '/v1/videos/lst is no route of the mapping. Did you mean /v1/videos/list?',
   );
@@ -189,7 +189,7 @@ test('an unknown route is told with the nearest one, and what may be an id in it
   expect(migrated('/v1/videos/upload').notes[0]?.sentence).toMatch(/goes by PUT to the `upload_link`/);
 });
 
-test('unknown parameters and unusable values are told, and need work by hand', () => {
+test('unknown parameters and unusable values are reported, and need work by hand', () => {
   const { verdict, notes } = migrated('/v1/videos/update?video_key=v&titel=a&date=soon');
   expect(verdict).toBe('by_hand');
   const value = 'The value must be a UNIX time in seconds, as 1237387851; it is left out.';
@@ -213,7 +213,7 @@ test('a key with slashes or half a character stays one part of the path', () => 
   ).toBe('/v2/sites/{site_id}/media/..%2Fa%2Fb%EF%BF%BD/');
 });
 
-test('what the answer of v2 calls otherwise, or has no more, is told', () => {
+test('renamed and removed fields of the v2 answer are reported', () => {
   const answers = (call: string) => migrated(call).answers.map(({ v1, v2 }) => `${v1} ${v2}`);
   expect(answers('/v1/videos/list').join(', ')).toBe(
     'videos media, key id, title metadata.title, description metadata.description, author metadata.author, ' +
@@ -239,7 +239,7 @@ test('a route is found with slashes at its end and doubled ones, and no other te
 
 const SECRET = 'uA96CFtJa138E2T5GhKfngml';
 
-test('no secret is in what is told, wherever the call has it', () => {
+test('no secret is in the report, wherever the call has it', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...ROUTES.map(({ route }) => route), '/v1/other/thing'),
@@ -256,7 +256,7 @@ test('no secret is in what is told, wherever the call has it', () => {
   }
 });
 
-test('whatever the parameters are, a call of the mapping has a verdict and paths of v2', () => {
+test('a call of the mapping with any parameters has a verdict and paths of v2', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...ROUTES.map(({ route }) => route)),

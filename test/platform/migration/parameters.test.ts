@@ -28,7 +28,7 @@ test('custom parameters are set and taken away, and the others stay', () => {
   expect(plain(changeCustom({ b: 'x', e: 'y' }, custom))).toEqual({ e: 'y', a: '1', 'c.d': '2' });
 });
 
-test('a value that v2 cannot take is told with what it must be, and each of several is', () => {
+test('a value that v2 cannot take is reported with the valid form, and so is each of several', () => {
   expect(
     read('/v1/videos/create', { date: 'yesterday', sourcetype: 'tape', upload_method: 'ftp' }).faults,
   ).toEqual([
@@ -52,7 +52,7 @@ test('a value that v2 cannot take is told with what it must be, and each of seve
   ]);
 });
 
-test('an unknown parameter is told with the one that was meant', () => {
+test('an unknown parameter is reported with the one that was meant', () => {
   expect(read('/v1/videos/create', { titel: 'a', zzzzzzzzzz: 'b' }).unknown).toEqual([
     { field: 'titel', near: 'title' },
     { field: 'zzzzzzzzzz', near: undefined },
@@ -84,7 +84,7 @@ test.each(LISTS.trim().split('\n'))('a list of v1 asks v2 for the same: %s', (ro
   expect(read('/v1/videos/list', parameters).list?.query).toEqual(Object.fromEntries(pairs));
 });
 
-test('what a list of v1 has and v2 has not is told', () => {
+test('parameters of a v1 list that v2 does not have are reported', () => {
   const list = read('/v1/videos/list', {
     result_offset: '7',
     result_limit: 'x',
@@ -132,7 +132,7 @@ test('the options of a player are at top level again, and the link of a track is
   });
 });
 
-test('what v1 sends, v1 is answered: the fields of a video and of a player come back as they were', () => {
+test('v1 gets back the values that it sends, for the fields of a video and of a player', () => {
   const text = fc.string().filter((value) => !/^\{[^{}]*\}$/.test(value));
   const seconds = fc.integer({ min: 0, max: 4_000_000_000 });
   const name = fc.stringMatching(/^[a-z][a-z0-9_]{0,9}$/);
@@ -222,7 +222,7 @@ test.each(callsIn(IN_PHP))('%s %s is a line of the PHP client', (route = '', par
   expect(asClientLine(first(route, JSON.parse(parameters)), 'php')).toBe(`$jwplatform_client->${line}`);
 });
 
-test('a shell hands curl exactly the address and the body, whatever stands in them', () => {
+test('a shell hands curl exactly the address and the body, with any content', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1 }), fc.string(), (key, title) => {
       fc.pre(!/^\{[^{}]*\}$/.test(key));

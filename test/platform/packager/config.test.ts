@@ -62,7 +62,7 @@ test('takes every variable, and names the nearest of one that it does not know',
   });
 });
 
-test('tells every fault at once, and quotes no value', () => {
+test('reports every fault at once, and quotes no value', () => {
   const env = {
     PACKAGER_PORT: '70000',
     PACKAGER_APIKEY: 'SECRET',
@@ -202,7 +202,7 @@ describe('the folder of media', () => {
     await expect(open(home)).rejects.toThrow('is not a folder of the user that the packager runs as');
   });
 
-  test('a folder that can not be made is told with why', async () => {
+  test('a folder that can not be made is reported with the reason', async () => {
     const home = temporaryHome();
     writeFileSync(join(home, 'file'), '');
     await expect(open(join(home, 'file'))).rejects.toThrow(/PACKAGER_FOLDER: .* can't be used \(E\w+\)/);

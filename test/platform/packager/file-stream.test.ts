@@ -106,7 +106,7 @@ video_1.m4s
 `);
   });
 
-  test('a file is left clear when told so, and then says nothing of keys', async () => {
+  test('a file is left clear on request, and then names no keys', async () => {
     const systems = ['dash', 'hls'];
     expect(await run(media('film.mp4'), { keys: CLEAR })).toMatchObject({ ok: true, systems });
     const told = `${await text('dash/manifest.mpd')}${await text('hls/video.m3u8')}`;
@@ -122,7 +122,7 @@ video_1.m4s
     expect(await readdir(join(root, 'out'))).toEqual(['dash']);
   });
 
-  describe('what can not be packaged is refused with what to do, and leaves nothing', () => {
+  describe('a file that can not be packaged is refused with the remedy, and leaves nothing', () => {
     const refused = async (bytes: Buffer) => {
       const source = join(root, 'upload');
       await writeFile(source, bytes);
@@ -180,7 +180,7 @@ video_1.m4s
     expect(await readFile(join(root, 'files'), 'utf8')).not.toMatch(/flags/);
   });
 
-  test('what reads a file has a limit of memory, so that a table of it that claims too much takes no more', async () => {
+  test('a program that reads a file has a limit of memory, so that a table of it that claims too much takes no more', async () => {
     expect(await runAs(await spying(`ulimit -v >> ${root}/limits\nSHAKA`))).toMatchObject({ ok: true });
     expect(await readFile(join(root, 'limits'), 'utf8')).toBe('4194304\n'.repeat(3));
   });
@@ -198,7 +198,7 @@ video_1.m4s
     expect([...new Set(seen.filter((name) => name.endsWith('flags')))]).toEqual([join(temporary, '.flags')]);
   });
 
-  test('what shaka-packager says of a failure is told without keys and paths', async () => {
+  test('an error of shaka-packager is reported without keys and paths', async () => {
     const key = PACKAGING_KEYS.dash.key.toString('hex');
     const words = `E1122 15:49:14.061605   10467 local_file.cc:83] no room in ${root}/out/dash for ${key}`;
     const spy = await spying(`case "$*" in *dump*) SHAKA;; esac\necho '${words}' >&2\nexit 1`);
@@ -279,7 +279,7 @@ describe('uploads', () => {
     expect((await packager.api.get('/media/film/hls/video.m3u8')).text).toContain('METHOD=SAMPLE-AES');
   });
 
-  test('a stream is deleted at once while its file comes slowly, and the sender is told', async () => {
+  test('a stream is deleted at once while its file comes slowly, and the sender gets an error', async () => {
     const packager = await startProvisioned();
     const { answered } = await beginUpload(packager, 'film', 'keyFile=news');
     await packager.api.delete('/streams/film').expect(204);
@@ -328,7 +328,7 @@ describe('uploads', () => {
     });
   });
 
-  test('what a packager that was killed left of a file that never came is removed by the next one', async () => {
+  test('the leftovers of a killed packager for a file that never came are removed by the next one', async () => {
     const home = temporaryHome();
     const left = join(home, 'media/packager-media/streams/film/part-1-x/dash');
     const first = await startPackager({ home });

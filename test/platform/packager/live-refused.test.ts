@@ -115,7 +115,7 @@ test('an encoder that announces sound and sends none is packaged as a picture', 
   expect(packager.log()).toContain('sends none of the sound that it announces');
 });
 
-test('a source that says no is told without its secret, and is asked again', async () => {
+test('a source that refuses is reported without its secret, and is asked again', async () => {
   const packager = await startProvisioned();
   await packager.put('news', { source: sourceOf('refused') });
   const { state, problem } = await packager.until('news', ({ problem: told }) => told !== null);
@@ -127,7 +127,7 @@ test('a source that says no is told without its secret, and is asked again', asy
   await packager.until('news', ({ state: now }) => now === 'running');
 });
 
-test('a source that sends nothing is told, and its puller is ended', async () => {
+test('a source that sends nothing is reported, and its puller is ended', async () => {
   const packager = await startProvisioned({ limits: { firstMediaMs: 300, retryMs: 60_000 } });
   await packager.put('news', { source: sourceOf('silent') });
   const { state, problem } = await packager.until('news', ({ problem: told }) => told !== null);
@@ -171,7 +171,7 @@ describe('a process of shaka-packager', () => {
     return path;
   }
 
-  test('a process of shaka-packager that is killed is followed by another one, which is told', async () => {
+  test('a process of shaka-packager that is killed is followed by another one, which is reported', async () => {
     const packager = await startProvisioned({ limits: { retryMs: 1000 } });
     await packager.put('news', { source: sourceOf('live-long'), keyFile: 'news' });
     await packager.until('news', isRunning);
@@ -188,7 +188,7 @@ describe('a process of shaka-packager', () => {
     });
   });
 
-  test('a process of shaka-packager that takes nothing is ended, and told', async () => {
+  test('a process of shaka-packager that takes nothing is ended, and reported', async () => {
     const home = temporaryHome();
     const shakaPackager = fakeShaka(home, 'exec sleep 1000 < "$input"');
     const limits = { waitingBytes: 1000, stalledMs: 200, finishMs: 300, retryMs: 20 };
@@ -200,7 +200,7 @@ describe('a process of shaka-packager', () => {
     await packager.until('news', () => processesOf(packager).length === 0);
   });
 
-  test('a process of shaka-packager that can not begin is told with its last words, without keys, and given up', async () => {
+  test('a process of shaka-packager that can not start is reported with its error, without keys, and given up', async () => {
     const home = temporaryHome();
     const words = 'E1122 16:00:00.000000 1 a.cc:1] No good: $(cat /dev/fd/3 | tr "\\n" " ")';
     const shakaPackager = fakeShaka(home, `echo "${words}" >&2; exit 1`);

@@ -81,7 +81,7 @@ test('segments are half as long at low latency, from the next encoder on, and pl
   expect(body.errors[0].description).toContain('latency: must be one of default, low');
 });
 
-test('an encoder that comes back begins a new part, which players are told; the one before is read once', async () => {
+test('an encoder that comes back starts a new part, which the manifests report; the one before is read once', async () => {
   const packager = await startRunning();
   await encoderGoes(packager);
   const gone = await packager.get('news');
@@ -102,7 +102,7 @@ test('an encoder that comes back begins a new part, which players are told; the 
   expect(countOf(manifest.text, '<Period ')).toBe(2);
 });
 
-test('an encoder that has gone is soon pulled again, and is what is told while there is nothing to pull', async () => {
+test('an encoder that has gone is soon pulled again, and is the reported problem until then', async () => {
   const retryMs = 500;
   const packager = await startRunning({ limits: { retryMs } });
   writeFileSync(join(packager.home, 'live.refused'), '');
@@ -116,7 +116,7 @@ test('an encoder that has gone is soon pulled again, and is what is told while t
   expect([state, problem?.code]).toEqual(['interrupted', 'encoder_gone']);
 });
 
-test('a key file that was changed takes effect when the encoder comes back, and both keys are told', async () => {
+test('a key file that was changed takes effect when the encoder comes back, and both keys are listed', async () => {
   const packager = await startRunning();
   const keyId = Buffer.alloc(16, 0x77).toString('base64');
   const cenc = { keyId, contentKey: CONTENT_KEY.toString('base64') };
@@ -140,7 +140,7 @@ test('a key file that is gone when the encoder comes back refuses the stream, an
   expect(await packager.until('news', ({ seconds }) => seconds > 10)).toMatchObject({ problem: null });
 });
 
-test('a stream that is deleted takes its processes and files with it, and can begin anew', async () => {
+test('a stream that is deleted takes its processes and files with it, and can start again', async () => {
   const packager = await startRunning();
   await packager.api.delete('/streams/news').expect(204);
   expect(processesOf(packager)).toEqual([]);

@@ -104,7 +104,7 @@ test('a live manifest has the present at each request, and each new segment, and
   expect(await manifest()).toContain(' type="static"');
 });
 
-test('what is read of a part that is written still is kept while it has no more segments', async () => {
+test('the segments of an open part are read once until it has more', async () => {
   const packager = await startRunning();
   const stream = join(packager.home, 'media/packager-media/streams/news');
   const part = join(stream, readdirSync(stream).find((name) => name.startsWith('part-')) ?? '');

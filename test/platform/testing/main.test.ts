@@ -1,6 +1,6 @@
 import { startEmulator } from '../../../src/platform/testing/main';
 
-test('what a filter of requests leaves undefined is not asked for', async () => {
+test('undefined fields of a request filter are ignored', async () => {
   await using emulator = await startEmulator();
   await fetch(`${emulator.url}/v2/nothing`);
   const filter = { status: 404 };

@@ -76,7 +76,7 @@ describe('the keys of a file', () => {
     for (const other of [undefined, '', 'shorter', [SINGLE, SINGLE]]) expect(find(other)).toBeUndefined();
   });
 
-  test('finds each of its keys, and the single one beside them, and tells nothing but name and rights', () => {
+  test('finds each of its keys, and the single one with them, and returns nothing but name and rights', () => {
     write(...['a', 'b', 'c'].map((name) => ({ name, key: `${OLD}-${name}` })));
     const { find } = open(SINGLE);
     for (const name of ['a', 'b', 'c'])

@@ -101,7 +101,7 @@ test('refuses the name and the key of PACKAGERDRMAPI_APIKEY', () => {
 });
 
 test.each(['', '/live', '.hidden', 'live//news', 'live/.hidden', 'live/*', 'a'.repeat(201)])(
-  'refuses "%s" as the beginning of a stream id',
+  'refuses "%s" as the prefix of a stream id',
   (beginning) => {
     expect(wrongIn(key({ streams: ['live/', beginning] }))).toEqual([
       expect.stringMatching(/^keys\[0\]\.streams\[1\]: (is empty|must|takes)/),
@@ -109,7 +109,7 @@ test.each(['', '/live', '.hidden', 'live//news', 'live/.hidden', 'live/*', 'a'.r
   },
 );
 
-test('takes a stream id, a part of one and folders as the beginning of a stream id', () => {
+test('takes a stream id, a part of one and folders as the prefix of a stream id', () => {
   expect(parse(key({ streams: ['live/', 'live/a.b', '~a@b+c_d-e'] }))).toHaveLength(1);
 });
 

@@ -15,7 +15,7 @@ describe('a batch is refused as a whole', () => {
     ['with nothing in it', {}, 'invalid_body', 'Give streams, groups, or both. Nothing was written.'],
     ['when streams are no list', { streams: {} }, 'invalid_body', 'streams: must be a list'],
     [
-      'with a field that it has not, told by its nearest',
+      'with an unknown field, reported with the nearest one',
       { stream: [], streams: [{ streamid: 'a', ...CENC_ONLY }] },
       'unknown_field',
       'stream is not a field of this request. Did you mean streams?',
@@ -40,7 +40,7 @@ describe('a batch is refused as a whole', () => {
   });
 });
 
-it('tells ten faults of an entry at most, and those of a group for every member', async () => {
+it('reports ten faults of an entry at most, and those of a group for every member', async () => {
   const sidecar = await startSidecar();
   const cenc = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`f${index}`, 1]));
   const groups = [{ members: ['b', 'c'], cenc: 7 }];

@@ -68,7 +68,7 @@ const DASH_IDS = {
   'news_audio.key': AUDIO.keyid,
 };
 
-it('a group with keys by quality gives each member the keys of its quality, the common fields beside them', async () => {
+it('a group with keys by quality gives each member the keys of its quality, with the common fields', async () => {
   const sidecar = await startSidecar();
   const { key, iv, laurl } = POST_MANUAL.fairplay;
   const { results } = await post(sidecar, {

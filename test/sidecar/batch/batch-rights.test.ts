@@ -75,7 +75,7 @@ it('refuses an API key that may read only, before its body is read', async () =>
   socket.destroy();
 });
 
-it('tells every failure by its code, for the metrics', async () => {
+it('reports every failure by its code, for the metrics', async () => {
   const { post, errors } = await startBatch(writer);
   await post({
     streams: [

@@ -126,7 +126,7 @@ describe('streams and groups', () => {
   });
 });
 
-it('a dry run tells which lines would change, and writes nothing', async () => {
+it('a dry run returns the lines that would change, and writes nothing', async () => {
   const sidecar = await startSidecar();
   const [old, same] = ['old', 'same'].map((streamid) => ({ streamid, ...PLAIN }));
   await post(sidecar, { streams: [old, same] });
@@ -177,7 +177,7 @@ it('a batch of many has its most streams, those of a SMIL document counted', asy
   });
 });
 
-it('a batch of many goes on beside another over the same streams, and leaves each file whole', async () => {
+it('a batch of many runs while another does over the same streams, and leaves each file whole', async () => {
   const sidecar = await startSidecar();
   const members = Array.from({ length: 30 }, (_, index) => `live/s-${index}`);
   const streams = (fields: object) => members.map((streamid) => ({ streamid, ...fields }));

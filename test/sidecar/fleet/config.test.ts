@@ -160,7 +160,7 @@ test.each([
   'ftp://root:hidden@etcd-1',
   'http://etcd-1:2379/?token=hidden',
   'hidden',
-])('quotes no password that may stand in an address: %s', (address) => {
+])('quotes no password in an address: %s', (address) => {
   const faults = faultsOf(() => read({ ...LEAST, URLS: `http://etcd-0:2379,${address}` }));
   expect(faults).toEqual([expect.stringMatching(/^PACKAGERDRMAPI_FLEET_URLS: address 2 must /)]);
   expect(faults.join()).not.toContain('hidden');

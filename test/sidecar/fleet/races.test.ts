@@ -85,7 +85,7 @@ test('a packager misses what it cannot open, also when a former change comes at 
   await until(() => lacksOf(two).unreadable === 1);
 });
 
-test('what can no longer be opened is lacked no longer when it is gone from the engine', async () => {
+test('an entry that can no longer be opened is not missing any more when it is gone from the engine', async () => {
   const { cluster, one, two } = await startTwo();
   cluster.set(`${KEYS}news`, 'garbage');
   await until(() => lacksOf(one).unreadable === 1 && lacksOf(two).unreadable === 1);
@@ -132,7 +132,7 @@ test('a file that is here already goes to the fleet that has none, also from a c
   expect((await write()).fleet).toEqual(fleet);
 });
 
-test('what another sidecar seals with the former secret, while the fleet is resealed, is resealed, too', async () => {
+test('an entry that another sidecar seals with the former secret, while the fleet is resealed, is resealed, too', async () => {
   const cluster = new FakeCluster();
   const engine = cluster.connect();
   const one = await startLevel(engine, { name: 'one', secrets: [NEW_SECRET, FLEET_SECRET] });

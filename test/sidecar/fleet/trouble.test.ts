@@ -86,7 +86,7 @@ test('a POST mends a file that was edited by hand, also one that changes nothing
   expect(one.file('news')).toBe(A);
 });
 
-test('what is replayed, swapped, damaged or removed in the engine changes no file, and a POST mends it', async () => {
+test('an entry that is replayed, swapped, damaged or removed in the engine changes no file, and a POST mends it', async () => {
   const { cluster, one, two } = await startTwo();
   await one.put('news', A);
   const former = cluster.get(KEY('news'))?.value;

@@ -114,7 +114,7 @@ test('warnings about the keys come with the one about the fleet', async () => {
 test.each([
   ['text/plain', '?wait=1&keepunknown=true', `${PLAIN_FILE}vendor-tier: gold\n`],
   ['application/cpix+xml', `?laurl=${SUPPLIED.playready.laurl}&wait=1`, CPIX_DOCUMENT],
-])('a body of %s can be waited for beside its other parameters', async (type, query, body) => {
+])('a body of %s can be waited for with its other parameters', async (type, query, body) => {
   const { api, fleet } = await startInFleet();
   fleet.hold('origin-3');
   await api
@@ -322,7 +322,7 @@ describe('a batch', () => {
   });
 });
 
-test('what is not written here is no key file here: it is not counted, and contradicts none', async () => {
+test('an entry that is not written here is no key file here: it is not counted, and contradicts none', async () => {
   const { api, fleet, keyFiles, audited } = await startInFleet({
     here: { name: 'origin-1', streams: ['a/'] },
   });
@@ -345,7 +345,7 @@ test('what is not written here is no key file here: it is not counted, and contr
   ]);
 });
 
-test('what comes from the fleet is counted, audited with where it was asked for, and known by its keys', async () => {
+test('a key file from the fleet is counted, audited with its origin, and known by its keys', async () => {
   const { api, fleet, keyFiles, audited } = await startInFleet();
   await fleet.arrive('news', Buffer.from(PLAIN_FILE), 'origin-3', { key: 'site-b', address: '192.0.2.7' });
   expect(await keyFiles()).toBe(1);

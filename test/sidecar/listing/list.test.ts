@@ -182,7 +182,7 @@ const prefix = fc.oneof(
 );
 const reach = fc.option(fc.array(prefix, { maxLength: 4 }), { nil: undefined });
 
-it('finds in any tree what begins as asked and as the key may, once each, whatever the pages', async () => {
+it('finds in any tree the streams with the requested prefix and the prefixes of the key, once each, for any pages', async () => {
   const { folder, streamIds } = await startListing();
   await fc.assert(
     fc.asyncProperty(

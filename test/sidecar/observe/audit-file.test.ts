@@ -75,7 +75,7 @@ test('writes what comes together in one write', async () => {
 
 test.each<[what: string, rotate: () => void]>([
   ['in a new file when the old one was renamed', () => renameSync(path, `${path}.1`)],
-  ['at the beginning of a file that was copied and truncated', () => truncateSync(path)],
+  ['at the start of a file that was copied and truncated', () => truncateSync(path)],
 ])('goes on %s', async (_what, rotate) => {
   const audit = startAudit(path);
   audit.change('a');
@@ -110,7 +110,7 @@ test('begins a line of its own behind half a line that a power cut left', async 
 });
 
 test.each(['EACCES', 'EROFS', 'EISDIR', 'EMFILE', 'ENOENT', 'EIO'])(
-  'keeps the lines when the file cannot be opened (%s), tells it once, and writes them when it can',
+  'keeps the lines when the file cannot be opened (%s), reports it once, and writes them when it can',
   async (code) => {
     for (let nth = 1; nth <= 5; nth += 1) faulty.fail('open', nth, code);
     const audit = startAudit(path);
@@ -128,7 +128,7 @@ test.each(['EACCES', 'EROFS', 'EISDIR', 'EMFILE', 'ENOENT', 'EIO'])(
   },
 );
 
-test('keeps the lines while its folder is gone for good, and makes it anew when it may', async () => {
+test('keeps the lines while its folder is gone for good, and makes it again when it may', async () => {
   path = join(folder, 'log', 'audit.log');
   const audit = startAudit(path);
   audit.change('a');
@@ -226,7 +226,7 @@ test('keeps the older lines and counts the newer ones when the disk stays full',
   ]);
 });
 
-test('ends, and tells how many lines are lost, when the disk is full at the stop', async () => {
+test('ends, and reports how many lines are lost, when the disk is full at the stop', async () => {
   symlinkSync('/dev/full', path);
   const audit = startAudit(path);
   audit.change('a', 'b');

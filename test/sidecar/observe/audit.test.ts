@@ -42,7 +42,7 @@ test('cuts what is longer than any value that is in order', () => {
   expect(JSON.parse(line)).toMatchObject({ stream_id: 'x'.repeat(256) });
 });
 
-test('tells how many attempts it stands for, and that keys came from the provider cache', () => {
+test('reports the number of its attempts, and that keys came from the provider cache', () => {
   const line = formatAuditLine({ ...AUDIT_ENTRY, count: 3100, source: 'provider_cache' }, TIME);
   expect(JSON.parse(line)).toEqual({ ...JSON.parse(auditLine()), count: 3100, source: 'provider_cache' });
 });
@@ -167,7 +167,7 @@ describe('attempts without an API key', () => {
   const single = (from: number, to: number) =>
     Array.from({ length: to - from }, (_, index) => refusedLine(`attempt-${from + index}`));
 
-  test('tells ten attempts of callers without an API key one by one, and the rest of the second by address and result', async () => {
+  test('reports ten attempts of callers without an API key one by one, and the rest of the second by address and result', async () => {
     const audit = startAudit(path, LONG);
     attempt(audit, 3110);
     attempt(audit, 3, '203.0.113.9', 'too_many_attempts');
@@ -190,7 +190,7 @@ describe('attempts without an API key', () => {
     expect(text()).toBe(single(0, 11).join(''));
   });
 
-  test('tells ten addresses apart, and sums up all others without one', async () => {
+  test('separates ten addresses, and sums up all others without one', async () => {
     const audit = startAudit(path, LONG);
     attempt(audit, 10);
     for (let index = 0; index < 5000; index += 1) attempt(audit, 2, `203.0.113.${index}`);
@@ -199,7 +199,7 @@ describe('attempts without an API key', () => {
     expect(text()).toBe([...single(0, 10), ...own, refusedLine(null, 9980, null)].join(''));
   });
 
-  test('begins to count anew when the span is over', async () => {
+  test('starts to count again when the span is over', async () => {
     const audit = startAudit(path, { sumMs: 1 });
     attempt(audit, 12);
     await until(() => existsSync(path) && text().endsWith(refusedLine(null, 2)));

@@ -48,7 +48,7 @@ test('answers /metrics without a key, in the text format of Prometheus, and lets
   expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m);
 });
 
-test('tells nothing of what has not happened, nor of a process that nothing measures', async () => {
+test('reports no events that have not happened, nor a process that nothing measures', async () => {
   const { client, series } = await startObserved();
   expect(await series()).toEqual(AT_REST);
   expect((await client.get('/metrics')).text).not.toMatch(/^(?:nodejs|process)_/m);
@@ -108,7 +108,7 @@ test('counts upstream calls, write phases, changes and key files', async () => {
   });
 });
 
-test('tells when each upstream last answered what could be used, and what befell the provider cache', async () => {
+test('reports the last usable answer of each upstream, and the events of the provider cache', async () => {
   const { metrics, series } = await startObserved();
   metrics.upstreamAnswered('config_service', new Date(1_767_323_045_678));
   metrics.upstreamAnswered('key_provider', new Date(1_000_000));
@@ -127,7 +127,7 @@ test('tells when each upstream last answered what could be used, and what befell
   });
 });
 
-test('tells when certificates end and how many key files have faults, as they are at the scrape', async () => {
+test('reports the ends of certificates and the number of key files with faults, as they are at the scrape', async () => {
   let clientAuthorities: Date | undefined = new Date(3_000_000);
   let faulty: FaultyKeyFiles | undefined;
   const metrics = createMetrics({

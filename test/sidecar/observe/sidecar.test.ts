@@ -113,7 +113,7 @@ test('audits each change and each refused one, with key ids and without key mate
   expect(secretsIn(text())).toEqual([]);
 });
 
-test('tells calls that it cancelled from calls that were not answered', async () => {
+test('distinguishes calls that it cancelled from calls that were not answered', async () => {
   const { sidecar, upstream } = await startProvisioning();
   upstream.on(PATHS.config, { status: 404, body: {} });
   upstream.on(PATHS.cenc, 'hang');

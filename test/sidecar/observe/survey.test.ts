@@ -36,7 +36,7 @@ async function startCount(files: Readonly<Record<string, string>> = {}) {
   return { folder, faults, write, remove, lines, index };
 }
 
-test('tells nothing before the files are counted, and then each by its worst fault', async () => {
+test('reports nothing before the files are counted, and then each by its worst fault', async () => {
   const { faults } = await startCount({
     'sound.key': SOUND,
     'site/odd.key': ODD,
@@ -65,7 +65,7 @@ test('follows what is written and removed, and what is corrected', async () => {
   await after(remove('absent'), { error: 0, warning: 0 });
 });
 
-test('tells the index which keys the files have, and forgets those that are removed', async () => {
+test('adds the keys of the files to the index, and forgets those that are removed', async () => {
   const { faults, index, remove } = await startCount({
     'one.key': SOUND,
     'site/two.key': SOUND,
@@ -119,7 +119,7 @@ test('lets others have their turn while it counts, also when files are written, 
   expect(closed.faults.counts()).toBeUndefined();
 });
 
-test('tells in the log when the folder cannot be read, and goes without', async () => {
+test('logs a folder that cannot be read, and continues without it', async () => {
   const { folder, faults, lines } = await startCount();
   await fs.remove(folder);
   await faults.run();
@@ -129,7 +129,7 @@ test('tells in the log when the folder cannot be read, and goes without', async 
   ]);
 });
 
-test('tells once in the log that written files cannot be looked at', async () => {
+test('logs once that written files cannot be read', async () => {
   const folder = await temporaryFolder();
   const { log, lines } = recordedLog();
   const store = createKeyFileStore(folder, 0o640, createDurableWriter(randomUUID));
@@ -185,7 +185,7 @@ const NOTHING_HAPPENED = {
   conflicts_total: 0,
 };
 
-test('tells how the sidecar is with its fleet at the scrape, and by 0 how it is not', async () => {
+test('reports the membership state of the sidecar at the scrape, and 0 for the other states', async () => {
   let figures: FleetFigures | undefined;
   const { told } = observed(() => figures);
   expect(await told()).toEqual(NOTHING_HAPPENED);

@@ -83,7 +83,7 @@ const ODDITIES: [what: string, oddity: Oddity][] = [
 const NO_BODY = ['get', 'delete'];
 
 it.each(OPERATIONS)(
-  '$title answers nothing that its description does not tell of',
+  '$title answers nothing that its description does not name',
   async ({ method, path, operation }) => {
     const { sidecar } = await startDescribed();
     const statuses = new Set<number>();
@@ -363,7 +363,7 @@ async function routes(): Promise<string[]> {
   });
 }
 
-it('describes every route of the service, and none beside them', async () => {
+it('describes every route of the service, and no other', async () => {
   const described = OPERATIONS.map(({ title }) => title);
   expect([...new Set(await routes())].sort()).toEqual(described.sort());
 });

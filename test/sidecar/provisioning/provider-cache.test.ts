@@ -108,7 +108,7 @@ describe('the provider cache, in an outage', () => {
     [2 * HOUR - 1, '119 minutes'],
     [2 * DAY - 1, '47 hours'],
     [7 * DAY, '7 days'],
-  ])('tells an age of %i ms as %s', async (passed, age) => {
+  ])('shows an age of %i ms as %s', async (passed, age) => {
     const { sidecar, time, cut } = await startKept();
     cut();
     time.passed = passed;
@@ -116,7 +116,7 @@ describe('the provider cache, in an outage', () => {
     expect(headers.warning).toBe(warningOf(age));
   });
 
-  it('asks the provider again every time, and tells the new values as soon as it is back', async () => {
+  it('asks the provider again every time, and returns the new values as soon as it is back', async () => {
     const { sidecar, upstream, cut } = await startKept();
     cut();
     await post(sidecar).expect(200, PROVIDED_FILE);
@@ -149,7 +149,7 @@ describe('the provider cache, in an outage', () => {
     expect(headers.warning).toBe(warningOf('5 days'));
   });
 
-  it('tells the log, the audit and the metrics that the keys came from the cache', async () => {
+  it('reports to the log, the audit and the metrics that the keys came from the cache', async () => {
     const audit = join(await temporaryFolder(), 'audit.log');
     const { sidecar, cut } = await startKept({ audit });
     cut();
@@ -298,7 +298,7 @@ describe('the folder of the provider cache', () => {
       (bytes) => Buffer.concat([bytes.subarray(0, 15), Buffer.from([1]), bytes.subarray(16)]),
     ],
     ['is something else', () => Buffer.from('x'.repeat(500))],
-  ])('has an entry that %s ignored, told once in the log, and made anew', async (_what, damage) => {
+  ])('has an entry that %s ignored, reported once in the log, and made again', async (_what, damage) => {
     const { sidecar, upstream, folder, names, cut } = await startKept();
     const [name = ''] = names;
     await writeFile(join(folder, name), damage(await readFile(join(folder, name))));
@@ -342,7 +342,7 @@ describe('the folder of the provider cache', () => {
     expect(await namesIn(folder)).toEqual(['notes.txt']);
   });
 
-  it('fails no provisioning when it cannot be written, tells it once, and once that it is over', async () => {
+  it('fails no provisioning when it cannot be written, reports it once, and once that it is over', async () => {
     const { sidecar, upstream, folder, cut } = await startCached();
     await fs.remove(folder);
     await post(sidecar).expect(200, PROVIDED_FILE);

@@ -42,7 +42,7 @@ function calls(): string[] {
     });
 }
 
-test('writes beside the target, syncs the data, renames, and syncs the folder, in this order', async () => {
+test('writes next to the target, syncs the data, renames, and syncs the folder, in this order', async () => {
   await writer.write(path, Buffer.from('name: value\n'), 0o640);
   expect(calls()).toEqual([
     `open ${TEMPORARY} wx`,
@@ -157,7 +157,7 @@ describe('the temporary', () => {
     expect(readFileSync(path, 'utf8')).toBe('new\n');
   });
 
-  test('is made anew when another service sweeps it before the rename', async () => {
+  test('is made again when another service sweeps it before the rename', async () => {
     const rename = faulty.hold('rename');
     const writing = writer.write(path, Buffer.from('new\n'), 0o640);
     await rename.reached;
@@ -272,7 +272,7 @@ describe('the sync of a folder', () => {
     expect(unsynced).toEqual([]);
   });
 
-  test('that fails is told to all who share it, and to none of the next', async () => {
+  test('that fails is reported to all who share it, and to none of the next', async () => {
     const first = faulty.hold('fsync');
     const a = writer.syncFolder(folder);
     await first.reached;
@@ -309,7 +309,7 @@ describe('the sync of a folder', () => {
 });
 
 describe('with an observer', () => {
-  test('tells it the phases of a write, in turn and with the time each took', async () => {
+  test('reports the phases of a write, in turn and with the time each took', async () => {
     let clock = 0;
     const phases: [WritePhase, number][] = [];
     const observed = createDurableWriter(() => 'b', {
@@ -328,7 +328,7 @@ describe('with an observer', () => {
     ]);
   });
 
-  test('tells it no phase that failed, and nothing of a probe', async () => {
+  test('reports no phase that failed, and nothing of a probe', async () => {
     const phases: WritePhase[] = [];
     const observed = createDurableWriter(() => 'b', { now: () => 0, observe: (phase) => phases.push(phase) });
     await observed.probe(folder);

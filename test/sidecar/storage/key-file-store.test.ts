@@ -206,7 +206,7 @@ describe('a folder that could not be synced after a change', () => {
   });
 
   test.each(['live', 'site/live'])(
-    'is told with the change, and synced when it is asked for again: %s',
+    'is reported with the change, and synced when it is requested again: %s',
     async (name) => {
       await store.write(id('site/other'), Buffer.from('other\n'));
       faulty.reset();

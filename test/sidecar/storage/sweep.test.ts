@@ -63,7 +63,7 @@ test('counts as key files what a stream id can name, and nothing else', async ()
   expect(await writer.sweep(folder, 8)).toEqual({ temporaries: 0, keyFiles: 3 });
 });
 
-test('ends before the next file or folder when it is told to', async () => {
+test('ends before the next file or folder on request', async () => {
   for (const place of ['a', 'b', 'c']) await fs.outputFile(join(folder, place, LEFT_OVER), 'half a');
   const stop = new AbortController();
   const gate = faulty.hold('unlink');
@@ -74,7 +74,7 @@ test('ends before the next file or folder when it is told to', async () => {
   expect(await sweeping).toMatchObject({ temporaries: 1 });
 });
 
-test('goes no deeper than it is told', async () => {
+test('goes no deeper than its limit', async () => {
   mkdirSync(join(folder, 'a', 'b'), { recursive: true });
   writeFileSync(join(folder, 'a', 'b', LEFT_OVER), 'half a');
   expect(await writer.sweep(folder, 1)).toMatchObject({ temporaries: 0 });

@@ -131,7 +131,7 @@ test('audits and counts a change as made when only the sync of the folder failed
   });
 });
 
-test('tells of a batch which changes may be undone, and settles them when it is sent again', async () => {
+test('reports which changes of a batch may be undone, and settles them when it is sent again', async () => {
   const batch = { streams: [{ streamid: 'new', ...POST_MANUAL }] };
   const send = async () => (await sidecar.api.post('/api/keyfiles').send(batch)).body.results[0];
   faulty.fail('fsync', 1, 'EIO');

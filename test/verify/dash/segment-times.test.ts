@@ -75,7 +75,7 @@ test.each([
   expect(evenSegments(2000, { ...SPAN, ...span }, lastIndex).newest[0]?.index).toBe(last);
 });
 
-test('where nobody says the end, the first segment is all that is known', () => {
+test('without an end, only the first segment is known', () => {
   expect(evenSegments(2000, SPAN).newest.map(({ index }) => index)).toEqual([0]);
 });
 

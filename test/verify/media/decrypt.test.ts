@@ -75,7 +75,7 @@ test('the counter goes on from one subsample to the next, in the middle of a blo
 });
 
 // ISO/IEC 23001-7 § 9.2: the lower 64 bits alone are the block counter.
-test('a counter at its end begins anew without a carry into the IV', () => {
+test('a counter at its end starts again without a carry into the IV', () => {
   const iv = Buffer.concat([IV.subarray(0, 8), Buffer.alloc(8, 0xff)]);
   const wrapped = Buffer.concat([IV.subarray(0, 8), Buffer.alloc(8)]);
   const data = Buffer.concat([

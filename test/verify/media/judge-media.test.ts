@@ -32,7 +32,7 @@ const of = (media: Packaged, track: 'v' | 'a', number = 2) =>
   opened(media.init(track), media.segment(track, number));
 const ofTs = (media: Packaged, track: 'v' | 'a') => opened(undefined, media.segment(track, 2), HLS);
 
-test('the right key is told with what was counted', () => {
+test('the right key is reported with the counts', () => {
   expect(judgeMedia(of(cenc, 'v'), [{ keyId: KEY_ID, key: KEY }])).toEqual({
     state: 'decrypts',
     kind: 'video',
@@ -54,7 +54,7 @@ test('of many samples, the evidence says of how many some were taken', () => {
   );
 });
 
-test('of one small picture, either key is told to have too little data', () => {
+test('of one small picture, either key is reported to have too little data', () => {
   const { tracks, ...media } = of(cbcs, 'v');
   const one = tracks.map(({ content, ...track }) => {
     return { ...track, samples: 1, content: { ...content, samples: content.samples.slice(-1) } };
@@ -86,13 +86,13 @@ describe.each(['v', 'a'] as const)('of %s', (track) => {
     }
   });
 
-  test('the bytes of the key in another order are told', () => {
+  test('the bytes of the key in another order are reported', () => {
     const told = { state: 'garbage', cause: 'key_byte_order' };
     expect(judged(of(cenc, track), { key: swapKeyIdOrder(KEY) })).toEqual(told);
     expect(judged(of(cbcs, track), { key: Buffer.from(KEY).reverse() })).toEqual(told);
   });
 
-  test('clear media that say that they are encrypted are told', () => {
+  test('clear media that say that they are encrypted are reported', () => {
     expect(judged(ofTs(clearTs, track), { key: KEY })).toEqual({ state: 'clear', cause: 'not_encrypted' });
     expect(judged(opened(undefined, clearTs.segment(track, 2)))).toEqual({ state: 'clear' });
     const { tracks, ...media } = of(cenc, track);
@@ -109,7 +109,7 @@ describe.each(['v', 'a'] as const)('of %s', (track) => {
     });
   });
 
-  test('another IV in the media than in the key file is told', () => {
+  test('another IV in the media than in the key file is reported', () => {
     const init = Buffer.from(cbcs.init(track));
     otherKey(9).copy(init, init.indexOf(IV));
     const media = opened(init, cbcs.segment(track, 2));
@@ -122,7 +122,7 @@ describe.each(['v', 'a'] as const)('of %s', (track) => {
   });
 });
 
-test('another IV is told by the sound alone, without a key file that has the right one', () => {
+test('another IV is recognized by the sound alone, without a key file that has the right one', () => {
   const init = Buffer.from(cbcs.init('a'));
   otherKey(9).copy(init, init.indexOf(IV));
   const media = opened(init, cbcs.segment('a', 2));
@@ -130,7 +130,7 @@ test('another IV is told by the sound alone, without a key file that has the rig
   expect(judged(media, { key: otherKey(1) })).toEqual({ state: 'garbage', cause: 'wrong_key' });
 });
 
-test('encryption that nothing signals is told', () => {
+test('encryption that nothing signals is reported', () => {
   const init = Buffer.from(cenc.init('a'));
   // Hides that the sample entry has a protection scheme.
   init.write('free', init.indexOf('sinf'), 'latin1');
@@ -153,13 +153,13 @@ describe('a segment under AES-128', () => {
     expect(judged(media(IV))).toEqual({ state: 'no_key' });
   });
 
-  test('is told to be clear', () => {
+  test('is reported as clear', () => {
     const clear = opened(undefined, clearTs.segment('v', 2), { method: 'AES-128', iv: IV });
     expect(judged(clear, { key: KEY })).toEqual({ state: 'clear', cause: 'not_encrypted' });
   });
 });
 
-test('what ffmpeg encrypted decrypts, and is garbage under another key', () => {
+test('media that ffmpeg encrypted decrypts, and is garbage under another key', () => {
   const media = opened(undefined, vector('ffmpeg-cenc.mp4'));
   expect(judged(media, { key: KEY })).toEqual({ state: 'decrypts' });
   expect(judged(media, { key: otherKey(1) })).toEqual({ state: 'garbage', cause: 'wrong_key' });

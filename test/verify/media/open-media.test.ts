@@ -13,7 +13,7 @@ beforeAll(async () => {
   sampleAes = await packaged('sample-aes');
 }, 30_000);
 
-test('a track is told with how it is encrypted', () => {
+test('a track is reported with its encryption', () => {
   const { container, problems, tracks } = opened(cbcs.init('v'), cbcs.segment('v', 1));
   const [{ content, ...track } = { content: undefined }] = tracks;
   expect({ container, problems, track, samples: content?.samples.length }).toEqual({
@@ -67,7 +67,7 @@ test.each([
   expect(result).toEqual({ ok: false, problem: { code, description: expect.stringMatching(/\.$/) } });
 });
 
-test('a segment that is cut short is read as far as it goes, and told', () => {
+test('a segment that is cut short is read as far as it goes, and reported', () => {
   const segment = cenc.segment('v', 1);
   const media = opened(cenc.init('v'), segment.subarray(0, segment.length - 500));
   expect(media.problems.map(({ code }) => code)).toEqual(['media_cut_short']);
@@ -95,7 +95,7 @@ test.each<[what: string, box: string, offset: number, value: number, code: strin
   expect(result).toEqual({ ok: false, problem: { code, description } });
 });
 
-test('whatever bytes are changed, nothing is thrown, and little is done', () => {
+test('a change of any bytes throws nothing, and takes little work', () => {
   const print = jest.spyOn(console, 'error').mockImplementation();
   const inputs = [
     { init: cenc.init('v'), segment: cenc.segment('v', 3) },

@@ -14,7 +14,7 @@ const REFUSED = problem(
   'The control port is for programs on this machine, called by address or private name.',
 );
 
-test('refuses what a page sent, whatever says so, and answers a person who calls it in a browser', async () => {
+test('refuses requests of a page by any of their marks, and answers a person who calls it in a browser', async () => {
   const { control, createChannel } = await startEmulator();
   await createChannel();
   for (const origin of ['https://evil.example', 'http://127.0.0.1:8080', 'null']) {
@@ -87,7 +87,7 @@ test.each([
   ['a UUID and hex', KEY_ID, KEY],
   ['hex in capitals', KEY_ID.replaceAll('-', '').toUpperCase(), KEY.toUpperCase()],
   ['base64', base64(KEY_ID), base64(KEY)],
-])('gives licenses for a supplied key that is told as %s', async (_what, key_id, content_key) => {
+])('gives licenses for a supplied key that is sent as %s', async (_what, key_id, content_key) => {
   const { control, unauthenticated } = await startEmulator();
   const told = await control.post('/clearkey/keys').send({ keys: [{ key_id, content_key }] });
   expect([told.status, told.body]).toEqual([200, { keys: [{ key_id: KEY_ID }] }]);

@@ -13,7 +13,7 @@ const invalid = (...descriptions: string[]) => ({
   errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
 });
 
-test('tells the time and moves it forward', async () => {
+test('returns the time and moves it forward', async () => {
   const { control } = await startEmulator();
   expect((await control.get('/clock')).body).toEqual({ now: '2030-01-01T00:00:00.000000+00:00' });
   const advanced = await control.post('/clock').send({ advance_seconds: 43_200.5 });
@@ -33,7 +33,7 @@ test.each([
   expect((await control.get('/clock')).body.now).toBe('2030-01-01T00:00:00.000000+00:00');
 });
 
-test('fails the next calls of a route as often as it is told, and no call of another', async () => {
+test('fails the next calls of a route as often as requested, and no call of another', async () => {
   const { admin, control } = await startEmulator();
   const fault = { target: 'GET /v2/sites/:site/channels/', kind: 'fail', status: 503, times: 2 };
   const set = await control.post('/faults').send(fault);

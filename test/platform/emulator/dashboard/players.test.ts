@@ -86,7 +86,7 @@ test.each([
   expect(first.metadata.tags).toEqual(['news', 'late']);
 });
 
-test('tells the tags of several sites apart', async () => {
+test('separates the tags of several sites', async () => {
   const { page, post, context } = await startLibraryPages({ EMULATOR_SITE_ID: 'siteAAAA,siteBBBB' });
   for (const site of ['siteAAAA', 'siteBBBB']) await post('media', { site, title: site, tags: 'news' });
   expect(rowsOf(await page('tags')).map(([tag]) => tag)).toEqual([

@@ -175,7 +175,7 @@ test('shows what a dynamic playlist delivers now, as viewers get it', async () =
   expect(body.playlist.map(({ title }: { title: string }) => title)).toEqual(['Evening news', 'Weather']);
 });
 
-test('shows what a playlist delivers for the words of a viewer, or beside a media, and never orders it', async () => {
+test('shows what a playlist delivers for the words of a viewer, or with a media, and never orders it', async () => {
   const { shown, page, path, post } = await startPreview('search_playlist');
   expect(await shown('?search=weather')).toEqual(['Weather']);
   expect(textOf(await page(`${path}?search=nothing`))).toContain(

@@ -65,7 +65,7 @@ test.each([
   ['one in HLS with its key ids, too', 'hls', FAIRPLAY_KEYS, HLS, HLS_KEYS],
   ['a clear one without a license server', 'dash', undefined, DASH, undefined],
 ] as const)(
-  'tells whether a stream decrypts, and hands the player %s',
+  'reports whether a stream decrypts, and gives the player %s',
   async (_what, format, keys, type, own) => {
     const emulator = await startEmulator();
     const file = await servedClip(format, keys);
@@ -89,7 +89,7 @@ test.each([
   expect(textOf(text)).not.toContain('nothing listens there');
 });
 
-test('tells that a player that plays does not prove the key file', async () => {
+test('reports that a player that plays does not prove the key file', async () => {
   const emulator = await startEmulator();
   const address = await servedClip('dash', KEYS);
   const key = Buffer.alloc(16, 0x55).toString('base64');

@@ -163,7 +163,7 @@ const read = async (path: string, init: RequestInit = {}) => {
 const untilCounted = (wanted: object) =>
   until(async () => JSON.stringify(await usedOn()) === JSON.stringify(wanted));
 
-describe('what viewers get', () => {
+describe('answers to viewers', () => {
   beforeEach(() => begin(startDelivery()));
 
   test('counts documents that viewers get, on the day they get them', async () => {
@@ -194,7 +194,7 @@ describe('what viewers get', () => {
     expect(views()).toBe(1);
   });
 
-  test('counts the bytes that viewers get, and a view with the beginning of the file', async () => {
+  test('counts the bytes that viewers get, and a view with the start of the file', async () => {
     await read(path);
     await untilCounted({ deliveries: 0, bytes: FILM.length });
     await read(path, { headers: { range: 'bytes=0-99' } });

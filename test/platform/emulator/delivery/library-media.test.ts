@@ -239,7 +239,7 @@ test.each(['text/html', 'image/x', 'text/html; charset=ü', 'image/png', 'image/
   },
 );
 
-test('serves a moving thumbnail as the video it is, and draws the poster beside it', async () => {
+test('serves a moving thumbnail as the video it is, and draws the poster', async () => {
   const { post, send, admin, siteId, advance } = delivery;
   const relationships = { media: [{ id: media, is_poster: true }] };
   const upload = { thumbnail_type: 'video' };

@@ -130,7 +130,7 @@ function documentOf(
   };
 }
 
-test('answers a playlist for a live event, with its custom parameters beside the fields', async () => {
+test('answers a playlist for a live event, with its custom parameters next to the fields', async () => {
   const event = await start();
   const { status, body, headers } = await get(`/v2/media/${event}`);
   expect({ status, body }).toEqual({

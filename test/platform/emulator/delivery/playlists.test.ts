@@ -332,7 +332,7 @@ describe('a page of a playlist', () => {
     expect(await pageOf('?page_limit=1000')).toEqual({ titles: '12345', links: whole });
   });
 
-  test('who follows the links gets every item once', async () => {
+  test('a client that follows the links gets every item once', async () => {
     let titles = '';
     let next: string | undefined = '?page_limit=2&tags=a';
     while (next !== undefined) {

@@ -4,7 +4,7 @@ import { anyCharacter } from '../../../support/any-character';
 import { NOTHING, startDelivery, type TestDelivery } from '../../../support/start-delivery';
 import { FILM } from '../../../support/start-library';
 
-describe('what viewers may have of a media', () => {
+describe('the parts of a media for viewers', () => {
   let delivery: TestDelivery;
   let media: string;
   /** Every address at which something of the media can be had. */
@@ -70,7 +70,7 @@ describe('what viewers may have of a media', () => {
     await expectHidden();
   });
 
-  test('what is related to a hidden media tells nothing of its tags', async () => {
+  test('media related to a hidden media show nothing of its tags', async () => {
     const { external, playlist, titlesOf } = delivery;
     await external({ title: 'Alike', tags: ['hidden'] });
     await external({ title: 'Newer' });

@@ -208,7 +208,7 @@ describe('a live event', () => {
   });
 });
 
-describe('who may watch', () => {
+describe('permission to watch', () => {
   const hostile = fc.oneof(
     fc.constantFrom(
       '../../../streams',
@@ -312,7 +312,7 @@ describe('a packager in trouble', () => {
 });
 
 describe('a library media', () => {
-  it('is packaged in the clear, and its file stays beside the streams', async () => {
+  it('is packaged in the clear, and its file stays next to the streams', async () => {
     const streaming = await start();
     const { media, rendition } = await streaming.film();
     await streaming.packaged(media);

@@ -82,7 +82,7 @@ describe('the pull token of an event', () => {
     }
   });
 
-  test('lets nobody publish, neither beside the encoder nor in its place', async () => {
+  test('lets nobody publish, neither next to the encoder nor in its place', async () => {
     const encoder = await publishing();
     const token = tokenOf();
     const beside = await connectRtmp(ingest.port);
@@ -247,7 +247,7 @@ test.each([
   ['goes', (encoder: { close(): void }) => encoder.close()],
   ['is dropped, as its channel is disabled', () => emulator.context.broadcast.stop(channel, 'disabled')],
 ])(
-  'tells players that the stream is over when its encoder %s, and then ends their connections',
+  'reports the end of the stream to players when its encoder %s, and then ends their connections',
   async (_what, end) => {
     const encoder = await publishing();
     const players = [await playing(), await playing()];

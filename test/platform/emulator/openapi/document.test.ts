@@ -139,7 +139,7 @@ const platform = onceForAll(async () => {
 });
 
 it.each(OPERATIONS.map((described, at) => ({ ...described, at })))(
-  '$title answers nothing that its description does not tell of',
+  '$title answers nothing that its description does not name',
   async ({ method, path, operation, at }) => {
     const { url } = await platform();
     const odd = Object.entries(ODDITIES).filter((_each, number) => (at + number) % 3 === 0);
@@ -154,7 +154,7 @@ it.each(OPERATIONS.map((described, at) => ({ ...described, at })))(
       expect([what, answer.status, told === undefined]).toEqual([what, answer.status, false]);
       if (answer.type !== 'application/json') continue;
       const content = contentOf(told, answer.type);
-      expect([what, content ? objections(content.schema, answer.body) : 'not told']).toEqual([what, []]);
+      expect([what, content ? objections(content.schema, answer.body) : 'not described']).toEqual([what, []]);
     }
   },
 );
@@ -255,7 +255,7 @@ const namelessly = (path: string) => path.replaceAll(/\{\w+\}/g, '{}').replace(/
 
 const titles = OPERATIONS.map(({ method, path }) => `${method.toUpperCase()} ${namelessly(path)}`);
 
-it('describes every route of the platform port, and none beside them', async () => {
+it('describes every route of the platform port, and no other', async () => {
   const described = titles.filter((title) => title !== 'GET /docs').sort();
   const present = (await routes()).sort();
   expect(present.length).toBeGreaterThan(150);

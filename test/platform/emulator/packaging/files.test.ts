@@ -117,7 +117,7 @@ test('sends again what a packager has forgotten', async () => {
   await packager.called(`PUT /streams/${media}/file`, 2);
 });
 
-test('packages what takes the place of a replay anew, with the key file of its event', async () => {
+test('packages the file that replaces a replay, with the key file of its event', async () => {
   const { createChannel, connect, disconnect, advance, packager, admin, site, send, orders } = await start();
   const channel = await createChannel({ reconnect_window: 0 });
   const id = await connect(channel);
@@ -135,7 +135,7 @@ test('packages what takes the place of a replay anew, with the key file of its e
   ]);
 });
 
-test('takes from the packager what it was told when the emulator stops, and does not wait for one that is away', async () => {
+test('removes its streams from the packager when the emulator stops, and does not wait for one that is away', async () => {
   const { film, packager, context } = await start();
   const { media } = await film();
   await until(() => packager.streams.has(media));

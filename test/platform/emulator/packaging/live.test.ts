@@ -31,7 +31,7 @@ async function start(env: Record<string, string> = {}): Promise<Started> {
 
 const state = ({ packager }: Started, id: string) => packager.streams.get(id)?.state;
 
-test('tells the packager of an event as soon as it is on air, and again and again', async () => {
+test('sends an event to the packager as soon as it is on air, and again and again', async () => {
   const emulator = await start();
   const { channel, id } = await emulator.onAir({ title: 'News' });
   const call = await emulator.packager.called(`PUT /streams/${id}`, 3);
@@ -183,7 +183,7 @@ test('removes what an emulator on another machine has left once it was silent fo
   await until(() => !packager.streams.has('running'));
 });
 
-test('tells a packager that has forgotten everything all of it again', async () => {
+test('sends everything again to a packager that has forgotten it', async () => {
   const emulator = await start();
   const { packager } = emulator;
   const { id: over, channel } = await emulator.onAir({ reconnect_window: 0 });
@@ -235,7 +235,7 @@ test.each([
   await until(() => emulator.context.packaging.find(id)?.problem === undefined);
 });
 
-test('keeps what the packager refuses a stream for, and tells it again until it is taken; players are told to wait', async () => {
+test('keeps the reason of a refusal, and sends the stream again until it is taken; players get a message to wait', async () => {
   const emulator = await start();
   const problem = { code: 'no_key_file', description: 'There is no key file news.key.' };
   emulator.packager.onPut = (document) => ({ ...document, state: 'refused', problem, dash: null, hls: null });

@@ -133,7 +133,7 @@ test('waits until the recording has the whole piece, which it encrypts with the 
   expect(packager.said()).toContain(`PUT /streams/${made}/file?keyFile=${channel.id}`);
 });
 
-test('tells why a clip has no file yet, and makes it without one when nothing was recorded', async () => {
+test('reports why a clip has no file yet, and makes it without one when nothing was recorded', async () => {
   const { packager, onAir, advance, read, told, clip } = await start();
   const { id, path } = await onAir();
   await advance(20);

@@ -141,7 +141,7 @@ test.each(tableRows(WRONG_UPLOADS))(
   },
 );
 
-test('fields that stand at the wrong place are shown to the right one, and misspelled ones to the nearest', async () => {
+test('fields at the wrong place are reported with the right one, and misspelled ones with the nearest', async () => {
   const { admin, site } = await startLibrary();
   const metadata = { titel: 'x' };
   const given = { title: 'x', id: 'x', status: 'ready', metadata, upload: { methd: 'direct' }, uplod: {} };

@@ -39,7 +39,7 @@ test('a media without a word about it waits for a file at a link, and has every 
   expect(await read(`/media/${media.id}/`)).toEqual(media);
 });
 
-test('what was said of a media is kept as it was said, with moments in UTC', async () => {
+test('the metadata of a media are kept as they were sent, with moments in UTC', async () => {
   const { create } = await startLibrary();
   const metadata = {
     title: 'Démo',

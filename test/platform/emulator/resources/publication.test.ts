@@ -9,7 +9,7 @@ async function patch({ admin, site }: TestLibrary, id: string, metadata: object)
   await admin.patch(`${site}/media/${id}`).send({ metadata }).expect(200);
 }
 
-test('a media that has expired is never told available, until its end is moved or cleared', async () => {
+test('a media that has expired is never notified as available, until its end is moved or cleared', async () => {
   const library = await startLibrary();
   const { createReady, advance, told } = library;
   const { id } = await createReady({ metadata: { publish_end_date: at(-1) } });
@@ -22,7 +22,7 @@ test('a media that has expired is never told available, until its end is moved o
   expect(await told()).toEqual([`media_updated ${id}`]);
 });
 
-test('a media is told available when its start date comes, and not at the one that was moved', async () => {
+test('a media is notified as available when its start date comes, and not at the one that was moved', async () => {
   const library = await startLibrary();
   const { createReady, advance, told } = library;
   const { id } = await createReady({ metadata: { publish_start_date: at(60) } });
@@ -34,7 +34,7 @@ test('a media is told available when its start date comes, and not at the one th
   expect(await told()).toEqual([`media_available ${id}`]);
 });
 
-test('the replay of an event that was not published is never told available, whatever is done to it', async () => {
+test('the replay of an event that was not published is never notified as available after any change', async () => {
   const library = await startLibrary();
   const { createChannel, connect, disconnect, advance, told, read, send, admin, site } = library;
   const channel = await createChannel({ publishing_mode: 'manual' });
@@ -51,7 +51,7 @@ test('the replay of an event that was not published is never told available, wha
   await library.unauthenticated.get(`/v2/media/${id}`).expect(404);
 });
 
-describe('what is interrupted', () => {
+describe('interrupted changes', () => {
   /** A server that begins to answer with a file and stops halfway. */
   async function startSlowSource() {
     const calls = new EventEmitter();

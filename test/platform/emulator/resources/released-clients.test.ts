@@ -93,7 +93,7 @@ async function start() {
   return { ...library, call, decode };
 }
 
-test('whatever the typed client in Go sends for a media is taken, and its answers can be decoded', async () => {
+test('all that the typed client in Go sends for a media is taken, and its answers can be decoded', async () => {
   const { decode, call, send, advance } = await start();
   const { id, upload_link } = await decode('POST', '/media', 'media', { metadata: {}, upload: {} });
   const upload = { method: 'fetch', source_url: 'http://127.0.0.1:9/a.mp4' };
@@ -108,7 +108,7 @@ test('whatever the typed client in Go sends for a media is taken, and its answer
   expect(await call('DELETE', `/media/${id}`)).toEqual({ status: 204, body: undefined });
 });
 
-test('whatever it sends for what belongs to a media is taken, and the answers can be decoded', async () => {
+test('all that it sends for parts of a media is taken, and the answers can be decoded', async () => {
   const { decode, createReady, call } = await start();
   const { id } = await createReady();
   const of = `/media/${id}`;
@@ -143,7 +143,7 @@ test('whatever it sends for what belongs to a media is taken, and the answers ca
   }
 });
 
-test('whatever it sends for players and imports is taken, and the answers can be decoded', async () => {
+test('all that it sends for players and imports is taken, and the answers can be decoded', async () => {
   const { decode } = await start();
   const player = await decode('POST', '/players', 'player', { metadata: GO_PLAYER, relationships: {} });
   expect(player.metadata.release_channel).toBe('production');
@@ -158,7 +158,7 @@ test('whatever it sends for players and imports is taken, and the answers can be
   expect(changed.metadata).toMatchObject({ ...metadata, ...defaults, title: 'Another title' });
 });
 
-test('what PHP writes for an object without entries, an empty list, is taken', async () => {
+test('an empty list, which PHP writes for an object without entries, is taken', async () => {
   const { create, post } = await startLibrary();
   const { id } = await create({ metadata: [], upload: [], relationships: [] });
   const { metadata } = await create({ metadata: { custom_params: [] } });

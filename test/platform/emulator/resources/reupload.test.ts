@@ -16,7 +16,7 @@ async function startReady(body?: object) {
 }
 
 test.each(['put', 'post'] as const)(
-  'a reupload by %s replaces the file, and tells the media available again, but not its conversions',
+  'a reupload by %s replaces the file, and notifies that the media is available again, but not its conversions',
   async (method) => {
     const { media, id, path, now, reupload, read, send, advance, told, sizesOnDisk } = await startReady();
     const body = await reupload({ trim_out_point: '00:00:01' }, method);

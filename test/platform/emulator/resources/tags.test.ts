@@ -16,7 +16,7 @@ async function start() {
 }
 
 test.each([[{ old_tag: 'old', new_tag: 'new' }], [{ old_name: 'old', new_name: 'new' }]])(
-  'a tag is renamed on all media by %j, and told for each of them; who has both keeps one',
+  'a tag is renamed on all media by %j, with a notification for each; a media with both keeps one',
   async (body) => {
     const { admin, site, tags, told, both, old } = await start();
     await admin.put(`${site}/rename_tag/`).send(body).expect(202, '');
@@ -111,13 +111,13 @@ describe('the usage', () => {
       .expect(200, { ...days, results });
   });
 
-  test('without days, and without a body, the latest 30 days are told', async () => {
+  test('without days, and without a body, the latest 30 days are returned', async () => {
     const { admin, site } = await startLibrary();
     const { body } = await admin.put(`${site}/query_usage`).type('json').expect(200);
     expect([body.start_date, body.end_date, body.results.length]).toEqual(['2029-12-03', '2030-01-01', 30]);
   });
 
-  test('days may be in the query, beside what a released client adds to it', async () => {
+  test('days may be in the query, next to additions of a released client', async () => {
     const { admin, site } = await startLibrary();
     const days = 'start_date=2029-12-31&end_date=2030-01-01&api_format=json&api_nonce=12345678';
     const { body } = await admin.put(`${site}/query_usage/?${days}`).expect(200);

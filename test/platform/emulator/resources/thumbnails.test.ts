@@ -27,7 +27,7 @@ async function postersOf({ read }: TestLibrary, id: string): Promise<string[]> {
   return posters.map((each) => each.id);
 }
 
-test('a thumbnail waits for its picture, which makes it ready and is told', async () => {
+test('a thumbnail waits for its picture, which makes it ready and is notified', async () => {
   const library = await startLibrary();
   const { create, post, read, send, told, url } = library;
   const { id } = await create();
@@ -108,7 +108,7 @@ test('media that the site does not have are refused, all of them at once, and no
     expect((await admin.post(`${site}/thumbnails/`).send({ upload })).body.errors).toHaveLength(1);
 });
 
-test('a deleted thumbnail is told, and another picture of the media takes its place', async () => {
+test('a deleted thumbnail is notified, and another picture of the media replaces it', async () => {
   const { library, id, admin, site, told, sizesOnDisk, context } = await startReady();
   const made = await upload(library, { id, is_poster: true });
   await told();
@@ -202,7 +202,7 @@ describe('text tracks', () => {
     await admin.patch(`${site}${path}${id}`).send(kind).expect(400, { errors });
   });
 
-  test('a deleted text track is told, and its file goes', async () => {
+  test('a deleted text track is notified, and its file goes', async () => {
     const { post, path, send, admin, site, told, media, sizesOnDisk } = await start();
     const { id, upload_link } = await post(path);
     await send(upload_link, CAPTIONS);

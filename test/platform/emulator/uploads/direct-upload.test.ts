@@ -142,7 +142,7 @@ test('after a day on the clock a link is over', async () => {
   expect(taken.map(({ path }) => readFileSync(path, 'utf8'))).toEqual(['hello', 'hello']);
 });
 
-test('what its owner refuses is not kept, and the link takes the file again', async () => {
+test('a file that its owner refuses is not kept, and the link takes the file again', async () => {
   const { unauthenticated, beginDirect, sizesOnDisk } = await startUploads();
   let refusals = 1;
   const link = beginDirect({

@@ -121,7 +121,7 @@ test.each(['a signal', 'a reset'])('%s ends a fetch, and nothing is kept', async
   await until(() => context.uploads.files.usedBytes === 0 && sizesOnDisk().length === 0);
 });
 
-test('what the folder does not take fails the fetch, with the cause in the log', async () => {
+test('a file that the folder does not take fails the fetch, with the cause in the log', async () => {
   const { context, logOf } = await startUploads({ EMULATOR_UPLOADSFOLDER: '/dev/null/uploads' });
   const { url } = await serve((_request, response) => response.end('hello'));
   expect(await context.uploads.fetchFile(url, WANTED)).toEqual(
@@ -148,7 +148,7 @@ test('of many files sixteen are fetched at a time, and all of them in the end', 
   expect([fetched.filter(({ ok }) => ok).length, sizesOnDisk().length]).toEqual([20, 20]);
 });
 
-test('what waits for its turn is not fetched after a reset', async () => {
+test('a file that waits for its turn is not fetched after a reset', async () => {
   const { context } = await startUploads();
   let calls = 0;
   const { url } = await serve(() => {

@@ -72,7 +72,7 @@ test('links come a thousand a page, up to the ten thousandth', async () => {
   expect(await idsOf('?page=1000000000')).toEqual([1_000_000_000, 1000, 0, undefined, undefined]);
 });
 
-test('everything that is wrong with the paging is told at once', async () => {
+test('all faults of the paging are reported at once', async () => {
   const { list } = await start();
   const { body } = await list('?page=0&page_length=1001').expect(400);
   expect(body.errors).toEqual([
@@ -149,7 +149,7 @@ const REFUSED = errors(
   'The header Authorization does not hold the upload_token of this upload.',
 );
 
-test('without the token, with a wrong one, or for an upload that is not there, nothing is told', async () => {
+test('without the token, with a wrong one, or for an upload that is not there, nothing is shown', async () => {
   const { emulator, upload } = await start();
   const { unauthenticated, admin, begin } = emulator;
   const direct = begin();
@@ -165,7 +165,7 @@ test('without the token, with a wrong one, or for an upload that is not there, n
   }
 });
 
-test('what its owner refuses leaves the parts, to complete again', async () => {
+test('a refusal of its owner leaves the parts, to complete again', async () => {
   let refusals = 1;
   const { emulator, put, complete } = await start({
     done() {

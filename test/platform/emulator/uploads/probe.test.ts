@@ -33,7 +33,7 @@ test.each([
   ['picture.gif', { mimeType: 'image/gif' }],
   ['picture.webp', { mimeType: 'image/webp' }],
   ['lossless.webp', { mimeType: 'image/webp' }],
-])('tells what %s is', async (name, facts) => {
+])('recognizes %s', async (name, facts) => {
   expect(await probe({ path: join(MEDIA, name) })).toEqual(facts);
 });
 
@@ -54,7 +54,7 @@ test.each([
   ['<!-- never ends <svg>', undefined],
   ['plain text', undefined],
   ['', undefined],
-])('tells text by its beginning: %j', async (text, facts) => {
+])('recognizes text by its start: %j', async (text, facts) => {
   expect(await probeBytes(text)).toEqual(facts);
 });
 
@@ -156,7 +156,7 @@ const FILES = ['film.mp4', 'turned.mov', 'picture.jpg', 'picture.png', 'picture.
   media,
 );
 
-test('whatever bytes of a file are changed, or where it is cut, there is an answer', async () => {
+test('there is an answer for a file with any bytes changed, or cut anywhere', async () => {
   const change = fc.tuple(fc.nat(5000), fc.uint8Array({ minLength: 1, maxLength: 16 }));
   await fc.assert(
     fc.asyncProperty(

@@ -142,7 +142,7 @@ test('a file that came whole is kept, whatever is wrong with the form behind it'
   expect([taken.length, context.uploads.files.usedBytes]).toEqual([1, 5]);
 });
 
-test('whatever a form is made of, wherever it ends, there is an answer, and what is kept was whole', async () => {
+test('a form of any parts that ends anywhere has an answer, and only complete files are kept', async () => {
   const { form, context, sizesOnDisk, taken } = await startForm({ maxBytes: 500 });
   const piece = fc.oneof(
     fc.constantFrom('--B\r\n', '--B--\r\n', '\r\n', 'Content-Type: video/mp4\r\n', '--B', '--', '\0'),

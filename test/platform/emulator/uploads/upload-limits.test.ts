@@ -28,7 +28,7 @@ test('5 GB announced are refused before a byte of them has come', async () => {
   expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
 });
 
-test('who sends all of a file that is too large gets the answer, and may go on over the same connection', async () => {
+test('a client that sends all of a file that is too large gets the answer, and may go on over the same connection', async () => {
   const { url, beginDirect } = await startUploads();
   const link = url + beginDirect({ maxBytes: MB });
   const answers = [];
@@ -39,7 +39,7 @@ test('who sends all of a file that is too large gets the answer, and may go on o
   expect(answers).toEqual([413, 413, 200]);
 });
 
-test('a body of unknown length is cut off at the limit, its sender is told, and nothing of it is kept', async () => {
+test('a body of unknown length is cut off at the limit, its sender gets an error, and nothing of it is kept', async () => {
   const { port, beginDirect, sizesOnDisk, context } = await startUploads();
   const link = beginDirect({ maxBytes: MB });
   const body = 'x'.repeat(MB + 1);
@@ -189,7 +189,7 @@ const STEP = fc.record({
   isAnnounced: fc.boolean(),
 });
 
-test('whatever is sent, cut, completed, cancelled and removed at the same time, the count of bytes is what is on the disk, and in the end nothing', async () => {
+test('the count of bytes is that of the disk after any mix of sent, cut, completed, cancelled and removed uploads, and in the end nothing', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(STEP, { maxLength: 30 }), async (steps) => {
       const uploads = uploadsAlone(folder, { maxBytes: 10_000 });

@@ -216,7 +216,7 @@ test.each([
 });
 
 test.each(['', 'xyz', 'f'.repeat(39), `${'f'.repeat(40)}0`, 'g'.repeat(40)])(
-  'what is no SHA-1 in hex is no signature: %s',
+  'text other than a SHA-1 in hex is no signature: %s',
   (signature) => {
     expect(isSignature(signature, readParameters(DOCUMENTED), SECRET)).toBe(false);
   },

@@ -188,7 +188,7 @@ describe('players and the account', () => {
     expect(await tags()).toEqual(['x', '']);
   });
 
-  test('the usage of the site is told for each day', async () => {
+  test('the usage of the site is returned for each day', async () => {
     const emulator = await startEmulator();
     await readyVideo(emulator);
     const day = { start_date: String(START), end_date: String(START + 60) };

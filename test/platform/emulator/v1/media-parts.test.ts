@@ -154,7 +154,7 @@ test.each([{ position: '7.42' }, { thumbnail_index: '3' }])(
   },
 );
 
-test('what belongs to another site is not found', async () => {
+test('a part of another site is not found', async () => {
   const emulator = await startEmulator({ EMULATOR_SITE_ID: 'demosite,othrsite' });
   const video_key = await readyVideo(emulator);
   const track_key = await createV1(emulator, 'track', { video_key, kind: 'captions' });

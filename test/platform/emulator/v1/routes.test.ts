@@ -145,7 +145,7 @@ test('a form of very many parameters takes no time to refuse', async () => {
   expect(took).toBeLessThan(3000);
 });
 
-test('a multipart form is told where parameters go', async () => {
+test('a multipart form is refused with the place for parameters', async () => {
   const { unauthenticated } = await shared();
   const answer = await unauthenticated.post(signedPath('/v1/videos/create')).field('title', 'A');
   expect([answer.status, answer.body.code]).toEqual([400, 'CallInvalid']);
@@ -185,7 +185,7 @@ test('the thirty-first list of videos in a minute is refused when the limit is o
   await emulator.unauthenticated.get(signedPath('/v1/videos/list')).expect(200);
 });
 
-test('who guesses signatures is slowed down without a count on the account of the site', async () => {
+test('a caller that guesses signatures is slowed down without a count on the account of the site', async () => {
   const emulator = await startEmulator({ EMULATOR_RATELIMIT: 'on' });
   const guess = () => emulator.unauthenticated.get(signedPath('/v1/players/list', {}, { secret: 'wrong' }));
   for (let call = 0; call < 60; call += 1) expect((await guess()).status).toBe(400);

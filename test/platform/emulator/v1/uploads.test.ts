@@ -88,7 +88,7 @@ test('a form without the field file, an empty file and another body are refused'
   expect(emulator.context.uploads.files.usedBytes).toBe(0);
 });
 
-test('the method s3 is told where to PUT the bytes', async () => {
+test('the method s3 gets the address to PUT the bytes', async () => {
   const emulator = await startEmulator();
   const made = await okV1(emulator, 'videos/create', { upload_method: 's3' });
   const { key } = made.video as { key: string };
@@ -129,7 +129,7 @@ test('a large file comes in chunks, one behind the other', async () => {
   expect(video).toMatchObject({ status: 'ready', size: '9', md5: md5Of('abcdefghi') });
 });
 
-test('a chunk that was lost is told, and one that came already may come again', async () => {
+test('a chunk that was lost is reported, and one that came already may come again', async () => {
   const { send } = await startChunks();
   expect(await send('2-3/4', 'cd')).toEqual([412, 'PreconditionFailed']);
   expect(await send('0-1/4', 'ab')).toEqual([201, '0-1/4']);
@@ -166,7 +166,7 @@ test.each([
   ['create', { resumable: 'True' }],
   ['update', { update_file: 'True', upload_method: 'multipart' }],
   ['update', { update_file: 'True', resumable: 'true' }],
-] as const)('videos/%s with %j is told where to send chunks', async (method, parameters) => {
+] as const)('videos/%s with %j gets the address for chunks', async (method, parameters) => {
   const emulator = await startEmulator();
   const { key } = (await okV1(emulator, 'videos/create')).video as { key: string };
   const video = method === 'update' ? { video_key: key } : {};

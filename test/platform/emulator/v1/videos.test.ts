@@ -168,7 +168,7 @@ test('a video is created, uploaded as a form, and shown as v1 shows it', async (
   });
 });
 
-test('what v1 makes, v2 shows, and the other way round', async () => {
+test('v2 shows the resources of v1, and the other way round', async () => {
   const emulator = await startEmulator();
   const video_key = await createV1(emulator, 'video', { title: 'A', 'custom.a': '1', tags: 'x' });
   const { body } = await emulator.admin.get(`${V2}${video_key}/`).expect(200);
@@ -195,7 +195,7 @@ test('an update changes what it names: single custom parameters, too', async () 
   expect(body.metadata).toMatchObject({ title: 'B', author: 'Me', custom_params });
 });
 
-test('parameters come as JSON beside a signed query, with inner objects and lists', async () => {
+test('parameters come as JSON next to a signed query, with inner objects and lists', async () => {
   const emulator = await startEmulator();
   const { body } = await emulator.unauthenticated
     .post(signedPath('/v1/videos/create'))

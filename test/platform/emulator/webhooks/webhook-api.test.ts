@@ -6,7 +6,7 @@ const EVENTS =
   'channel_created, channel_active, channel_idle, conversions_complete, media_available, media_created, media_deleted, media_reuploaded, media_updated, thumbnail_created, thumbnail_deleted, track_created, track_deleted';
 const METADATA = {
   name: 'to the newsroom',
-  description: 'tells of channels',
+  description: 'reports channels',
   webhook_url: 'https://receiver.example/hook',
   events: ['channel_active', 'channel_idle'],
   site_ids: ['demosite'],

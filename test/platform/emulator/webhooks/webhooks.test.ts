@@ -285,7 +285,7 @@ test('calls only the webhooks that asked for the event and the site', async () =
   ]);
 });
 
-test('tells when the event happened, not when it was delivered', async () => {
+test('reports the time of the event, not that of its delivery', async () => {
   const { receiver, notify, clock } = await startOne([500], {}, standingClock());
   notify('channel1');
   clock.advance(2500);

@@ -128,7 +128,7 @@ test('a curl command needs no quotes of its own', async () => {
   expect(await found(words)).toEqual([0, '/v1/videos/create 1']);
 });
 
-test('what an input is, its content tells: a file, a folder, standard input, gzip or not', async () => {
+test('the kind of an input is detected by its content: a file, a folder, standard input, gzip or not', async () => {
   const line = (route: string) => `1.2.3.4 - - [x] "GET /v1/${route} HTTP/1.1" 200 1\n`;
   await put('a.log', line('videos/list').repeat(3) + line('status') + line('things/list'));
   await put('b.log.gz', gzipSync(line('players/list').repeat(2)));
@@ -239,7 +239,7 @@ const WRONG = `
   .replaceAll('SECRET', SECRET);
 
 test.each(tableRows(WRONG))(
-  'bad input is told, and the program ends with 2: %s',
+  'bad input is reported, and the program ends with 2: %s',
   async (given = '', description) => {
     const argv: string[] = JSON.parse(given);
     await put('a.log', '"GET /v1/status HTTP/1.1"\n');

@@ -60,7 +60,7 @@ test('lines that go on are joined, whichever shell they are for, and other comma
   ]);
 });
 
-test('what a browser copies for Windows is read', () => {
+test('a command that a browser copies for Windows is read', () => {
   const text = `curl ^"${A}/videos/create^" ^\r\n  -H ^"accept: */*^" ^\r\n  --data-raw ^"title=a^&author=^%^22b^%^22^"\r\n`;
   expect(calls(text)).toEqual([{ route: '/v1/videos/create', parameters: { title: 'a', author: '"b"' } }]);
 });
@@ -73,7 +73,7 @@ test('a command with several calls is several calls', () => {
   expect(calls(`curl ${A}/videos/list ${A}/players/list`)).toHaveLength(2);
 });
 
-test('what comes from a file is told, or stands for the value where its name is known', () => {
+test('input from a file is reported, or becomes the value where its name is known', () => {
   const given =
     '-d @body -F file=@a.mp4 --data-urlencode title@t.txt -F "description=<d.txt;type=text/plain"';
   expect(plain(readCurl(`curl ${given} ${A}/videos/create`))).toEqual({
@@ -134,7 +134,7 @@ test.each([
   ["<?php\n$a->call('/videos/list');", 'source'],
   ['#!/usr/bin/env python3\nimport jwplatform', 'source'],
   ['', 'log'],
-])('%j is known by its beginning', (head, kind) => {
+])('%j is known by its start', (head, kind) => {
   expect(kindOfText(head)).toBe(kind);
 });
 

@@ -67,7 +67,7 @@ test.each([
   ['hello', NO_HAR],
   ['{} {}', NO_HAR],
   [`{"log":{"entries":[${'{"a":'.repeat(20_000)}`, CUT],
-])('what is no archive is refused: %#', async (text, fault) => {
+])('text other than an archive is refused: %#', async (text, fault) => {
   await expect(read(text)).rejects.toThrow(fault);
 });
 
@@ -112,7 +112,7 @@ test.each([
   expect(calls).toEqual([{ route: '/v1/videos/create', ...found }]);
 });
 
-test('what a browser asks before a call is no call', async () => {
+test('the preflight of a browser is no call', async () => {
   const { request } = entry(`${A}/videos/list`);
   const calls = await read(har([{ request: { ...request, method: 'OPTIONS' } }, { request }]));
   expect(calls).toHaveLength(1);

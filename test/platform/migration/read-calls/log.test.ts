@@ -23,7 +23,7 @@ test('an apostrophe, which programs send as it is, does not end a query', async 
   ).toEqual([{ search: "it's", tags: 'a' }, { search: "it's", tags: 'a' }, { tags: 'a' }, { tags: 'a' }]);
 });
 
-test('what a server escaped in a line is read as it was sent', async () => {
+test('text that a server escaped in a line is read as it was sent', async () => {
   const line = String.raw`1.2.3.4 - - [x] "GET /v1/videos/list?search=\x22caf\xC3\xA9\x22&tags=a HTTP/1.1" 200 1`;
   expect(await parametersOf(line)).toEqual([{ search: '"café"', tags: 'a' }]);
 });

@@ -86,7 +86,7 @@ test.each([
   expect(find(text, language)).toEqual([{ route: '/v1/videos/list', parameters, line: 1, incomplete: true }]);
 });
 
-test('parameters that cannot be known are told to be missing', () => {
+test('parameters that cannot be known are reported as missing', () => {
   const incomplete = (text: string, language: Language) => find(text, language)[0]?.incomplete;
   expect(incomplete('jw.videos.create(params)', JAVASCRIPT)).toBe(true);
   expect(incomplete("jw.videos.create({ title: 'a', ...rest })", JAVASCRIPT)).toBe(true);
@@ -101,7 +101,7 @@ test.each([
   [JAVASCRIPT, "const p = { title: 'a' };\nconst f = p => jw.videos.create(p)"],
   [PYTHON, "p = {'title': 'a'}\ndef f(x, **p): jw.videos.create(**p)"],
   [PHP, "<?php $p = ['title' => 'a'];\nfunction f(array $p = []) { $jw->call('/videos/create', $p); }"],
-])('what a function is given is not what had its name before', (language, text) => {
+])('a parameter of a function does not have the value of its name before', (language, text) => {
   expect(find(text, language)).toEqual([
     { route: '/v1/videos/create', parameters: {}, line: 2, incomplete: true },
   ]);
@@ -111,7 +111,7 @@ test.each([
   [JAVASCRIPT, "function f(p) { p.title = 'a'; jw.videos.create(p) }"],
   [PYTHON, "def f(p):\n  p['title'] = 'a'; jw.videos.create(**p)"],
   [PHP, "<?php $video['title'] = 'a';\n$jw->call('/videos/create', $video);"],
-])('what is added to a variable that nobody knows is a parameter', (language, text) => {
+])('a field that is added to an unknown variable is a parameter', (language, text) => {
   const [{ line: _line, ...call }] = find(text, language);
   expect(call).toEqual({ route: '/v1/videos/create', parameters: { title: 'a' }, incomplete: true });
 });
@@ -126,12 +126,12 @@ test('calls of others, of v2 and of the same names are none', () => {
   for (const [text, language] of programs) expect([text, find(text, language)]).toEqual([text, []]);
 });
 
-test('a client without a telling name is known by what else the program says', () => {
+test('a client without a clear name is known by the rest of the program', () => {
   expect(find('client.videos.list()', JAVASCRIPT)).toEqual([]);
   expect(find('client.videos.list() // of jwplatform', JAVASCRIPT)).toHaveLength(1);
 });
 
-test('an unknown method of a class of v1 is a call, to be told as unknown', () => {
+test('an unknown method of a class of v1 is a call, to be reported as unknown', () => {
   expect(find('jw.accounts.usage.list({})', JAVASCRIPT)).toEqual([
     { route: '/v1/accounts/usage/list', parameters: {}, line: 1 },
   ]);
@@ -231,7 +231,7 @@ test('an address that is put together of many texts is found once', () => {
   expect(findCalls(text, JAVASCRIPT)).toMatchObject([{ route: '/v1/videos/list', line: 2 }]);
 });
 
-test('what calls nothing is not parsed', () => {
+test('a program without calls is not parsed', () => {
   expect(mayCallV1("const app = require('express')()")).toBe(false);
   expect(mayCallV1("require('jwplatform')")).toBe(true);
   expect(mayCallV1('this.jw.videos.list()')).toBe(true);

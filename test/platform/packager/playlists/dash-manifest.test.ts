@@ -104,7 +104,7 @@ test('a part with other keys begins where its times say, not at the clock, and o
   expect(joined(false, '')).toEqual([{ id: '2', start: 'PT0S' }]);
 });
 
-test('a live part is told with its time from zero, its files below its folder, and what players need for live', () => {
+test('a live part is listed with its time from zero, its files below its folder, and the live attributes', () => {
   const text = joinManifests([part('1/dash', FOUR())], live());
   expect(text).toBe(`<?xml version="1.0" encoding="UTF-8"?>
 <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" xmlns:cenc="urn:mpeg:cenc:2013" profiles="urn:mpeg:dash:profile:isoff-live:2011" minBufferTime="PT2S" type="dynamic" availabilityStartTime="2026-11-22T16:00:01.000Z" publishTime="2026-11-22T16:05:00.000Z" minimumUpdatePeriod="PT2S" suggestedPresentationDelay="PT6S" maxSegmentDuration="PT2S">
@@ -142,7 +142,7 @@ test('players of low latency start three of its segments behind, although there 
 
 test.each([
   ['when its encoder did, and the one before it says where it ended', '16:00:20', 'PT20S'],
-  ['without a gap when the clock of whole seconds can not tell', '16:00:08.900', 'PT8S'],
+  ['without a gap when the clock of whole seconds can not show one', '16:00:08.900', 'PT8S'],
   ['without a gap before the end of the part ahead', '16:00:05', 'PT8S'],
   ['without a gap before the part ahead began, by a clock that was set back', '15:00:00', 'PT8S'],
 ])('a live period starts %s', (_, began, start) => {

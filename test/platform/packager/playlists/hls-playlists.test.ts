@@ -131,7 +131,7 @@ test('the target duration stays that of the longest segment, listed or not', () 
   expect(uris(text)).toHaveLength(8);
 });
 
-test('a segment without its length is told with the part', () => {
+test('a segment without its length is reported with the part', () => {
   expect(() => joinMediaPlaylists([{ folder: '7', text: '#EXTM3U\na.m4s\n' }], live())).toThrow(
     'the media playlist of 7 has a.m4s without #EXTINF',
   );

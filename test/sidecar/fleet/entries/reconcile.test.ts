@@ -70,7 +70,7 @@ test.each(ROWS)('%s', (_effect, known, [version, tag, isFound = false], present,
 
 const tag = fc.option(fc.constantFrom('A', 'B', 'C'), { nil: undefined });
 
-test('whatever comes, a file that is not of the fleet is never removed', () => {
+test('no event removes a file that is not of the fleet', () => {
   fc.assert(
     fc.property(
       fc.option(fc.record({ version: fc.nat(5), tag, former: tag }), { nil: undefined }),
@@ -155,7 +155,7 @@ test.each([
   },
 );
 
-test('what was applied of an engine that was restored meanwhile does not count in the restored one', async () => {
+test('changes applied from an engine that was restored meanwhile do not count in the restored one', async () => {
   const cluster = new FakeCluster();
   const keys = engineKeysUnder('fleet/');
   const seal = createSeal([FLEET_SECRET], randomBytes);

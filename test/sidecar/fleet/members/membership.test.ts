@@ -215,7 +215,7 @@ test('more packagers than one answer of the engine has are all listed', async ()
   expect((await membership.list()).map(({ name }) => name)).toEqual(names);
 });
 
-test('what another version or another tool wrote of a packager hides none', async () => {
+test('an entry of another version or another tool about a packager hides none', async () => {
   const anyJson = fc.oneof(
     fc.json(),
     fc.string(),
@@ -277,7 +277,7 @@ test('a sidecar without the right to retire a packager says so', async () => {
   await expect(membership.retire('origin-2')).rejects.toMatchObject({ kind: 'denied' });
 });
 
-test('what is no name of a packager is ignored, and logged once', async () => {
+test('an invalid packager name is ignored, and logged once', async () => {
   const { cluster, membership, lines } = await joined();
   const registration = cluster.get(KEYS.packager('origin-1'))?.value;
   const report = Buffer.from(JSON.stringify({ id: 'id-of-origin-1', applied: [1] }));

@@ -193,7 +193,7 @@ test('all waits share one reading of the reports, and without a wait none is rea
 test.each([
   ['the stream itself', { a: 'kept' }, 1],
   ['streams that it does not all name', { b: 'kept' }, 2],
-] as const)('a packager that lacks %s has not got it', async (_, lacks, lacking) => {
+] as const)('a packager with %s missing has not got it', async (_, lacks, lacking) => {
   const { cluster, membership } = sidecar('p1');
   report(cluster, 'p1', { applied: [20], lacks, lacking });
   const wait = membership.waitFor([change('a', 10)], 5);
@@ -202,7 +202,7 @@ test.each([
   expect(await wait).toEqual([]);
 });
 
-test('what another folder reported under the name, or of an engine that was restored, does not count', async () => {
+test('a report of another folder under the name, or of an engine that was restored, does not count', async () => {
   const { cluster, membership } = sidecar('p1', 'p2');
   cluster.set(
     KEYS.report('p2'),
