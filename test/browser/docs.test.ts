@@ -144,8 +144,10 @@ it('describes the sidecar: looks good, light and dark, and reads and writes key 
   const { page, complaints, elsewhere, unfold, tryOut, untilTrue, sidecar } = docs;
   await looksGood(docs, 'sidecar', ['writeKeyFile', 'writeKeyFiles', 'checkKeyMaterial']);
 
-  // By keyboard: examples unfold, and their commands can be scrolled.
+  // By keyboard: what is reached is seen, examples unfold, and their commands can be scrolled.
   const operation = await unfold('writeKeyFile');
+  await operation.getByRole('button', { name: 'Copy path to clipboard' }).focus();
+  expect(await page.evaluate('document.activeElement.offsetWidth')).toBe(24);
   await operation.locator('.code-samples summary', { hasText: 'Keys from the key provider' }).focus();
   await page.keyboard.press('Enter');
   await operation.locator('.code-samples pre', { hasText: '"somecontentid"' }).waitFor();
