@@ -37,7 +37,7 @@ export function checkInput(
 const PARTS = ['cenc', 'playready', 'widevine', 'fairplay', 'aes'] as const;
 const THE_BODY = { called: 'The body' };
 
-/** Checks a body of the key-file API: whatever `POST /api/keyfile/{streamid}` refuses has an error here. */
+/** Checks a body of the key-file API: every refusal of `POST /api/keyfile/{streamid}` is an error here. */
 function checkBody(report: Report, body: JsonObject, rules: ProviderRules | 'unknown'): void {
   const read = readForm(body, rules === 'unknown' ? ASKED_BY_ANY : rules);
   if (!read.ok) for (const fault of read.faults) reportFault(report, body, fault);

@@ -1,8 +1,7 @@
 import type { ErrorEntry } from '../http/faults';
 
 /**
- * The errors of a status by their codes: what each is answered for, and where that is always the same, its sentence and
- * headers.
+ * The errors of a status by their codes: the case of each, and its sentence and headers where they are always the same.
  */
 function errorsAt<const Entries extends Readonly<Record<string, string | Omit<ErrorEntry, 'status'>>>>(
   status: number,

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { querySwitch, wholeNumber } from '../http/faults';
 
-/** Membership states of a sidecar, with what each means. */
+/** Membership states of a sidecar, with their meanings. */
 export const FLEET_STATES = {
   joining: 'it has not yet received every key file of the fleet',
   level: 'it has every change of the engine, and receives every change',

@@ -147,7 +147,7 @@ function bytesOf(value: unknown): number {
   }
 }
 
-/** A field of another form, which is refused with a sentence that says what it needs, instead of the schema's. */
+/** A field of another form, which is refused with a sentence that names the missing field, instead of the schema's. */
 const needing = (name: string) =>
   z
     .unknown()

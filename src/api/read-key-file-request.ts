@@ -46,7 +46,7 @@ export type KeyFileRequest = (
 ) & {
   /** Whether there are CMAF lines; undefined: as the service is configured. */
   readonly cmaf: boolean | undefined;
-  /** Of an imported key file, what a check of all its lines found: more than the values alone show. */
+  /** Findings of a check of all lines of an imported key file: more than the values alone show. */
   readonly findings?: readonly Finding[];
 };
 
@@ -310,7 +310,7 @@ function nothingGiven(body: unknown, needed: ProviderRules['needed']): SchemaFau
 }
 
 /**
- * Reads the lines of an existing key file as what a POST asks for.
+ * Reads the lines of an existing key file as the request of a POST.
  * @param howToKeep says how to ask for unknown lines to be kept, as `Send ?keepunknown=true`.
  */
 function parseImport(text: string, keepUnknown: boolean, howToKeep: string): Parsed<KeyFileRequest> {

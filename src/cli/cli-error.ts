@@ -3,7 +3,7 @@ import type { Problem } from '../http/errors';
 export const EXIT = {
   done: 0,
   failed: 1,
-  /** The program was called wrongly, or can't use what it was given; nothing was sent. */
+  /** A wrong call of the program, or unusable input; nothing was sent. */
   usage: 2,
   /** The sidecar can't be reached, or refused the API key. */
   unreachable: 3,

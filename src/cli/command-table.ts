@@ -24,7 +24,7 @@ export interface CommandEntry {
   readonly description: string;
   readonly options?: readonly Option[];
   readonly help?: string;
-  /** Loads what the command does, with the arguments in the order of its usage, then its options. */
+  /** Loads the action, which takes the arguments in the order of its usage, then its options. */
   readonly load?: () => Promise<(context: CliContext, ...args: never[]) => Promise<void>>;
   readonly commands?: readonly CommandEntry[];
 }

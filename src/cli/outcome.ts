@@ -6,7 +6,7 @@ import { EXIT_CODES, showWaiting, type WaitedForFleet } from './fleet/wait';
 
 /**
  * @param purpose the effect of a yes, as `apply the manifest`.
- * @param otherwise what else the user can do.
+ * @param otherwise the alternatives of the user.
  * @throws CliError when the question can't be answered.
  */
 export function requireTerminal(

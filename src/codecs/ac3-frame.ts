@@ -6,7 +6,7 @@ const WORDS_44 = [
   69, 87, 104, 121, 139, 174, 208, 243, 278, 348, 417, 487, 557, 696, 835, 975, 1114, 1253, 1393,
 ];
 
-/** The length in bytes, with the sync word, of a frame of AC-3 or E-AC-3; undefined for what is none. */
+/** The length in bytes, with the sync word, of a frame of AC-3 or E-AC-3; undefined for other bytes. */
 export function ac3FrameLength(bytes: Buffer, at = 0): number | undefined {
   if (at + 6 > bytes.length || bytes.readUInt16BE(at) !== 0x0b77) return undefined;
   const version = bytes.readUInt8(at + 5) >> 3;

@@ -182,7 +182,7 @@ export class CavlcReader {
     return near < 2 ? 0 : near < 4 ? 1 : near < 8 ? 2 : 3;
   }
 
-  /** residual_block_cavlc (§ 7.3.5.3.2): answers how many coefficients there are. */
+  /** residual_block_cavlc (§ 7.3.5.3.2): returns the number of coefficients. */
   #block(tokens: number, size: number): number {
     const bits = this.#bits;
     const token = readCode(bits, TOKENS[tokens] ?? new Int16Array());

@@ -295,7 +295,7 @@ export class CodingTreeReader {
     for (let index = 2; index < mergeCandidates && this.#cabac.bypass() === 1; ) index += 1;
   }
 
-  /** A prediction unit (§ 7.3.8.6); `sides` is its width and height together. Answers whether it is merged. */
+  /** A prediction unit (§ 7.3.8.6); `sides` is its width and height together. Returns whether it is merged. */
   #prediction(sides: number, depth: number): boolean {
     const cabac = this.#cabac;
     const { slice } = this.#segment;

@@ -90,7 +90,7 @@ function hasBrokenHeader(nal: Buffer): boolean {
 
 const ZEROS = Buffer.from([0, 0]);
 
-/** Three bytes that look like a start code, an emulation prevention byte before what needs none, or a zero at the end. */
+/** Three bytes that look like a start code, an emulation prevention byte where none is needed, or a zero at the end. */
 function hasForbiddenBytes(nal: Buffer): boolean {
   if (nal[nal.length - 1] === 0) return true;
   for (let at = nal.indexOf(ZEROS); at >= 0; at = nal.indexOf(ZEROS, at + 1)) {

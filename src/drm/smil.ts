@@ -19,7 +19,7 @@ export interface SmilStream {
 }
 
 /**
- * Reads a SMIL document as the packager does, and answers the names of the streams it groups: the distinct `src` of
+ * Reads a SMIL document as the packager does, and returns the names of the streams it groups: the distinct `src` of
  * its `video` and `audio` elements in their order, on-demand ones with their extension. A fault goes on after "smil: ".
  */
 export function readSmil(text: string): Checked<string[]> {

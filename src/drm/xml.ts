@@ -44,7 +44,7 @@ interface OpenElement {
   text: string;
 }
 
-/** Reads a whole, well-formed XML document and answers its root. A DOCTYPE is refused. A fault names the line. */
+/** Reads a whole, well-formed XML document and returns its root. A DOCTYPE is refused. A fault names the line. */
 export function parseXml(
   text: string,
   { characters = MAX_XML_CHARACTERS, elements = MAX_ELEMENTS, namespaces = false }: XmlOptions = {},

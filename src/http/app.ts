@@ -29,7 +29,7 @@ export interface Shell {
   readonly newId: () => string;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** Paths that machines ask for every few seconds; they and what is below them are logged at `debug`. */
+  /** Paths that machines request every few seconds; they and all paths below them are logged at `debug`. */
   readonly quietPaths?: readonly string[];
   /** Takes the figures of every request when its answer is done. Must not throw. */
   readonly observe?: ((answered: AnsweredRequest) => void) | undefined;
@@ -69,8 +69,8 @@ const API_HEADERS: HelmetOptions = {
 };
 
 /**
- * An Express app with what every service needs around its routes: request id, one log line a request, security headers,
- * errors as JSON, and a 404 for everything that `mount` does not answer.
+ * An Express app with the common parts of a service around its routes: request id, one log line a request, security
+ * headers, errors as JSON, and a 404 for everything that `mount` does not answer.
  */
 export function createApp(shell: Shell, mount: (app: express.Express) => void): express.Express {
   const app = express();
@@ -148,7 +148,7 @@ export function pathOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   return url.split('?', 1).join();
 }
 
-/** Logs what fails within the service. */
+/** Logs a failure of the service. */
 export function logFailure(
   log: Log,
   { locals: { requestId } }: Response,

@@ -1,6 +1,6 @@
 /**
  * Runs something once for all simultaneous callers, and returns the same result until `ms` after its start.
- * A failure goes to all who share it, and is not kept. `now` answers monotonic milliseconds.
+ * A failure goes to all who share it, and is not kept. `now` returns monotonic milliseconds.
  */
 export function cached<Value>(
   ms: number,

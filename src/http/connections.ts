@@ -20,7 +20,7 @@ const RESERVE = 16;
 const MAX_UNDER_WAY = 4;
 /** No real request line with its headers is cut into many pieces by this, and no piece holds many requests. */
 const PIECE_BYTES = 512;
-/** Pieces of a body that a client with a key sends: what Node reads at a time. */
+/** Pieces of a body of a client with a key: the size of Node's reads. */
 const BODY_PIECE_BYTES = 64 * 1024;
 /** From this number of waiting requests without a key, there is a pause after each. */
 const CROWD = 16;
@@ -124,7 +124,7 @@ export function createConnections({
 
   const cut = (connection: Connection, cause: RefusalCause) => {
     count(connection, cause);
-    // A reset also drops what waits in the system's buffers for a client that does not read.
+    // A reset also drops data in the system's buffers for a client that does not read.
     connection.raw.resetAndDestroy();
     connection.raw.destroy();
   };
@@ -148,7 +148,7 @@ export function createConnections({
   };
 
   const accept = (raw: Socket) => {
-    // Reset before it was taken: what it asks for would be done without an address for the audit.
+    // Reset before it was taken: its requests would have no address for the audit.
     if (raw.remoteAddress === undefined) return;
     const connection = new Connection(raw);
     const peer = peerOf(raw);
@@ -168,7 +168,7 @@ export function createConnections({
       const late = () => count(connection, 'answer_timeout');
       // Node destroys a socket that has timed out.
       socket?.setTimeout(answerMs).once('timeout', late);
-      // A stream may pause when the client has read what was written.
+      // A stream may pause when the client has read everything.
       response.once('drain', () => socket?.setTimeout(0).off('timeout', late));
       response.once('close', () => {
         socket?.off('timeout', late);

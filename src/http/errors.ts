@@ -206,7 +206,7 @@ function lastAnswer(error: HttpError) {
   return { headers, body };
 }
 
-/** A thrown value as plain data for a log line, without the messages that quote what was being parsed. */
+/** A thrown value as plain data for a log line, without messages that quote the parsed text. */
 export function describeThrown(thrown: unknown, depth = 0): Record<string, unknown> {
   const name = textProperty(thrown, 'name') ?? typeof thrown;
   const stack = textProperty(thrown, 'stack');

@@ -67,7 +67,7 @@ interface WrongValue {
 }
 
 interface FaultOptions {
-  /** The schema whose names are known at the top, when it is another than the one that refused the value. */
+  /** The schema of the names at the top, if another one refused the value. */
   readonly names?: z.ZodType;
   /** Maximum number of faults that are reported. */
   readonly most?: number;

@@ -61,7 +61,7 @@ const UNTRUSTED = /SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET)|CERT_UNTRUSTED|CERT_SIGN
 
 /**
  * Why a call got no answer, as the rest of a sentence, by the system's or TLS's code.
- * @param remedies what to do about an authority that is not trusted, and about TLS that can't be agreed on.
+ * @param remedies for an authority that is not trusted, and for TLS that can't be agreed on.
  */
 export function whyNoAnswer(
   code: string,

@@ -11,10 +11,10 @@ interface GetOptions {
   readonly lookup?: LookupFunction;
   /**
    * The authorities to trust in place of the public ones, and the certificate to show: PEM, or a context of both. Calls get
-   * new connections when it answers another object.
+   * new connections when it returns another object.
    */
   readonly tls?: () => Pick<https.AgentOptions, 'ca' | 'cert' | 'key' | 'secureContext'>;
-  /** Answers the agent of a proxy for an https address, which stops connecting with the signal; undefined: none. */
+  /** Returns the agent of a proxy for an https address, which stops connecting with the signal; undefined: none. */
   readonly tunnel?: ((url: string, connecting: AbortSignal) => http.Agent | undefined) | undefined;
   /** A kept connection that waits longer for the next call is closed. */
   readonly idleMs?: number;
@@ -79,7 +79,7 @@ export function createGet({ userAgent, lookup, tls, tunnel, idleMs = 5000, maxSo
 
 type Open = (request: GetRequest, signal: AbortSignal) => http.ClientRequest;
 
-/** A proxy that does not answer must not keep its connection, and what it answers itself is not the server's answer. */
+/** A silent proxy must not keep its connection, and its own answer is not the server's. */
 function endConnecting(made: http.ClientRequest, connecting: AbortController, signal: AbortSignal): void {
   const stop = () => connecting.abort();
   signal.addEventListener('abort', stop, { once: true });

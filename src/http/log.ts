@@ -19,8 +19,8 @@ const MAX_WAITING = 1024 * 1024;
 
 /**
  * A log of JSON lines: `time` (ISO 8601, UTC), `level`, `message` and the fields of each entry, which cannot replace
- * these. The lines of `batchMs` (0: of a turn of the event loop) are written at once; what is left when the process exits
- * is written then. A slow reader loses lines, which is logged, and neither blocks the process nor fills its memory.
+ * these. The lines of `batchMs` (0: of a turn of the event loop) are written at once; the rest is written when the
+ * process exits. A slow reader loses lines, which is logged, and neither blocks the process nor fills its memory.
  */
 export function createLog(level: LogLevel, stream: Writable, clock: () => Date, batchMs = 0): Log {
   const none = () => undefined;

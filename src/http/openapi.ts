@@ -94,7 +94,7 @@ const RETRY_AFTER: OpenApi.HeaderObject = {
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** A zod schema as JSON Schema (draft 2020-12, which is that of OpenAPI 3.1), of what is sent, before any decoding. */
+/** A zod schema as JSON Schema (draft 2020-12, that of OpenAPI 3.1), of requests as sent, before any decoding. */
 export function jsonSchema(schema: z.ZodType): OpenApi.SchemaObject {
   const { $schema, ...made } = z.toJSONSchema(schema, {
     io: 'input',

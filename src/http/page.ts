@@ -8,7 +8,7 @@ import { kept } from './cached';
 interface Page {
   /** Where it is served; its files are below it. */
   readonly path: `/${string}`;
-  /** The folder of the page and of what it loads. */
+  /** The folder of the page and its files. */
   readonly folder: string;
   readonly html: string;
   readonly files: readonly string[];
@@ -42,7 +42,7 @@ export function mountPage(app: Express, { path, folder, html, files }: Page): vo
 interface ApiPageOptions {
   /** Makes the OpenAPI document. Called once. */
   readonly document: () => Promise<object>;
-  /** The folder of the page and of what it loads. */
+  /** The folder of the page and its files. */
   readonly publicFolder: string;
 }
 

@@ -81,7 +81,7 @@ export class PiecewiseSocket extends Duplex {
     this.push(null);
   }
 
-  /** Passes on the next piece of what was read, or reads on. */
+  /** Passes on the next piece, or reads on. */
   #goOn(): void {
     if (this.#rest === undefined) {
       if (this.inner.isPaused()) this.inner.resume();

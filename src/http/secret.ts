@@ -17,7 +17,7 @@ export const HIDDEN = '***';
 /** A shorter value, such as a version or `m=1`, is no secret, and would be found in unrelated words. */
 const SHORTEST = 4;
 
-/** Answers what hides secrets in a text, the longest first: one may be a part of another. */
+/** Returns a function that hides secrets in a text, the longest first: one may be a part of another. */
 export function hiderOf(secrets: readonly string[]): (text: string) => string {
   const forms = [...new Set(secrets.flatMap(formsOf))].sort((one, other) => other.length - one.length);
   return (text) => forms.reduce((rest, form) => rest.replaceAll(form, HIDDEN), text);

@@ -11,7 +11,7 @@ export function createSemaphore(places: number) {
     else free += 1;
   };
   return {
-    /** Resolves, when there is a place, with what gives it back. */
+    /** Resolves, when there is a place, with the function that releases it. */
     async enter(): Promise<() => void> {
       if (free > 0) free -= 1;
       else await new Promise<void>((resolve) => waiting.push(resolve));

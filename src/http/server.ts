@@ -112,8 +112,8 @@ function urlOf(scheme: string, host: string, port: number): string {
 }
 
 /**
- * Services have no options: `--help` names the page that describes their variables, and ends the process; what could be meant as an
- * option is refused, since it would change nothing.
+ * Services have no options: `--help` names the page that describes their variables, and ends the process; other
+ * arguments are refused, since they would change nothing.
  */
 export function answerHelp(page: string): void {
   const given = process.argv.slice(2);
@@ -142,7 +142,7 @@ export function configOrExit<Config>(page: string, read: () => Config): Config {
 interface Service {
   readonly name: string;
   readonly log: Log;
-  /** Starts everything and answers how to stop it. */
+  /** Starts everything and returns the means to stop it. */
   start(): Promise<{ stop(): Promise<void> }>;
 }
 

@@ -170,7 +170,7 @@ export function requireCertificate({ socket }: IncomingMessage): void {
 }
 
 function refusalOf({ authorizationError }: TLSSocket): HttpError {
-  // The types say Error; what Node puts there is OpenSSL's name of the cause.
+  // The types say Error; Node's value is OpenSSL's name of the cause.
   const cause = String(authorizationError);
   const why = REASONS[cause] ?? `it cannot be verified (${cause})`;
   return httpError('client_certificate_refused', `The client certificate is refused: ${why}.`);

@@ -33,7 +33,7 @@ interface FollowedFiles extends Pick<Following, 'log' | 'intervalMs'> {
 }
 
 /**
- * Reads files of the configuration that belong together, and again whenever what their paths lead to changes. They are read
+ * Reads files of the configuration that belong together, and again at each change behind their paths. They are read
  * and compared, not watched by events: those miss a mounted secret's swapped links, network folders and editors that
  * rename. Files that can't be used while the service runs are logged when two looks find the same, and the former ones
  * stay in force. Each fault begins with the variables that name its files.

@@ -129,7 +129,7 @@ export function providerFaults(env: Environment): string[] {
   return faults;
 }
 
-/** The protocol says what the address of the key provider must be like. */
+/** The rule for the address of the key provider depends on the protocol. */
 function providerUrl({ [PROTOCOL]: named = '' }: Environment): z.ZodType<string> {
   // An unknown protocol has a fault of its own; the address is checked by the rules that all protocols share.
   const protocol = PROVIDER_PROTOCOLS.find((known) => known === (named || 'json')) ?? 'speke2';

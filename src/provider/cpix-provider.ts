@@ -222,7 +222,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     const { tracks } = content;
     const known = tracks && together.get(tracks);
     if (known) return known;
-    // A track that fails must not end what the others wait for.
+    // A track that fails must not end the calls for the others.
     const own = tracks ? { requestId: call.requestId } : call;
     const calls = questionsFor(content).map((question) => fetchDocument(question, content, own));
     if (tracks) together.set(tracks, calls);

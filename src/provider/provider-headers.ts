@@ -40,7 +40,7 @@ export function openProviderHeaders(
 const MAX_BYTES = 8 * 1024;
 const MAX_FAULTS = 20;
 
-/** A token, and what is left of a line's value (RFC 9110 § 5.1 and 5.5) without white space around it. */
+/** A token, and the rest of a line, its value, (RFC 9110 § 5.1 and 5.5) without white space around it. */
 const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)[ \t]*$/;
 
 /** The headers that the connection or this service sets. */

@@ -94,7 +94,7 @@ export function withSystems<Content extends ProviderContent>(
   };
 }
 
-/** The values of a key file, and what is known of them. */
+/** The values of a key file, and their origin. */
 interface Values extends ProvidedKeys {
   /** Set when the key provider is unreachable, and they are from the cache. */
   readonly kept?: KeptAnswer;
@@ -181,7 +181,7 @@ async function askProvider(
   }
   const given = new AbortController();
   const call = { requestId, signal: given.signal };
-  // All calls run in parallel: the client record is needed only to open what the provider answers.
+  // All calls run in parallel: the client record is needed only to open the provider's answers.
   const record = upstreams.readClient(content, call);
   const asked = upstreams.keyProvider.ask(content, call);
   const calls = [...(record ? [record] : []), ...asked.calls];

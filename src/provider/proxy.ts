@@ -8,7 +8,7 @@ export interface ProxyConfig {
   readonly except: string;
 }
 
-/** Answers the agent of a call's own tunnel (CONNECT, RFC 9110 § 9.3.6); undefined: the call goes directly. */
+/** Returns the agent of a call's own tunnel (CONNECT, RFC 9110 § 9.3.6); undefined: the call goes directly. */
 export type Tunnel = (url: string, connecting: AbortSignal) => Agent | undefined;
 
 export function createTunnel({ url: proxy, except }: ProxyConfig): Tunnel {

@@ -75,7 +75,7 @@ export interface UpstreamOptions {
   readonly trace?: (call: TracedCall) => void;
 }
 
-/** A call as it went over the network. It holds secrets, and what the upstream answered. */
+/** A call as it went over the network. It holds secrets, and the upstream's answer. */
 export interface TracedCall {
   readonly upstream: UpstreamName;
   readonly method: 'GET' | 'POST';

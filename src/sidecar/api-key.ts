@@ -52,7 +52,7 @@ export function requireWrite(key: ApiKey, streamId: string): void {
   requireScope(key);
 }
 
-/** For a request that changes or provisions something whatever the streams. @throws HttpError 403. */
+/** For a request that changes or provisions something for any streams. @throws HttpError 403. */
 export function requireScope({ name, scope }: ApiKey): void {
   if (scope !== 'write') throw forbidden(`The API key ${name} is read-only`);
 }
@@ -71,7 +71,7 @@ function forbidden(why: string): HttpError {
 }
 
 /**
- * The paths that need an API key: what `app.use('/api', …)` matches, without the match and the rewritten URL that it
+ * The paths that need an API key: the matches of `app.use('/api', …)`, without the match and the rewritten URL that it
  * would cost each request.
  */
 export const API = /^\/(?:api|cpix|speke)(?:\/|$)/i;
@@ -294,7 +294,7 @@ const file = z.strictObject(
   { error: (issue) => (issue.code === 'invalid_type' ? 'the file must hold one JSON object' : undefined) },
 );
 
-/** The fields of an entry that are compared with other fields and entries, whatever else is wrong with it. */
+/** The fields of an entry that are compared with other fields and entries, in spite of its other faults. */
 const anything = z.unknown().optional();
 const sketch = z.object({ name: anything, key: anything, sha256: anything });
 const sketches = z.object({ keys: z.array(sketch.nullable().catch(null)) }).catch({ keys: [] });
@@ -334,7 +334,7 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(content);
   } catch (thrown) {
-    // V8's message quotes what is around the fault, which may be a key.
+    // V8's message quotes the text around the fault, which may be a key.
     const [, at] = /at position (\d+)/.exec(String(thrown)) ?? [];
     if (at === undefined) throw new ConfigError(['the file is not valid JSON, or not all of it']);
     const line = content.slice(0, Number(at)).split('\n').length;

@@ -77,7 +77,7 @@ const PROBE_KEPT_MS = 1000;
 
 const FLEET_PAGE_FILES = ['fleet.css', 'fleet.js', 'fleet-findings.js', 'fleet-parts.js', 'fleet-tables.js'];
 
-/** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` answers it. */
+/** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` returns it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient) {
   const { log, newId, random, now, clock, findApiKey, version, publicFolder } = ambient;
   const { providerHeaders, cpixRecipient = () => undefined, upstreamTls: tls, tunnel } = ambient;

@@ -37,14 +37,14 @@ export interface BatchContext extends Omit<KeyFileContext, 'store'> {
   readonly onError?: ((error: HttpError) => void) | undefined;
   /** Whether the service stops: no further stream is begun then. */
   readonly stopping: () => boolean;
-  /** Whether what is written goes to a fleet. */
+  /** Whether writes go to a fleet. */
   readonly hasFleet?: boolean;
   /** How long a body may take to arrive. */
   readonly mostReceiveMs?: number;
   readonly mostStreams?: number;
 }
 
-/** Each may hold its body, what is read of it, and its answer: tens of megabytes. */
+/** Each may hold its body, as bytes and as objects, and its answer: tens of megabytes. */
 const MAX_BATCHES = 4;
 /**
  * How many writes, and how many provisionings of up to three upstream calls, all batches have under way together. A write
@@ -62,7 +62,7 @@ const MAX_LATE = 24;
 const MAX_REFUSED = 5;
 
 /**
- * `POST /api/keyfiles`: many streams and groups at once, each stream for itself, so that what fails fails alone. A batch
+ * `POST /api/keyfiles`: many streams and groups at once, each stream for itself, so that failures are separate. A batch
  * that has begun is done, also when its client goes away, as a single POST is. A key file that would not change is not
  * written.
  */
@@ -98,7 +98,7 @@ export function createBatch(context: BatchContext) {
       .send(text);
   };
 
-  /** Writes what the request says, and answers the results as JSON, and the changes that a fleet has accepted. */
+  /** Executes the request, and returns the results as JSON, and the changes that a fleet has accepted. */
   const run = async (
     request: Request,
     actor: Actor,
@@ -236,7 +236,7 @@ function resultOf(
 }
 
 /**
- * Runs what asks upstreams in the name of a client, as long as they answer in time and take the client: ten thousand
+ * Runs calls to upstreams in the name of a client, as long as they answer in time and accept the client: ten thousand
  * timeouts would take hours, and as many refusals minutes.
  */
 type CircuitBreaker = <T>(
@@ -298,8 +298,8 @@ const MAX_RECEIVE_MS = 30_000;
 const MAX_VALUES = 250_000;
 
 /**
- * Makes what reads the body of a batch into the request, some at a time; those no larger than a single POST's take no
- * place of others.
+ * Returns a function that reads the body of a batch into the request, some at a time; those no larger than a single
+ * POST's take no place of others.
  * @throws HttpError 400, 408, 413, 503.
  */
 function createReadBatch(mostMs = MAX_RECEIVE_MS): (request: Request, response: Response) => Promise<void> {

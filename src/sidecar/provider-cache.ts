@@ -201,7 +201,7 @@ export function createProviderCache(options: ProviderCacheOptions) {
       isOpen = true;
       await removeSurplus();
     },
-    /** Waits for what is being kept, but no longer than two seconds: a network file system may hang. */
+    /** Waits for running writes, but no longer than two seconds: a network file system may hang. */
     async close(): Promise<void> {
       clearInterval(hourly);
       await Promise.race([Promise.all(waiting), wait(CLOSE_MS, undefined, { ref: false })]);
@@ -226,7 +226,7 @@ const CREDENTIAL = /\S{16}/;
 
 /**
  * The secret that seals the entries. Of the protocol `json` it is the API key of the request's client. By the others a request
- * may have none: then it is what the provider knows this service by, whose holder could ask the provider for the same keys.
+ * may have none: then it is this service's credential at the provider, whose holder could ask it for the same keys.
  */
 function secretOf(
   { keyProviderProtocol = 'json', providerHeaders }: CacheScope,

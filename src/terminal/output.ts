@@ -66,7 +66,7 @@ export function createOutput(
         for (const { description } of problems)
           stderr.write(`${noteStyle('red', 'error:')} ${shown(description)}\n`);
     },
-    /** Resolves when stdout takes more. Answers false when its reader is gone. */
+    /** Resolves when stdout takes more. Returns false when its reader is gone. */
     ready: async (): Promise<boolean> => {
       if (!gone && stdout.writableNeedDrain)
         await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]).catch(() => undefined);
@@ -133,7 +133,7 @@ export function parserOutput({ stdout, stderr }: Pick<CommandRun, 'stdout' | 'st
   };
 }
 
-/** Reports what commander throws for a wrong call, or a fault of the program. Answers one of the codes, or 0. */
+/** Reports commander's error for a wrong call, or a fault of the program. Returns one of the codes, or 0. */
 export function reportThrown<Code extends number>(thrown: unknown, out: Output, usage: Code, fault: Code) {
   if (thrown instanceof CommanderError) {
     if (thrown.exitCode === 0) return 0;

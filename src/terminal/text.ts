@@ -26,7 +26,7 @@ function escaped(text: string): string {
     .join('');
 }
 
-/** A cell that is longer moves what follows in its row, not in all rows. */
+/** A longer cell moves the rest of its row, not of all rows. */
 const WIDEST = 80;
 
 /** Rows as aligned columns, two spaces between them. */
@@ -108,7 +108,7 @@ export function timeText(iso: string): string {
 /** The start of a formula in a spreadsheet, also in the full-width letters that some accept. */
 const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 
-/** A delimiter of any spreadsheet's: what follows it would be a cell of its own, in which a formula could stand. */
+/** A delimiter of any spreadsheet: the text after it would be a separate cell, and could be a formula. */
 const NEEDS_QUOTES = /[",;\t\r\n']|^\s|\s$/;
 
 /**

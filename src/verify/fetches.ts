@@ -119,7 +119,7 @@ export class Fetches {
           'accept-encoding': wanted === 'manifest' ? 'gzip, br, deflate' : 'identity',
           ...(range && { range: `bytes=${range.first}-${range.last ?? ''}` }),
         },
-        // Of a server that sends the whole file, what comes before the end of the range.
+        // If a server sends the whole file, up to the end of the range.
         maxBytes: Math.min(most + (range?.first ?? 0), (range?.last ?? Infinity) + 1, room),
         timeoutMs: left,
         signal,

@@ -34,7 +34,7 @@ export interface ReadKeyFile {
   readonly fairPlay: { key: Buffer; iv: Buffer | undefined; url: string | undefined } | undefined;
 }
 
-/** Reads a key file or a document as leniently as possible: its check reports what is wrong with it. */
+/** Reads a key file or a document as leniently as possible: its check reports the faults. */
 export function readKeyFile(given: GivenKeyFile): ReadKeyFile[] {
   const { name, text, changed, rotates = false } = given;
   if (looksLikeCpix(text)) return keysOfDocument(given);
@@ -154,7 +154,7 @@ export function inputsOf(
 ): CheckedInput[] {
   const inputs = new Map<string, CheckedInput>();
   for (const { name, checked, isDocument } of keyFiles) {
-    // FairPlay plays cbcs whatever the scheme of its key is; that is no scheme of what other systems play.
+    // FairPlay plays cbcs with any scheme of its key; that is not the scheme of other systems.
     const isOfOthers = isDocument && claimsOf(checked.claims, 'scheme').length > 0;
     const isLeftOut = isOfOthers && !(segment && isForFairPlay(segment));
     const own = checked.claims.filter(({ of }) => !isLeftOut || of !== 'fairplay');

@@ -181,7 +181,7 @@ function timeOf(date: Date): string {
   return `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** Boxes of one system that say different things in manifest and init segment, beyond what their comparison finds. */
+/** Boxes of one system that differ in manifest and init segment, beyond the findings of their comparison. */
 function psshDifference({ rendition, signalling, init }: TestedRendition): StreamFinding[] {
   if (!init) return [];
   const ofManifest = boxesBySystem(signalsOfManifest(rendition.signalling.text));

@@ -47,7 +47,7 @@ export async function provision(
   const { dryRun = false, yes = false, verbose = false, wait } = options;
   const { out } = context;
   await requireFleet(context, wait);
-  // The sidecar leaves what is unchanged. A look asks the key provider for every content, so with --yes it is made only
+  // The sidecar leaves unchanged files. A look asks the key provider for every content, so with --yes it is made only
   // for the changed lines, and for groups, whose rules the sidecar alone knows.
   const isLooking = !yes || dryRun || verbose || manifest.some(hasGroupRules);
   const looked = isLooking ? await lookAt(context, name, manifest) : undefined;
@@ -113,11 +113,11 @@ export interface StreamResult {
 
 const NOTHING = 'Nothing was written.';
 
-/** The codes of faults that a group has whatever the key provider answers. */
+/** The codes of faults of a group with any answer of the key provider. */
 const GROUP_FAULTS: ReadonlySet<string> = new Set(['invalid_body', 'unknown_field', 'duplicate_quality']);
 
 /**
- * Asks the sidecar what a manifest would change.
+ * Asks the sidecar for the changes of a manifest.
  * @param path names the manifest in messages.
  * @throws CliError when a part could not be looked at, or a group is faulty.
  */

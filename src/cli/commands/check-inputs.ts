@@ -212,7 +212,7 @@ function streamReader(stream: AsyncIterable<unknown>): Reader {
   const chunks: AsyncIterator<unknown> = stream[Symbol.asyncIterator]();
   let waiting: Buffer = Buffer.alloc(0);
   let total = 0;
-  /** Answers false at the end of the stream. */
+  /** Returns false at the end of the stream. */
   const fill = async (length: number) => {
     const parts = [waiting];
     let has = waiting.length;

@@ -184,7 +184,7 @@ function inOrder(periods: readonly CpixPeriod[]): CpixPeriod[] {
   return periods.toSorted((one, other) => place(one) - place(other) || 0);
 }
 
-/** A time without a zone is one of UTC, whatever the zone of this machine is. NaN: none. */
+/** A time without a zone is in UTC, not in the zone of this machine. NaN: none. */
 function timeOf(text = ''): number {
   return Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(text) ? text : `${text}Z`);
 }

@@ -49,7 +49,7 @@ export async function rotate(
 
 const OF_STREAM = ['every', 'count', 'cpix', 'track', 'random'] as const;
 
-/** Provisions new keys for the streams of a manifest, and shows what must be restarted. */
+/** Provisions new keys for the streams of a manifest, and shows the streams to restart. */
 async function rotateAll(context: CliContext, path: string, options: RotateOptions): Promise<void> {
   const { dryRun = false, yes = false, wait, application, packagerUrl } = options;
   const { out } = context;
@@ -196,7 +196,7 @@ function showWatched({ out }: CliContext, { end, read, unread, elsewhere }: Watc
   out.note(sentences[end], end === 'interrupted' ? undefined : style);
 }
 
-/** Answers the folder to watch. */
+/** Returns the folder to watch. */
 function checkCall(
   context: CliContext,
   { watch, folder, timeout, packagerUrl }: RotateOptions,

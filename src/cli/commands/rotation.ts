@@ -122,8 +122,8 @@ function contentsOf({ body, streamIds }: ManifestItem): SharedContent[] {
 const PLACEHOLDERS = ['streamid', 'name', 'contentId', 'old', 'date', 'time'];
 
 /**
- * Reads a pattern as `{streamid}-{date}`, and answers it with date and time (UTC) filled in, so that it repeats the run. A
- * fault follows the option's name.
+ * Reads a pattern as `{streamid}-{date}`, and returns it with date and time (UTC) filled in, so that it repeats the
+ * run. A fault follows the option's name.
  */
 export function readPattern(pattern: string, now: Date): Checked<string> {
   const found = [...pattern.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);

@@ -67,7 +67,7 @@ export async function verify(
   }
 }
 
-/** Answers whether there is an error. */
+/** Returns whether there is an error. */
 async function testOnce(context: CliContext, test: StreamTest): Promise<boolean> {
   const { out, stderr } = context;
   let progress: Progress | undefined;

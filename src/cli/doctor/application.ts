@@ -191,8 +191,8 @@ const PROTOCOLS = [
 ] as const;
 
 /**
- * How an application gets its media. A live one packages what an encoder sends; an edge passes on what its origin has
- * packaged; an on-demand one packages files as they are played. Only the first needs packetizers.
+ * How an application gets its media. A live one packages the stream of an encoder; an edge passes on the packaged
+ * stream of its origin; an on-demand one packages files as they are played. Only the first needs packetizers.
  */
 function deliveryOf({ appType = '', streamType = '' }: ApplicationSettings): 'live' | 'edge' | 'on demand' {
   if (/edge/i.test(appType) || streamType.endsWith('-edge')) return 'edge';

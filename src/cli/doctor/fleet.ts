@@ -125,7 +125,7 @@ function serversFinding({ engine, state }: FleetAnswer): Check {
     const all = engine.length === 1 ? 'The server' : `All ${engine.length} servers`;
     return ok('fleet_engine', `${all} of the engine can be reached`);
   }
-  // A sidecar that is level reaches a majority, by whatever addresses.
+  // A sidecar that is level reaches a majority, by any addresses.
   if (reached * 2 <= engine.length && state !== 'level')
     return error(
       'fleet_no_majority',

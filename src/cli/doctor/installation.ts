@@ -148,7 +148,7 @@ export interface Unread {
   readonly isAbsent: boolean;
 }
 
-/** Puts a failed call of the file system in words; throws on what is no failure of it. */
+/** Describes a failed call of the file system; throws other errors. */
 export function unread(thrown: unknown, absent = 'make it'): Unread {
   const code = systemCode(thrown);
   if (code === undefined) throw thrown;

@@ -99,7 +99,7 @@ function blockOf(group: readonly Section[], style: Output['style']): string[] {
   return [...head, ...lines];
 }
 
-/** The same for equal checks of two sections, whatever the name of the application or the path of the folder. */
+/** The same for equal checks of two sections with other names of applications or paths of folders. */
 function keyOf(section: Section, check: Check): string {
   return JSON.stringify({ ...generalised(section, check), command: undefined });
 }

@@ -96,7 +96,7 @@ export function checkSidecar({ notReady, listed, problems, warnings }: SidecarSt
 
 /**
  * Whether the packager's key folder is the one that the sidecar writes in: a folder has one device and inode, by
- * whatever path. On another host, or through a mount of another kind, it may have others. The `prefix` is that of the
+ * any path. On another host, or through a mount of another kind, it may have others. The `prefix` is that of the
  * stream ids, as `live/`; undefined when the folders aren't known to be one.
  */
 export function compareFolders(

@@ -76,7 +76,7 @@ export class Comparison {
     return true;
   }
 
-  /** Of sides whose values are not alike. */
+  /** Reports sides with different values. */
   differ(code: string, [other, reference]: readonly [Side, Side], sentence: string, severity = ERROR): void {
     this.fault(code, [...other.names, ...reference.names], sentence, severity);
   }

@@ -215,7 +215,7 @@ export function hlsParts(report: Report, lines: Lines): Pick<Parts, 'fairplay' |
     return { aes: part };
   }
   constant(report, `${HLS}-method`, method, 'SAMPLE-AES', 'error');
-  // An app may load the keys of such addresses itself, in whatever format.
+  // An app may load the keys of such addresses itself, in any format.
   const severity = method === 'SAMPLE-AES' ? 'warning' : 'error';
   constant(report, `${HLS}-key-format`, format, FAIRPLAY_KEY_FORMAT, severity);
   constant(report, `${HLS}-key-format-version`, get('key-format-version'), '1', 'warning');

@@ -13,7 +13,7 @@ import {
 import type { Report } from './report';
 import { checkAddress, readByteText } from './values';
 
-/** `<cenc:pssh>`, `<mspr:pro>`, and `<ProtectionHeader>` of Smooth Streaming, under whatever prefix. */
+/** `<cenc:pssh>`, `<mspr:pro>`, and `<ProtectionHeader>` of Smooth Streaming, with any prefix. */
 const ELEMENT =
   /<(?:[\w-]{1,20}:)?(pssh|pro|ProtectionHeader)(?:\s[^<>]{0,500})?>([^<>]*)<\/(?:[\w-]{1,20}:)?\1\s*>/g;
 const DEFAULT_KEY_ID = /\bdefault_KID\s*=\s*["']([^"'<>]{0,100})["']/g;

@@ -62,7 +62,7 @@ export function describeHeaderBytes(report: Report, at: string, bytes: Buffer): 
 
 const NAMESPACE = 'http://schemas.microsoft.com/DRM/2007/03/PlayReadyHeader';
 
-/** Shows a PlayReady header and its faults (Microsoft, "PlayReady Header Specification"). Answers keys and algorithms. */
+/** Shows a PlayReady header and its faults (Microsoft, "PlayReady Header Specification"). Returns the keys. */
 export function describePlayReadyHeader(report: Report, at: string, xml: string): KeySignalling {
   const header = wholeOf(at, 'The header');
   const parsed = parseXml(xml);

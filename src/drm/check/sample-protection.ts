@@ -18,7 +18,7 @@ export function readTrackEncryption(body: Buffer): SampleProtection | undefined 
   return readProtection(body.subarray(FULL_BOX), body.readUInt8(0) > 0);
 }
 
-/** Reads what `tenc` and an entry of `seig` have in common, given from the reserved byte on. */
+/** Reads the common part of `tenc` and an entry of `seig`, given from the reserved byte on. */
 function readProtection(bytes: Buffer, hasPattern: boolean): SampleProtection | undefined {
   if (bytes.length < 20) return undefined;
   const pattern = { crypt: bytes.readUInt8(1) >> 4, skip: bytes.readUInt8(1) & 15 };

@@ -194,7 +194,7 @@ interface Rules {
   readonly all: readonly CpixRule[];
   readonly inPeriod: readonly CpixRule[];
   readonly byKey: ReadonlyMap<string, readonly CpixRule[]>;
-  /** The ids of the keys that have rules, in whatever period. */
+  /** The ids of the keys that have rules, in any period. */
   readonly governed: ReadonlySet<string>;
 }
 

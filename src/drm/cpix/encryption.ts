@@ -62,7 +62,7 @@ function isEncrypted(key: CpixKey): key is EncryptedKey {
 }
 
 /**
- * Opens encrypted content keys (CPIX 8.1): answers the same document with plain values. A document without encrypted
+ * Opens encrypted content keys (CPIX 8.1): returns the same document with plain values. A document without encrypted
  * ones is answered as it is. `keyIds` are the keys to open, all when there are none; other values stay encrypted, but
  * are authenticated, too. Faults in the document itself are reported one by one, before the private key is used. All
  * faults that appear by using it have one and the same report, after the same work.
@@ -330,7 +330,7 @@ async function createUnwrap(privateKey: KeyObject): Promise<Unwrap> {
 
 /**
  * Encrypts the plain values of a document for recipients (CPIX 8.1). `certificates` are DER, of RSA keys with 2048 bits at
- * least, as `readCertificate` answers them; deliveries that the document has are replaced.
+ * least, as `readCertificate` returns them; deliveries that the document has are replaced.
  * @throws RangeError without certificates, or with values that are encrypted already.
  */
 export function sealCpix(

@@ -346,7 +346,7 @@ function pick<Name extends string>(
 
 const FILTERS = ['KeyPeriodFilter', 'LabelFilter', 'VideoFilter', 'AudioFilter', 'BitrateFilter'];
 
-/** The bytes of base64 that may hold white space; undefined for what is absent or empty. */
+/** The bytes of base64 that may hold white space; undefined if absent or empty. */
 function bytesOf(text: string | undefined, what: string, decode = decodeBase64): Buffer | undefined {
   const base64 = text?.replaceAll(/\s/g, '') ?? '';
   if (base64 === '') return undefined;

@@ -38,7 +38,7 @@ function fits(block: string, privateKey: KeyObject): boolean {
   }
 }
 
-/** Reads a certificate, from PEM text, of which the first counts, or from DER; answers DER. */
+/** Reads a certificate, from PEM text, of which the first counts, or from DER; returns DER. */
 export function readCertificate(certificate: string | Buffer): Checked<Buffer> {
   const first = typeof certificate === 'string' ? blocksOf(certificate)[0] : certificate;
   if (first === undefined)

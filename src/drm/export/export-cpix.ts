@@ -145,7 +145,7 @@ const SCHEMES = ['cenc', 'cbcs'] as const;
 type CencScheme = (typeof SCHEMES)[number];
 
 /**
- * Chooses the keys of an export as those of a key file, but one for each scheme, whatever its DRM systems are.
+ * Chooses the keys of an export as those of a key file, but one for each scheme, with any DRM systems.
  * @param asked undefined: both, where the document has both
  */
 function chooseForExport(document: CpixDocument, choice: KeyChoice, asked: CencScheme | undefined) {

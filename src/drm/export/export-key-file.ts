@@ -137,7 +137,7 @@ function lengthFindings(text: string, limit: (typeof EXPORT_FORMS)[ExportName]['
   return [warning('export_too_long', THE_EXPORT, `has ${bytes} bytes, and ${limit.sentence}`)];
 }
 
-/** Masks keys and IVs, in whatever form an address has them, too. */
+/** Masks keys and IVs, also in any form in an address. */
 export function maskExport(text: string, keys: readonly StreamKey[]): string {
   const finder = new SecretFinder();
   for (const secret of keys.flatMap(({ key, iv }) => (iv ? [key, iv] : [key])))

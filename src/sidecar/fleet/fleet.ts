@@ -14,7 +14,7 @@ import type { ChangedBy, KeyFileStore } from '../storage/key-file-store';
 /** A fleet of packagers, as one sidecar of it takes part. */
 export interface Fleet {
   /**
-   * The key files of the whole fleet: what is written or removed goes to every packager that takes the stream, and into the
+   * The key files of the whole fleet: changes go to every packager that takes the stream, and into the
    * folder here if this one does. Reads are those of the folder.
    */
   readonly store: KeyFileStore;
@@ -22,7 +22,7 @@ export interface Fleet {
   start(): void;
   /** @throws HttpError 503 while the sidecar should get no requests: it has not joined, or can't. */
   checkReady(): void;
-  /** `GET /api/fleet`. While the engine is away, returns what is known here. */
+  /** `GET /api/fleet`. While the engine is away, returns the last known state. */
   status(): Promise<FleetAnswer>;
   /** `GET /api/fleet/{streamid}`. @throws HttpError 404, 503. */
   whereIs(streamId: StreamId): Promise<FleetStreamAnswer>;
@@ -35,13 +35,13 @@ export interface Fleet {
   importStep(step: Step, by: ChangedBy): Promise<FleetImportAnswer>;
   /** Founds the fleet again in an engine that has lost it. @throws HttpError when it has not. */
   found(): Promise<void>;
-  /** One step of sealing what the engine holds with the first secret. */
+  /** One step of sealing the engine's entries with the first secret. */
   resealStep(step: Step): Promise<FleetResealAnswer>;
   /** Removes a packager that does not run any more. @throws HttpError 404, 409. */
   retire(name: string): Promise<void>;
   figures(): FleetFigures;
   /**
-   * Ends the heartbeat lease, and closes what is open. Waiting requests to the engine end at once; `busy`
+   * Ends the heartbeat lease, and closes open resources. Waiting requests to the engine end at once; `busy`
    * resolves when none changes anything any more.
    */
   close(busy?: Promise<unknown>): Promise<void>;
@@ -99,7 +99,7 @@ export interface FleetFigures {
   readonly engineQuota: number | undefined;
 }
 
-/** Counts what happens in the fleet, for metrics. Must not throw. */
+/** Counts events of the fleet, for metrics. Must not throw. */
 export interface FleetObserver {
   entry(result: EntryResult): void;
   /** Seconds from the acceptance of a change anywhere to its file here, by the clocks of both sidecars. */

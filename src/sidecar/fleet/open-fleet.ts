@@ -303,7 +303,7 @@ async function rest(ms: number, signal: AbortSignal): Promise<void> {
 const MAX_PENDING = 10_000;
 const MAX_PROPAGATION = 50;
 
-/** Records what is applied here: in the audit and the metrics. */
+/** Records applied changes: in the audit and the metrics. */
 function createChangeLog({ audit, observer, clock }: FleetHooks) {
   /** The ids of changes that this sidecar sent and has not applied yet. Their requests write the audit lines. */
   const pending = new Set<string>();

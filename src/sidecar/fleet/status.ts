@@ -17,7 +17,7 @@ const YOUNG_REVISION = 100_000;
 /**
  * The state of this packager, of the others and of the engine; unreachable parts are left out.
  * @param present undefined before the folder can be used
- * @param list answers the packagers as they were last known
+ * @param list returns the packagers as they were last known
  */
 export async function fleetStatus(
   { config: { name, streams }, engine, clock }: FleetOptions,

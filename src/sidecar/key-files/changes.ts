@@ -46,8 +46,8 @@ interface ChangesContext {
 /** Changes key files and audits each change. The caller has checked the rights of the actor. */
 export function createKeyFileChanges({ store, index, audit, log }: ChangesContext) {
   /**
-   * Writes a key file. Answers it as it is written, or would be, and the file before; `fleet` when a fleet has it, never of
-   * a dry run.
+   * Writes a key file. Returns it as it is written, or would be, and the file before; `fleet` when a fleet has it,
+   * never of a dry run.
    */
   const put = async (
     streamId: StreamId,
@@ -101,7 +101,7 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
 
   return {
     put,
-    /** Removes a key file, and answers its bytes; undefined: there was none. */
+    /** Removes a key file, and returns its bytes; undefined: there was none. */
     async remove(streamId: StreamId, { by }: Actor, { awaited = false, ...conditions }: ChangeOptions = {}) {
       const change = await store.remove(streamId, conditions, { by, awaited });
       const { former: bytes, fleet } = change;

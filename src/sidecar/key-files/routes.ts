@@ -178,7 +178,7 @@ export function actorOf(request: Request, response: Response): Actor {
 /** In JSON, a line feed or a quote of a document takes two bytes. */
 const MAX_JSON_BYTES = MAX_BODY_BYTES + 2 * MAX_CPIX_BYTES;
 
-/** A request and what its body was read into. */
+/** A request and its read body. */
 type WithBody = IncomingMessage & { body?: unknown };
 
 const parseJson = promisify(
@@ -221,7 +221,7 @@ async function readLines(request: WithBody, response: ServerResponse): Promise<B
   return bytesOf(request);
 }
 
-/** Reads a document that states itself what it is encoded in, as XML does; a larger one than of CPIX is refused. */
+/** Reads a document that states its own encoding, as XML does; a larger one than of CPIX is refused. */
 export async function readDocument(request: WithBody, response: ServerResponse): Promise<Buffer> {
   await parseDocument(request, response);
   return bytesOf(request);
@@ -235,7 +235,7 @@ export function inKib(bytes: number): string {
   return `${bytes / 1024} KiB`;
 }
 
-/** The refusal of a body; `limits` are what the route accepts. */
+/** The refusal of a body; `limits` are those of the route. */
 export function tooLarge(limits: string): HttpError {
   return apiError('body_too_large', `The body is larger than this route accepts: ${limits}.`);
 }
@@ -306,7 +306,7 @@ export function sendBytes(
   response.end(bytes.toString('latin1'), 'latin1');
 }
 
-/** Answers what a POST would write, as JSON or, for a client that asks for text, as a diff. */
+/** Answers a dry run of a POST, as JSON or, for a client that asks for text, as a diff. */
 function sendDryRun(
   request: Request,
   response: Response,
@@ -342,7 +342,7 @@ export async function sendExport(
   sendBytes(setCommon(response, warnings), made.bytes, mediaType, etag);
 }
 
-/** Sets what every answer has, and the warnings (RFC 7234 § 5.5: 299, a persistent warning). */
+/** Sets the common headers of answers, and the warnings (RFC 7234 § 5.5: 299, a persistent warning). */
 export function setCommon<Answer extends ServerResponse>(
   response: Answer,
   warnings: readonly Finding[],
@@ -352,7 +352,7 @@ export function setCommon<Answer extends ServerResponse>(
   return texts.length === 0 ? response : response.setHeader('warning', texts);
 }
 
-/** The contract's text, unless JSON is what the client would rather have: one that takes either as gladly gets text. */
+/** Whether the client prefers JSON to the contract's text; without a preference it gets text. */
 function prefersJson(request: Request): boolean {
   const { accept = '' } = request.headers;
   if (!mayPreferJson(accept) || /text\/plain\s*(?:,|$)/i.test(accept)) return false;

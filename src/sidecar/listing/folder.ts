@@ -19,7 +19,7 @@ const MAX_FAULTS = 20;
 const MAX_CONTENT_ID = 400;
 
 /**
- * Describes a stream's key file under `folder`, or answers undefined when it is gone by now or is none: a link, a
+ * Describes a stream's key file under `folder`, or returns undefined when it is gone by now or is none: a link, a
  * folder, a device. A file that can't be read is described by the fault.
  */
 export function describeKeyFile(

@@ -37,8 +37,8 @@ const BREAK = Buffer.from('\n');
 const OTHERS_MS = 10;
 
 /**
- * A file that is appended to in whole lines, also after a disk was full in the middle of one. Lines go to what has the
- * path at the time, so that the file may be renamed or truncated by others.
+ * A file that is appended to in whole lines, also after a disk was full in the middle of one. Lines go to the file
+ * that has the path at the time: others may rename or truncate it.
  */
 export function openAppendFile(path: string): Sink {
   /** The file as the last write left it. */

@@ -46,8 +46,8 @@ export interface OpenAudit {
 }
 
 /**
- * Times in milliseconds: how long lines are gathered, how long after a failure they are tried again, what a close may
- * take, and how long the attempts of callers without an API key are summed up.
+ * Times in milliseconds: how long lines are gathered, how long after a failure they are tried again, how long a close
+ * may take, and how long the attempts of callers without an API key are summed up.
  */
 export interface AuditOptions
   extends Partial<Readonly<Record<'batchMs' | 'retryMs' | 'closeMs' | 'sumMs', number>>> {
@@ -296,7 +296,7 @@ function createAttemptSums(sumMs: number, clock: () => Date, write: (entry: Line
 
 /** Standard output: each batch is written at once, so that it mixes with the log by lines. Lost lines are counted. */
 function openStream(stream: Writable, lose: (count: number) => void): Sink {
-  // Every write has a callback that counts what is lost; an error without a listener would end the process.
+  // Every write has a callback that counts lost lines; an error without a listener would end the process.
   stream.on('error', () => undefined);
   const write = (batch: Batch) =>
     new Promise<void>((resolve) => {

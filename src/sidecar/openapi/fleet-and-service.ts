@@ -48,7 +48,7 @@ const pathParameter = (name: string, description: string, maxLength: number, exa
     { in: 'path', required: true, example },
   );
 
-/** The state of the fleet of packagers, and what is done with all of them. */
+/** The state of the fleet of packagers, and operations on all of them. */
 export const FLEET: Operations = {
   'get /api/fleet': {
     id: 'readFleet',

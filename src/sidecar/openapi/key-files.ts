@@ -99,7 +99,7 @@ function textParameters(query: z.ZodObject): OpenApi.ParameterObject[] {
 
 const READ_ERRORS = ['key_files_not_readable', 'too_many_open_files'] as const;
 const WHOLE = ['not_a_key_file', 'key_file_malformed'] as const;
-/** Of a change of a key file whose keys may be fetched. */
+/** The errors of a change of a key file whose keys may be fetched. */
 const PROVISION_ERRORS = [
   ...(['client_unknown', 'client_api_key_refused', 'key_files_not_writable'] as const),
   ...(['config_service_failed', 'key_provider_failed', 'provisioning_not_configured'] as const),

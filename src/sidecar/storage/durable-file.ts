@@ -52,7 +52,7 @@ export interface WriteTimes {
   readonly observe: (phase: WritePhase, ms: number) => void;
 }
 
-/** `newId` answers an unguessable UUID; it names this writer's temporaries. */
+/** `newId` returns an unguessable UUID; it names this writer's temporaries. */
 export function createDurableWriter(newId: () => string, times?: WriteTimes) {
   const syncFolder = createFolderSync();
   const ours = `${TEMPORARY_PREFIX}${newId()}-`;
@@ -152,7 +152,7 @@ function stopwatch({ now, observe }: WriteTimes): Lap {
   };
 }
 
-/** Writes and syncs the whole of a new file. Its descriptor is closed once, whatever fails: by a second time it may be another's. */
+/** Writes and syncs the whole of a new file. Its descriptor is closed once in any case: later it may be another's. */
 async function fill(descriptor: number, bytes: Buffer, mode: number, lap: Lap): Promise<void> {
   try {
     // open() lets the umask take bits away; the mode is a setting, so it is set.

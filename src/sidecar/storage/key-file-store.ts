@@ -22,13 +22,13 @@ import {
 /**
  * The key files under one folder. Reads see a file whole, before or after a change. Changes to one stream are made one
  * after another in the order of the calls; those to other streams go on in parallel.
- * Every method throws `HttpError` for what the folder or the file system refuses.
+ * Every method throws `HttpError` for a refusal of the folder or the file system.
  */
 export interface KeyFileStore {
   /** The bytes of a stream's key file, or undefined when it has none. */
   read(streamId: StreamId): Buffer | undefined;
   /**
-   * Writes a stream's key file durably and returns what it replaced. Sub-folders of the stream id are made as needed.
+   * Writes a stream's key file durably and returns the former one. Sub-folders of the stream id are made as needed.
    * The conditions are checked when the stream's turn has come. @throws HttpError 412.
    */
   write(streamId: StreamId, bytes: Buffer, conditions?: Conditions, context?: ChangeContext): Promise<Change>;
@@ -244,8 +244,8 @@ function deviceOf(folder: string): number | undefined {
 }
 
 /**
- * Makes the key-file folder when it isn't there, with no wider rights than 0750, and answers its real path and whether it is new. A
- * link to the folder may be configured, while none below it is followed.
+ * Makes the key-file folder when it isn't there, with no wider rights than 0750, and returns its real path and whether
+ * it is new. A link to the folder may be configured, while none below it is followed.
  */
 export function openKeyFilesFolder(path: string): { readonly keyFilesPath: string; readonly isNew: boolean } {
   const isNew = !fs.existsSync(path);
@@ -292,7 +292,7 @@ const LEADS_ELSEWHERE = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
 /**
  * Where a stream's key file lies under `folder` (absolute): its path, the names of the sub-folders on the way to it, and its
  * name in the last of them.
- * @throws RangeError when the path would leave the folder, whatever passed the stream id.
+ * @throws RangeError when the path would leave the folder.
  */
 export function keyFilePath(folder: string, streamId: StreamId) {
   if (LEADS_ELSEWHERE.test(streamId)) throw new RangeError('A key file must lie in its folder');

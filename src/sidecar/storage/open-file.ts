@@ -125,7 +125,7 @@ function openFolder(path: string, tries: number): number | undefined {
   }
 }
 
-/** Makes a sub-folder, if it isn't there, and answers whether it is new. */
+/** Makes a sub-folder, if it isn't there, and returns whether it is new. */
 export function makeFolder(parent: HeldFolder, name: string): boolean {
   const path = `${parent.path}/${name}`;
   try {

@@ -226,7 +226,7 @@ function initOf(of: unknown, base: string, values?: Readonly<Record<string, stri
   return resourceOf(values ? fillTemplate(source ?? '', values) : (source ?? ''), base, range);
 }
 
-/** Elements below the segment information that counts: that of the Representation, else of what is around it. */
+/** Elements below the segment information that counts: that of the Representation, else of its parents. */
 function nearest(each: InheritedRepresentation, names: readonly string[], child: string): XmlElement[] {
   for (const level of [each.representation, each.adaptationSet, each.period]) {
     const found = level.children
@@ -301,7 +301,7 @@ interface MpdNode {
   removeChild(child: MpdNode): void;
 }
 
-/** Numbers are numbers, durations seconds, dates seconds since 1970; what it does not know is text. */
+/** Numbers are numbers, durations seconds, dates seconds since 1970; unknown attributes are texts. */
 type Attributes = Readonly<Record<string, unknown>>;
 
 interface RepresentationInfo {
@@ -324,7 +324,7 @@ interface InheritedRepresentation extends Elements, RepresentationInfo {}
 /** It connects the library's results with the elements. */
 const MARK = 'element-of-the-manifest';
 
-/** The Representations of well-formed XML, `root` being its elements. @throws what the library throws. */
+/** The Representations of well-formed XML, `root` being its elements. @throws the library's errors. */
 function inheritedRepresentations(
   text: string,
   root: XmlElement,

@@ -11,7 +11,7 @@ export const MAX_CHANGES = 64;
  */
 export interface Engine {
   /**
-   * The values of some keys, in their order; undefined for those that are absent. No answer is older than what was
+   * The values of some keys, in their order; undefined for those that are absent. No answer is older than a change
    * acknowledged before the call. @throws EngineError
    */
   read(keys: readonly string[]): Promise<Snapshot<StoredValue | undefined>>;
@@ -21,7 +21,7 @@ export interface Engine {
    * Compare-and-set: makes each change whose key still has the expected revision. All are made in one transaction; if some
    * can't be made, the others in another one. Nothing is changed if the guard's key has another revision. The keys differ,
    * and all values together have less than 1 MiB. A call whose answer is lost is repeated, so a change that was made may be
-   * answered as not made with its own value as what is present, or as `undefined` if it changed the guard's key.
+   * answered as not made with its own value as the present one, or as `undefined` if it changed the guard's key.
    * @throws EngineError of the kind `unknown` when the changes may have been made.
    * @throws RangeError for more than `MAX_CHANGES`, or two of one key.
    */

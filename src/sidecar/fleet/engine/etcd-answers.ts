@@ -50,7 +50,7 @@ export function rangeOf({ prefix, after }: KeyRange): readonly [start: string, e
   return [encodeKey(start || '\0'), encodeKey(kept === '' ? '\0' : end)];
 }
 
-/** Why an attempt at a server failed, and what follows. */
+/** Why an attempt at a server failed, and the consequences. */
 interface Fault {
   readonly kind: EngineFault;
   /** The rest of a sentence about the server. */

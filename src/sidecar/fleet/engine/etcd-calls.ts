@@ -34,7 +34,7 @@ const PACE = {
   attemptMs: 1500,
   /** How often a server with a watch is asked whether it has a majority. */
   heartbeatMs: 2000,
-  /** The pause before a watch is tried again whose right is missing. */
+  /** The pause before a watch without the right is tried again. */
   deniedMs: 3000,
 };
 

@@ -24,7 +24,7 @@ export interface Entry {
   readonly from: string;
   /** Whether a client waits for all packagers to have it: they report at once. */
   readonly awaited: boolean;
-  /** Whether it comes from an import: unlike what a client sends, it replaces no file made by hand. */
+  /** Whether it comes from an import: unlike a client's file, it replaces none made by hand. */
   readonly isFound: boolean;
 }
 
@@ -117,7 +117,7 @@ export function createSeal(secrets: readonly string[], random: (bytes: number) =
     /** Seals an entry for its key in the engine. */
     seal: (key: string, entry: Entry) => close(ENTRY, key, plainOf(entry)),
     /**
-     * `streamId` is what the key says. Undefined: it was sealed with another secret or for another key, or is damaged.
+     * `streamId` is from the key. Undefined: it was sealed with another secret or for another key, or is damaged.
      */
     open(key: string, value: Buffer, streamId: StreamId): Entry | undefined {
       const plain = open(ENTRY, key, value);

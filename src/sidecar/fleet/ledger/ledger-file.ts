@@ -43,7 +43,7 @@ export async function openLedgerFile(keyFiles: string, newId: () => string) {
   /** As configured: for messages, and to notice when something else is mounted or put there. */
   const folder = `${keyFiles}/${FLEET_FOLDER}`;
   const held = openFolder(folder);
-  /** Leads to the folder that was opened, whatever is at its name now, and is short enough for a socket's name. */
+  /** Leads to the folder that was opened, also after a change at its name, and is short enough for a socket's name. */
   const path = DESCRIPTORS === undefined ? folder : `${DESCRIPTORS}/${held}`;
   let lock: FolderLock | 'taken' | undefined;
   let descriptor = -1;

@@ -43,7 +43,7 @@ export interface LedgerHead {
 }
 
 interface LedgerOptions {
-  /** Answers an unguessable UUID. */
+  /** Returns an unguessable UUID. */
   readonly newId: () => string;
   readonly log: Log;
 }
@@ -109,7 +109,7 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
     writing = undefined;
   };
 
-  /** Appends a line, and takes over what it says when it is durable. */
+  /** Appends a line, and takes it over when it is durable. */
   const durably = async (line: string, takeOver: () => void): Promise<void> => {
     if (isClosed) throw new Error('The ledger is closed');
     await new Promise<void>((resolve, reject) => {
@@ -191,7 +191,7 @@ function headLine({ id, highest, fleet, levelled }: LedgerHead): string {
   return summed([FORMAT, id, highest, fleet ?? null, levelled ?? null]);
 }
 
-/** `[stream, version, revision, tag, former, kept]`, without what is absent at its end. */
+/** `[stream, version, revision, tag, former, kept]`, without absent values at the end. */
 function recordLine(streamId: StreamId, { version, revision, tag, former, kept }: LedgerRecord): string {
   const fields = [streamId, version, revision, tag ?? null, former ?? null, kept ? 1 : 0];
   if (!kept) fields.length = former === undefined ? 4 : 5;

@@ -237,8 +237,9 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
 
   return {
     /**
-     * Registers this packager and keeps its heartbeat lease while the engine is reached. May be called again. Answers false
-     * while the sidecar of another folder has the name; that is tried again, and `onNameTaken` reports each change.
+     * Registers this packager and keeps its heartbeat lease while the engine is reached. May be called again. Returns
+     * false while the sidecar of another folder has the name; that is tried again, and `onNameTaken` reports each
+     * change.
      * @throws EngineError
      */
     join: () => step(settle),

@@ -84,7 +84,7 @@ export interface Packager extends Registration {
   readonly report: StoredReport | undefined;
 }
 
-/** Reads a stored value; what is no JSON object has no field. */
+/** Reads a stored value; other values than JSON objects have no field. */
 function read<Output>(schema: z.ZodType<Output>, value: Buffer): Output {
   const found = parseJson(value.toString());
   return schema.parse(isJsonObject(found) ? found : {});
@@ -261,8 +261,8 @@ function leastApplied(report: Report | undefined): number | undefined {
 }
 
 /**
- * Answers why a packager does not have a stream as it is since a revision; `unnamed`: perhaps, its report names only some
- * of the streams missing there.
+ * Returns why a packager does not have a stream as it is since a revision; `unnamed`: perhaps, its report names only
+ * some of the streams missing there.
  */
 export function lackOf({ streams, report }: Pick<Packager, 'streams' | 'report'>) {
   const applied = appliedTo(streams, report?.applied ?? []);
