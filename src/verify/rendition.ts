@@ -26,6 +26,8 @@ export interface Segments {
   readonly first: SegmentSource | undefined;
   /** The newest, and those before it for the case that the newest is not there yet; the newest first. */
   readonly newest: readonly SegmentSource[];
+  /** Whether clear segments end a stream on demand whose others are protected; `newest` are protected then. */
+  readonly hasClearEnd?: boolean;
 }
 
 /** A file with an index (`sidx`) that says where its segments are; the index may have to be looked for. */

@@ -96,7 +96,13 @@ const MAX_INDEXES = 4;
 const HEAD_BYTES = 256 * 1024;
 
 /** Faults of media that no key can cure. */
-const UNPLAYABLE = ['iv_missing', 'scheme_unknown', 'senc_malformed', 'subsamples_malformed'];
+const UNPLAYABLE = [
+  'iv_missing',
+  'media_cut_short',
+  'scheme_unknown',
+  'senc_malformed',
+  'subsamples_malformed',
+];
 
 class RenditionTest {
   readonly problems: StreamFinding[] = [];
@@ -113,6 +119,8 @@ class RenditionTest {
     const found = 'file' in segments ? await this.#indexed(segments) : segments;
     const nothing = `${THIS} has no segment to play; check whether the packager receives the stream`;
     if (found?.newest.length === 0) this.#report('error', 'no_segment', name, nothing);
+    const clear = `${THIS} is not protected at its end, while the segments before are; unless that is a clear ad, package the stream again`;
+    if (found?.hasClearEnd) this.#report('warning', 'not_protected', name, clear);
     return found ?? { first: undefined, newest: [] };
   }
 

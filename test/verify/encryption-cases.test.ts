@@ -126,6 +126,15 @@ async function takeClear(stream: ServedStream, files: RegExp): Promise<void> {
   await changeFiles(stream, files, (_own, name) => fs.readFileSync(join(folder, name)));
 }
 
+/** Puts a clear picture of HLS, with its init segment, where the playlist matches. */
+async function addClear(stream: ServedStream, at: RegExp, keyLine = ''): Promise<void> {
+  const clear = await startStream('hls', { packaging: undefined, flags: [] });
+  for (const file of ['v.mp4', 'v1.m4s'])
+    await fs.copy(join(clear.folder, file), join(stream.folder, `clear-${file}`));
+  const part = `${keyLine}#EXT-X-MAP:URI="clear-v.mp4"\n#EXTINF:2,\nclear-v1.m4s\n#EXT-X-DISCONTINUITY\n`;
+  await stream.change('v.m3u8', (text) => text.replace(at, part));
+}
+
 const withIv = (iv: string): Case => ({ options: { packaging: { ...dashPackaging(), iv } } });
 const withPattern = (crypt: number, skip: number): Case => {
   const flags = [...FAIRPLAY_FLAGS, `--crypt_byte_block=${crypt}`, `--skip_byte_block=${skip}`];
@@ -294,6 +303,10 @@ const CASES: Readonly<Record<string, Case>> = {
     says: 'In v3.m4s: The segment is WebM, whose encryption cannot be tested; test the renditions in mp4.',
   },
   'an empty segment: E no_samples': instead('v3.m4s', ''),
+  'a segment that is cut off: E media_cut_short': {
+    change: (stream) => changeFiles(stream, /^v3/, (bytes) => bytes.subarray(0, bytes.length / 2)),
+    states: 'decrypts decrypts',
+  },
   'no init segment: E segment_not_found': instead('v.mp4'),
   'another key of FairPlay: E content_key_wrong': { kind: 'hls', verify: withFairPlay({ key: OTHER_KEY }) },
   'another key of FairPlay in MPEG-TS: E content_key_wrong': {
@@ -350,18 +363,14 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'a clear part with an init segment of its own before the encrypted one: W clear_lead': {
     kind: 'hls',
-    change: async (stream) => {
-      const clear = await startStream('hls', { packaging: undefined, flags: [] });
-      for (const file of ['v.mp4', 'v1.m4s'])
-        await fs.copy(join(clear.folder, file), join(stream.folder, `clear-${file}`));
-      await stream.change('v.m3u8', (text) =>
-        text.replace(
-          /(?=#EXT-X-(?:MAP|KEY))/,
-          '#EXT-X-MAP:URI="clear-v.mp4"\n#EXTINF:2,\nclear-v1.m4s\n#EXT-X-DISCONTINUITY\n',
-        ),
-      );
-    },
+    change: (stream) => addClear(stream, /(?=#EXT-X-(?:MAP|KEY))/),
     states: 'decrypts decrypts',
+  },
+  'a clear part at the end: W not_protected': {
+    kind: 'hls',
+    change: (stream) => addClear(stream, /(?=#EXT-X-ENDLIST)/, '#EXT-X-KEY:METHOD=NONE\n'),
+    states: 'decrypts decrypts',
+    says: /^video .* is not protected at its end, while the segments before are; unless that is a clear ad, /,
   },
   'no tenc: E no_tenc_box': { change: ({ folder }) => hideBox(folder, INIT, 'tenc') },
   'subsamples longer than their sample: E subsamples_malformed': {
