@@ -77,10 +77,8 @@ export function createMembershipState({ log, now, clock }: MembershipStateOption
     /** The engine answered. */
     engineReached(at: Moment): void {
       moment = at;
-      learn({ isLost: false });
+      learn({ isLost: false, trouble: undefined });
     },
-    /** The connection to the engine is lost. */
-    engineLost: (cause: EngineError) => learn({ isLost: true }, cause),
     /** The engine holds this packager's fleet. */
     admitted: () => learn({ trouble: undefined, isLost: false }),
     /** Everything that the engine has is applied. */
@@ -95,14 +93,14 @@ export function createMembershipState({ log, now, clock }: MembershipStateOption
       else learn({ isLost: true, trouble: thrown.kind === 'denied' ? 'denied' : undefined }, thrown);
     },
     /**
-     * @param hasJoined whether the packager ever had all of the fleet: then it can stream while the engine is away.
+     * @param hasJoined whether the packager ever had all of the fleet: then it can stream while the engine is away, or refuses it.
      * @throws HttpError 503 while the sidecar should get no requests.
      */
     checkReady(hasJoined: boolean): void {
       const { state } = shown;
       // A packager that reads the whole fleet again keeps its key files meanwhile.
       const isAgain = state === 'joining' && lastLevel !== undefined;
-      if (state === 'level' || isAgain || (state === 'away' && hasJoined)) return;
+      if (state === 'level' || isAgain || (['away', 'denied'].includes(state) && hasJoined)) return;
       throw apiError(state in CODES ? CODES[state as keyof typeof CODES] : 'fleet_joining');
     },
   };

@@ -114,7 +114,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
         identity.guard().catch(restart);
       },
       onHeartbeat: state.engineReached,
-      onLost: state.engineLost,
+      onLost: state.failed,
       onAwaited: membership.reportSoon,
     });
     return {

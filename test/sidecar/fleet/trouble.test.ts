@@ -286,6 +286,26 @@ test('a packager that takes more streams while the engine is away is not ready, 
   for (const own of [{ streams: ['paris/', 'oslo/'] }, {}]) expect(await away(own)).toThrow('fleet_joining');
 });
 
+test('a packager that may not follow one of its prefixes any more is denied while it follows the others, and stays ready', async () => {
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const { watch } = engine;
+  let allow = () => {};
+  engine.watch = (range, options) => {
+    if (range.prefix !== KEY('rome/')) return watch.call(engine, range, options);
+    options.onLost?.(new EngineError('denied', 'as asked'));
+    allow = () => options.onHeartbeat?.(cluster.moment);
+    return { close: () => undefined };
+  };
+  const one = await startMember(engine, { name: 'one', streams: ['milan/', 'rome/'] });
+  await until(() => stateOf(one) === 'denied');
+  await (await startLevel(cluster.connect(), { name: 'two' })).put('milan/news', A);
+  await until(() => one.file('milan/news') === A);
+  expect([stateOf(one), one.fleet.checkReady()]).toEqual(['denied', undefined]);
+  allow();
+  expect(stateOf(one)).toBe('level');
+});
+
 test('a packager takes the streams of its prefixes alone, and gives all', async () => {
   const cluster = new FakeCluster();
   const paris = await startLevel(cluster.connect(), { name: 'paris', streams: ['paris/', 'both_'] });

@@ -123,7 +123,7 @@ export interface WatchOptions {
    * were reported, or are on their way.
    */
   readonly onHeartbeat?: (at: Moment) => void;
-  /** Reports that the connection is lost; events or a heartbeat follow when there is one again. */
+  /** Reports that the connection is lost, and again when its fault is another; a heartbeat follows when there is one again. */
   readonly onLost?: (cause: EngineError) => void;
   /** Reports that it can't continue. */
   readonly onEnd: (end: WatchEnd) => void;

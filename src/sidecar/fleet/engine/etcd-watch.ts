@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isJsonObject, type JsonObject, parseJson } from '../../../drm/bytes';
 import {
   EngineError,
+  type EngineFault,
   type KeyRange,
   type Moment,
   type Watch,
@@ -55,7 +56,8 @@ export function watchRange(
   let reported = from - 1;
   /** The next heartbeat must not be before this moment. */
   let floor: Moment = { ...since, revision: Math.max(since.revision, reported) };
-  let isLost = false;
+  /** The fault by which it is lost; undefined: it is not. */
+  let lostBy: EngineFault | undefined;
   /** Attempts since the last connection that lasted. */
   let attempts = 0;
   /** Whether the token was refused at the last attempt: a second time, its age is not the reason. */
@@ -68,18 +70,18 @@ export function watchRange(
       throw new Ended({ kind: 'restored', at });
     // Changes reported since may be newer than this heartbeat.
     floor = { ...at, revision: Math.max(at.revision, reported) };
-    [isLost, isTokenRefused] = [false, false];
+    [lostBy, isTokenRefused] = [undefined, false];
     onHeartbeat?.(at);
   };
 
   const lose = (thrown: unknown): void => {
-    if (isLost || signal.aborted || thrown instanceof Ended) return;
-    isLost = true;
-    onLost?.(
+    const cause =
       thrown instanceof EngineError
         ? thrown
-        : new EngineError('unavailable', messageOf(thrown), { cause: thrown }),
-    );
+        : new EngineError('unavailable', messageOf(thrown), { cause: thrown });
+    if (lostBy === cause.kind || signal.aborted || thrown instanceof Ended) return;
+    lostBy = cause.kind;
+    onLost?.(cause);
   };
 
   /** Checks again and again, while a connection lasts, that its server has a majority. @throws Failed, Ended */

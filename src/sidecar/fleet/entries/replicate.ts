@@ -151,8 +151,9 @@ export function createReplication(options: ReplicationOptions) {
     /** Applies each change after the level; resolves when everything has to be read again, or the signal ends it. */
     follow: (signal: AbortSignal) =>
       new Promise<void>((resolve) => {
-        const { onHeartbeat, onLost } = options;
         const watches: Watch[] = [];
+        /** Ranges that are not followed at present: a right to one alone may be missing. */
+        const lost = new Set<KeyRange>();
         const end = () => {
           for (const watch of watches.splice(0)) watch.close();
           signal.removeEventListener('abort', end);
@@ -166,6 +167,14 @@ export function createReplication(options: ReplicationOptions) {
         };
         const begun = { from: since.revision + 1, since, onEnd };
         for (const [index, range] of ranges.entries()) {
+          const onHeartbeat = (at: Moment) => {
+            lost.delete(range);
+            if (lost.size === 0) options.onHeartbeat(at);
+          };
+          const onLost = (cause: EngineError) => {
+            lost.add(range);
+            options.onLost(cause);
+          };
           const onEvents = async (events: readonly WatchedEvent[], at: Moment) => {
             const awaited = await Promise.all(
               events.map(({ key, value, revision }) =>

@@ -234,14 +234,15 @@ test('stays while its server waits for an election, and is lost when that takes 
   expect(watched.losses).toEqual(['unavailable']);
 });
 
-test('is denied without the right, and begins when that is given', async () => {
+test('is denied without the right, also after a loss, and begins when that is given', async () => {
   const gateway = await startGateway();
   const denied = { canceled: true, cancel_reason: 'etcdserver: permission denied' };
-  gateway.onWatch = (response, count) => response.write(line(count < 3 ? denied : { created: true }));
+  gateway.onWatch = (response, count) =>
+    count === 1 ? response.end() : response.write(line(count < 4 ? denied : { created: true }));
   const engine = openEngine([gateway.url], { pace: PACE });
   const watched = await watchAll(engine, 'a', { from: 101, since: AT });
   await until(() => watched.heartbeats.length > 0);
-  expect([watched.losses, watched.ends, gateway.watches.length]).toEqual([['denied'], [], 3]);
+  expect([watched.losses, watched.ends, gateway.watches.length]).toEqual([['unavailable', 'denied'], [], 4]);
 });
 
 test('signs in again when its token is refused, and is not lost by that', async () => {
