@@ -17,7 +17,7 @@ export function streamNames({ groups, streamFiles }: NamedStreams): Set<string> 
   return new Set([...groups.flatMap(({ members }) => members), ...streamFiles]);
 }
 
-/** Which of the streams named by the packager's files have no key file among `ids`. */
+/** Checks the streams in the packager's files for key files among `ids`. */
 export function* checkNamedStreams(named: NamedStreams, ids: ReadonlySet<string>): Generator<Check> {
   const streams = streamNames(named);
   for (const { file, members } of named.groups) {
@@ -47,7 +47,7 @@ export function* checkNamedStreams(named: NamedStreams, ids: ReadonlySet<string>
     yield ok('streams', `The packager’s files name ${count(streams.size, 'stream')}, each with a key file`);
 }
 
-/** Which of the streams that the user names have no key file. */
+/** Checks the streams that the user names for key files. */
 export function checkGivenStreams(given: readonly string[], ids: ReadonlySet<string>): Check[] {
   const missing = given.filter((name) => !ids.has(name));
   if (missing.length === 0)

@@ -59,7 +59,7 @@ function componentsOf({ components }, part, found = {}) {
   return found;
 }
 
-/** Resolves the references of what is unfolded alone: Swagger UI reads the whole description at each click. */
+/** Resolves the references of unfolded operations alone: Swagger UI reads the whole description at each click. */
 function ResolveUnfolded({ fn: { resolveSubtree } }) {
   const resolveUnfolded = (api, path, options) => {
     const [part, name] = path;
@@ -75,7 +75,7 @@ function ResolveUnfolded({ fn: { resolveSubtree } }) {
   return { fn: { resolveSubtree: resolveUnfolded } };
 }
 
-/** Beyond so many operations, all of them at once make each click slow. */
+/** Beyond this number, all operations at once make each click slow. */
 const MOST_UNFOLDED = 40;
 
 /** Whether the groups of operations begin unfolded. */
@@ -93,7 +93,7 @@ async function show() {
     displayRequestDuration: true,
     docExpansion: await docExpansion().catch(() => 'list'),
     defaultModelsExpandDepth: -1,
-    // What is secret is forgotten with the page.
+    // Secrets are forgotten with the page.
     persistAuthorization: false,
     // Swagger's own validator would be sent the address of this service.
     validatorUrl: null,

@@ -140,7 +140,7 @@ function made(element, attributes, children) {
   return element;
 }
 
-/** What is undefined, false or empty is left out. */
+/** Leaves out undefined, false and empty parts. */
 const shownOf = (children) => children.flat(Number.POSITIVE_INFINITY).filter(Boolean);
 
 export const part = (tag, attributes = {}, ...children) =>
@@ -182,7 +182,7 @@ export const withCode = (text) =>
     );
 
 /**
- * Shows a list as the rows of a table. `columns` holds what makes a cell of an item, by the title of the column; the first
+ * Shows a list as the rows of a table. `columns` makes the cells of an item, by the title of the column; the first
  * one names the row. Only cells whose content has changed are replaced.
  */
 export function showRows(table, columns, items, keyOf) {

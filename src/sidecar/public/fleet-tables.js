@@ -218,7 +218,7 @@ export function showNowhere(says) {
   byId('where-more').hidden = true;
 }
 
-/** The most packagers that have a strip; of more, the slowest have. */
+/** Maximum number of packagers with a strip: the slowest ones. */
 const MOST_STRIPS = 20;
 /** A stroke each up to this number of values; of more, an even choice. */
 const MOST_STROKES = 400;

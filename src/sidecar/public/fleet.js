@@ -73,7 +73,7 @@ function leave(...refusal) {
   byId('api-key').focus();
 }
 
-/** Asks for the fleet, shows it, and has itself called again. */
+/** Asks for the fleet, shows it, and plans the next call. */
 async function refresh(mine) {
   clearTimeout(mine.timer);
   if (mine.isAsking) return;
