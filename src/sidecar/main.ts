@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { randomBytes, randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { config as loadDotenv } from 'dotenv';
 import { collectDefaultMetrics } from 'prom-client';
@@ -39,7 +39,10 @@ const LOG_BATCH_MS = 10;
 async function main(): Promise<void> {
   answerHelp(VARIABLES);
   loadDotenv({ quiet: true });
-  const config = configOrExit(VARIABLES, () => readSidecarConfig(process.env, readSecret));
+  const config = configOrExit(VARIABLES, () => {
+    refuseUnreadable({ '.env': existsSync('.env') ? resolve('.env') : undefined });
+    return readSidecarConfig(process.env, readSecret);
+  });
   const log = createLog(config.logLevel, process.stdout, () => new Date(), LOG_BATCH_MS);
   // A sidecar without a fleet starts without its code.
   const fleet = config.fleet && (await import('./fleet/join'));

@@ -94,6 +94,14 @@ asRoot('a service that is another user than the owner', () => {
     );
   });
 
+  test('says the same of the file .env in its working folder', async () => {
+    const file = join(folder, '.env');
+    await writeFile(file, 'PACKAGERDRMAPI_APIKEY=a-key-of-this-test\n');
+    await owned(file, OTHER, 0o600);
+    const why = `${RUNS_AS} read ${file}, which belongs to user 3500, group 3500 and has mode 0600.`;
+    expect((await start({}).refused()).stderr).toContain(`.env: ${why}`);
+  });
+
   test('names the folder on the way to a file that it may not enter', async () => {
     const closed = join(folder, 'secrets');
     await mkdir(closed);
