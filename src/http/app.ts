@@ -164,7 +164,7 @@ export function logFailure(
 /** The one writer of errors: in the JSON form of all, with the cause of a failure in the log and nowhere else. */
 function errorAnswer({ log, onError }: Shell): ErrorRequestHandler {
   return (thrown: unknown, request, response, _next) => {
-    // What came too late is answered already; its handler learns of that by the end of the body.
+    // A late request is answered already; its handler learns of that by the end of the body.
     const error = response.statusCode === 408 ? httpError('request_timeout') : toHttpError(thrown);
     onError?.(error, request, response);
     const { status, cause, headers } = error;

@@ -121,7 +121,7 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     requireWrite(actor.apiKey, streamId);
     const { wait: seconds } = readChangeQuery(removalQuery, request);
     const options = { ...conditionsIn(request.headers), awaited: seconds !== undefined };
-    // What the answer can't have is not removed.
+    // A file that can't be in the answer is not removed.
     if (prefersJson(request)) linesOf(store.read(streamId) ?? Buffer.alloc(0));
     const { bytes, ...outcome } = await changes.remove(streamId, actor, options);
     if (!bytes) throw apiError('key_file_not_found');
