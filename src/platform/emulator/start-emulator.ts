@@ -1,5 +1,8 @@
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { ConfigError } from '../../http/config';
 import { createConnections } from '../../http/connections';
+import { systemCode } from '../../http/errors';
 import type { Log } from '../../http/log';
 import { createRefusalLog } from '../../http/refusal-log';
 import { listen } from '../../http/server';
@@ -40,7 +43,7 @@ interface Running {
   stop(graceMs: number): Promise<void>;
 }
 
-/** Starts an emulator, whose ports answer when this resolves. Rejects with the system's error (`EADDRINUSE`). */
+/** Starts an emulator, whose ports answer when this resolves. Rejects with the system's error (`EADDRINUSE`) or a ConfigError. */
 export async function startEmulator(
   config: EmulatorConfig,
   surroundings: Surroundings,
@@ -48,6 +51,7 @@ export async function startEmulator(
 ) {
   const { log } = surroundings;
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
+  requireFolder(config.uploadsFolder);
   const context = createContext(config, surroundings);
   const stateFile = config.stateFile === undefined ? undefined : openStateFile(context, config.stateFile);
   const running: Running[] = [];
@@ -85,6 +89,17 @@ export async function startEmulator(
     // One port is taken: the others are free again.
     await stopAll(context, running, { graceMs: 0, stateFile });
     throw thrown;
+  }
+}
+
+/** @throws ConfigError when uploads cannot make a folder there. */
+function requireFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch (thrown) {
+    const why = `cannot be used (${systemCode(thrown)}); name a folder that this user may write`;
+    throw new ConfigError([`EMULATOR_UPLOADSFOLDER: ${folder}: ${why}`]);
   }
 }
 

@@ -8,3 +8,10 @@ test('undefined fields of a request filter are ignored', async () => {
   const [request] = await emulator.requests(filter);
   expect(request?.path).toBe('/v2/nothing');
 });
+
+test('says at the start that no upload can be kept', async () => {
+  const variables = { EMULATOR_UPLOADSFOLDER: '/dev/null/uploads' };
+  await expect(startEmulator({ variables })).rejects.toThrow(
+    'EMULATOR_UPLOADSFOLDER: /dev/null/uploads: cannot be used (ENOTDIR); name a folder that this user may write',
+  );
+});

@@ -221,7 +221,7 @@ export function restoreState(context: EmulatorContext, saved: Saved): readonly s
   const missing = new Set(files.map(({ path }) => path));
   context.reset(() => {
     clock.advance(saved.clockOffsetMs);
-    for (const path of uploads.keepOnly(files)) missing.delete(path);
+    for (const path of uploads.takeOver(files)) missing.delete(path);
     const [seeded] = state.credentials.all();
     for (const [name, store] of storesOf(state)) {
       store.clear();
@@ -314,7 +314,7 @@ export function openStateFile(
       const missing = restoreState(context, read.value);
       log.info('state restored', { path, bytes: size, missingFiles: missing.length });
     } else {
-      context.uploads.keepOnly([]);
+      context.uploads.takeOver([]);
       write();
     }
   } catch (thrown) {

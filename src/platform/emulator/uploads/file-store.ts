@@ -118,27 +118,27 @@ export class FileStore {
   }
 
   /**
-   * Deletes its files but these. Files of other stores in the folder of the uploads stay where they are.
+   * Takes over files that were kept before; those that a killed process left besides are deleted. Files of this run stay, as a
+   * state from before may name them. Those of other stores in the folder of the uploads are used where they are, and stay theirs.
    * @returns the paths of those that are there.
    */
-  keepOnly(files: readonly KeptFile[]): readonly string[] {
-    const { folder, begun, sizes } = this.#run;
-    const run = { ...newRun(folder), begun };
+  takeOver(files: readonly KeptFile[]): readonly string[] {
+    const run = this.#run;
+    const { folder, begun, sizes } = run;
     const there = files.filter(({ path, size }) => {
       const [parent, name] = [dirname(path), basename(path)];
       if (!NAME.test(name) || !isFile(path)) return false;
       if (parent !== folder)
         return dirname(parent) === this.settings.folder && basename(parent).startsWith(`emulator-${KIND}-`);
       // One that was deleted is on the disk a little longer.
-      if (begun > 0 && !sizes.has(path)) return false;
-      if (!run.sizes.has(path)) run.used += size;
-      run.sizes.set(path, size);
+      if (begun > 0 || sizes.has(path)) return sizes.has(path);
+      run.used += size;
+      sizes.set(path, size);
       run.begun = Math.max(run.begun, Number(name));
       return true;
     });
-    this.#run = run;
-    for (const path of folder === undefined ? [] : filesIn(folder))
-      if (!run.sizes.has(path)) rmSync(path, { force: true });
+    for (const path of folder === undefined || begun > 0 ? [] : filesIn(folder))
+      if (!sizes.has(path)) rmSync(path, { force: true });
     return there.map(({ path }) => path);
   }
 

@@ -93,10 +93,10 @@ export class Uploads {
     }
   }
 
-  /** Forgets every upload, and deletes every file but these. @returns the paths of those that are there. */
-  keepOnly(files: readonly KeptFile[]): readonly string[] {
+  /** Forgets every upload, and takes over these files. @returns the paths of those that are there. */
+  takeOver(files: readonly KeptFile[]): readonly string[] {
     this.end();
-    return this.files.keepOnly(files);
+    return this.files.takeOver(files);
   }
 
   /** Forgets every upload and deletes every file. When it returns, they are gone, and the process can exit. */

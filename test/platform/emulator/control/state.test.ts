@@ -71,7 +71,9 @@ test('another emulator, and the same one, get back all that GET /state gave, and
     ...given,
     uploads: { ...given.uploads, open: given.uploads.open },
   });
+  const { body: other } = await (await startEmulator()).control.get('/state?reveal=true');
   for (const { admin, control, unauthenticated, context } of [first, second]) {
+    await control.put('/state').send(other).expect(200);
     await control.put('/state').send(given).expect(200);
     await control.get('/state').expect(200);
     const [rendition] = context.state.renditions.all();
