@@ -4,7 +4,7 @@ import { widevinePsshDataOf } from '../../src/drm/widevine';
 import { screenshot } from '../support/chromium';
 import { startBrowser } from '../support/dashboard-browser';
 import { chainForAll, type TestChannel } from '../support/real-chain';
-import { decoded, licensedKeys, playerPages, said, told } from '../support/real-player';
+import { decoded, licensedKeys, messageOf, playerPages, said } from '../support/real-player';
 import { type OwnBrowser, testsTogether } from '../support/tests-together';
 
 jest.setTimeout(120_000);
@@ -51,7 +51,7 @@ interface Expected {
   /** The page's text about the picture. */
   readonly said: RegExp;
   /** Its text in place of one. */
-  readonly told?: string;
+  readonly message?: string;
   readonly exitCode: 0 | 1;
   readonly codes: readonly string[];
   readonly states: readonly string[];
@@ -60,7 +60,7 @@ interface Expected {
 const PLAYS = { exitCode: 0, codes: [], states: ['decrypts', 'decrypts'] } as const;
 const WRONG = {
   said: /^DASH does not play\./,
-  told: 'The stream is encrypted with another key than the license has, so it cannot be decoded.',
+  message: 'The stream is encrypted with another key than the license has, so it cannot be decoded.',
   exitCode: 1,
   codes: ['content_key_wrong'],
   states: ['garbage', 'garbage'],
@@ -80,17 +80,17 @@ async function isTold(own: OwnBrowser, name: string, format: 'dash' | 'hls', exp
     async () => expected.said.test(await said(page)),
     () => name,
   );
-  if (expected.told === undefined) {
+  if (expected.message === undefined) {
     await chain.until('pictures', async () => (await decoded(page)).frames > 25);
   } else {
-    expect(await told(page)).toContain(expected.told);
+    expect(await messageOf(page)).toContain(expected.message);
     expect(await decoded(page)).toMatchObject({ frames: 0 });
   }
   await screenshot(page, `chain-pictures/keys-${name}-${format}`);
   const url = `${chain.url('emulator')}/manifests/${id}.${format === 'dash' ? 'mpd' : 'm3u8'}`;
   const { exitCode, codes, report } = await chain.verify(url, chain.keyFilePath('right'));
   const states = report.renditions.map(({ judgement }) => judgement?.state);
-  const { said: _said, told: _told, ...verdict } = expected;
+  const { said: _said, message: _message, ...verdict } = expected;
   expect({ exitCode, codes: [...new Set(codes)], states }).toEqual(verdict);
 }
 

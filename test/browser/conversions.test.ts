@@ -62,7 +62,7 @@ async function start() {
 }
 
 test('a rendition has the size and the bit rate of its template, and the whole length', async () => {
-  const { encoded, renditionsOf, probed, told } = await start();
+  const { encoded, renditionsOf, probed, notifications } = await start();
   const { media, renditions } = await renditionsOf(await encoded('1280x720'), '1080p');
   expect(Object.keys(renditions).sort()).toEqual(['1080p', '180p', '270p', '406p', '720p']);
   for (const [template, width, height, rate] of [
@@ -81,7 +81,7 @@ test('a rendition has the size and the bit rate of its template, and the whole l
     expect(kbits).toBeLessThan(rate * 1.15);
     expect(kbits).toBeGreaterThan(rate * 0.7);
   }
-  expect(await told()).toContain(`conversions_complete ${media.id}`);
+  expect(await notifications()).toContain(`conversions_complete ${media.id}`);
 });
 
 test('sound alone and a portrait video are converted, too', async () => {

@@ -5,7 +5,7 @@ import { screenshot } from '../support/chromium';
 import { startBrowser } from '../support/dashboard-browser';
 import { chainForAll, type TestChannel } from '../support/real-chain';
 import type { Picture } from '../support/real-encoder';
-import { decoded, playerPages, stateOf, told, untilPlays } from '../support/real-player';
+import { decoded, messageOf, playerPages, stateOf, untilPlays } from '../support/real-player';
 import { testsTogether } from '../support/tests-together';
 
 jest.setTimeout(180_000);
@@ -28,7 +28,7 @@ const bothPlay = async (pages: readonly Page[], halves: Parameters<typeof untilP
   void (await Promise.all(pages.map((page) => untilPlays(page, halves, 45_000))));
 
 const untilTold = (page: Page, words: RegExp) =>
-  chain.until(`the embed to say ${words}`, async () => words.test(await told(page)));
+  chain.until(`the embed to say ${words}`, async () => words.test(await messageOf(page)));
 
 async function provisioned(title: string, metadata: object = {}): Promise<TestChannel> {
   const channel = await chain.channel({ title, ...metadata });

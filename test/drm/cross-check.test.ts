@@ -188,10 +188,10 @@ test.each(
       { ...ofKey(TURNED), ...ofData({ keyIds: [OTHER] }) },
   }),
 )('finds %s', (_what, keyFile, expected) => {
-  const told = crossCheck(keyFile, undefined).map(({ severity, code, field }) =>
+  const reported = crossCheck(keyFile, undefined).map(({ severity, code, field }) =>
     [severity, code, field].filter((each) => each !== undefined).join(' '),
   );
-  expect(told.sort()).toEqual(expected);
+  expect(reported.sort()).toEqual(expected);
 });
 
 test('finds nothing to compare in values that are not well formed', () => {

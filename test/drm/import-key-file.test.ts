@@ -100,8 +100,8 @@ test('any text is imported or refused, and no refusal holds a value', () => {
   fc.assert(
     fc.property(fc.array(line, { maxLength: 24 }), fc.boolean(), (lines, keepUnknown) => {
       const read = importKeyFile(lines.join('\n'), keepUnknown);
-      const told = read.ok ? read.findings : [...read.problems, ...read.unknown];
-      expect(JSON.stringify(told)).not.toContain(secret);
+      const reported = read.ok ? read.findings : [...read.problems, ...read.unknown];
+      expect(JSON.stringify(reported)).not.toContain(secret);
       if (read.ok) expect(imported(textOf(read.keyFile), true)).toBe(textOf(read.keyFile));
     }),
     { numRuns: 1000 },

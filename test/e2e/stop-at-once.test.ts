@@ -49,10 +49,10 @@ test('cuts a request that never ends after ten seconds, and ends with 0', async 
   socket.write('{"cenc":');
   const cut = once(socket, 'close');
   sidecar.send('SIGTERM');
-  const told = performance.now();
+  const stoppedAt = performance.now();
   const { code, stderr } = await sidecar.ended;
   await cut;
-  const took = performance.now() - told;
+  const took = performance.now() - stoppedAt;
   expect(took).toBeGreaterThan(950);
   expect(took).toBeLessThan(20_000);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

@@ -102,7 +102,7 @@ export function itDescribesAnApi(document: Description): void {
   });
 }
 
-type Fields = 'told' | 'any';
+type Fields = 'described' | 'any';
 
 /** The faults of a value by a schema of a description; an answer must have no field that it does not describe. */
 type Objections = (schema: object, value: unknown, fields?: Fields) => unknown[];
@@ -110,10 +110,10 @@ type Objections = (schema: object, value: unknown, fields?: Fields) => unknown[]
 /** @param schemas those of the description's components. */
 export function objectionsOf(schemas: object): Objections {
   const compilers = {
-    told: compilerOf(closed(schemas), closed),
+    described: compilerOf(closed(schemas), closed),
     any: compilerOf(schemas, (schema) => schema),
   };
-  return (schema, value, fields = 'told') => {
+  return (schema, value, fields = 'described') => {
     const validate = compilers[fields](schema);
     validate(value);
     return validate.errors ?? [];

@@ -98,7 +98,7 @@ export const said = (page: Page): Promise<string> =>
   page.evaluate(`document.querySelector('#playback')?.textContent ?? ''`);
 
 /** The text in the player. */
-export const told = (page: Page): Promise<string> =>
+export const messageOf = (page: Page): Promise<string> =>
   page.evaluate(`document.querySelector('#stage [role=status]')?.innerText ?? ''`);
 
 /** `waiting`, `active`, `media`: what the embed shows. */
@@ -135,7 +135,7 @@ export async function untilPlays(
     }
     if (Date.now() > deadline) {
       await screenshot(page, `chain-pictures/failed-${Date.now()}`);
-      const all = { ...seen, halves: shown?.halves, said: await said(page), told: await told(page) };
+      const all = { ...seen, halves: shown?.halves, said: await said(page), message: await messageOf(page) };
       throw new Error(`The player did not show ${halves.join(' and ')}: ${JSON.stringify(all)}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 250));

@@ -78,7 +78,7 @@ export async function startLibrary(env: Environment = {}) {
       return read(`/media/${id}/`);
     },
     /** Notifications to a webhook for everything since the last call: event and subject, in order. */
-    async told(): Promise<readonly string[]> {
+    async notifications(): Promise<readonly string[]> {
       const { id } = await emulator.createChannel();
       for (;;) {
         const calls = receiver.received.slice(seen).map(({ text }) => JSON.parse(text));

@@ -110,27 +110,27 @@ function start(json: boolean) {
   const stderr = new PassThrough();
   const out = createOutput(new PassThrough(), stderr, {}, json);
   const progress = showProgress({ stderr, out }, 'Comparing', 100_000);
-  return { progress, told: () => stderr.read()?.toString() ?? '' };
+  return { progress, reported: () => stderr.read()?.toString() ?? '' };
 }
 
 test('reports its progress to a log every ten seconds, until it stops', () => {
-  const { progress, told } = start(false);
+  const { progress, reported } = start(false);
   progress.advance(100);
   jest.advanceTimersByTime(9999);
-  expect(told()).toBe('');
+  expect(reported()).toBe('');
   progress.advance(12_200);
   jest.advanceTimersByTime(1);
-  expect(told()).toBe('Comparing: 12,300 of 100,000.\n');
+  expect(reported()).toBe('Comparing: 12,300 of 100,000.\n');
   progress.stop();
   jest.advanceTimersByTime(60_000);
-  expect(told()).toBe('');
+  expect(reported()).toBe('');
 });
 
 test('reports no progress next to a JSON document', () => {
-  const { progress, told } = start(true);
+  const { progress, reported } = start(true);
   jest.advanceTimersByTime(60_000);
   progress.stop();
-  expect(told()).toBe('');
+  expect(reported()).toBe('');
 });
 
 test.each<[string, string]>([

@@ -230,8 +230,8 @@ test.each([
     return 'reset' as const;
   };
   const ended = await apply(['manifest.yaml', '--dry-run', ...args], { interrupt: interrupt.signal });
-  const told = ended.stdout && JSON.parse(ended.stdout);
-  expect({ ...ended, stdout: told }).toEqual({ code: 130, stdout: document, stderr });
+  const output = ended.stdout && JSON.parse(ended.stdout);
+  expect({ ...ended, stdout: output }).toEqual({ code: 130, stdout: document, stderr });
 });
 
 test('answers one JSON document with --json', async () => {

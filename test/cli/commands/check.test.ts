@@ -96,17 +96,17 @@ test('asks what to check where there is nothing to read', async () => {
 });
 
 /** The report without the decoded inputs. */
-function told(stdout: string): string[] {
+function reported(stdout: string): string[] {
   return stdout.split('\n').filter((line) => line !== '' && !line.startsWith('  '));
 }
 
 describe('several inputs', () => {
   test('are checked each, and compared with each other', async () => {
     const { code, stdout, stderr } = await check(['news.key', 'init.mp4', 'stream.mpd', 'playlist.m3u8']);
-    expect({ code, stderr, told: told(stdout) }).toEqual({
+    expect({ code, stderr, reported: reported(stdout) }).toEqual({
       code: 0,
       stderr: '4 inputs: no faults.\n',
-      told: [
+      reported: [
         'news.key is a key file.',
         'init.mp4 is an init segment.',
         'stream.mpd is a DASH MPD.',
@@ -138,7 +138,7 @@ describe('several inputs', () => {
 
   test('may be standard input and a value among them', async () => {
     const { code, stdout } = await check(['-', cenc.keyid, 'init.mp4'], POST_MANUAL_FILE);
-    expect([code, ...told(stdout).slice(0, 2)]).toEqual([
+    expect([code, ...reported(stdout).slice(0, 2)]).toEqual([
       0,
       'standard input is a key file.',
       'the value is a key id.',
@@ -175,10 +175,10 @@ describe('a folder', () => {
 
   test('has its key files checked, of which those with faults are shown', async () => {
     const { code, stdout, stderr } = await check(['keys']);
-    expect({ code, stderr, told: told(stdout) }).toEqual({
+    expect({ code, stderr, reported: reported(stdout) }).toEqual({
       code: 1,
       stderr: '3 inputs: 2 errors, 1 warning.\n',
-      told: [
+      reported: [
         'keys/live/sport.key',
         expect.stringMatching(/^error: .*in the other byte order/),
         'keys/live/talk.key',
@@ -200,7 +200,7 @@ describe('a folder', () => {
   test('reports a file that is no key file at all next to the others', async () => {
     await fs.writeFile(join(cwd, 'keys/live/sport.key'), Buffer.alloc(2 * 1024 * 1024, 'x'));
     const { code, stdout } = await check(['keys']);
-    expect([code, ...told(stdout).slice(0, 3)]).toEqual([
+    expect([code, ...reported(stdout).slice(0, 3)]).toEqual([
       1,
       'keys/live/sport.key',
       'error: keys/live/sport.key is larger than 1 MiB, and neither media nor a manifest or playlist.',
@@ -214,9 +214,9 @@ test('--stream takes the key file from the sidecar, and holds it against media',
   await api.post('/api/keyfile/live%2Fnews').send(POST_MANUAL).expect(200);
   const env = { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: API_KEY };
   const one = await cli(['check', '--stream', 'live/news'], { cwd, env });
-  expect(told(one.stdout)).toEqual(['This is a key file.']);
+  expect(reported(one.stdout)).toEqual(['This is a key file.']);
   const both = await cli(['check', 'stream.mpd', '--stream', 'live/news'], { cwd, env });
-  expect([both.code, ...told(both.stdout)]).toEqual([
+  expect([both.code, ...reported(both.stdout)]).toEqual([
     0,
     'stream.mpd is a DASH MPD.',
     'stream live/news is a key file.',
@@ -242,7 +242,7 @@ describe('a file of more than 1 MiB', () => {
     const bytes = Buffer.concat([packagedMedia('rotation/v.mp4'), MEDIA, MEDIA]);
     await fs.writeFile(join(cwd, 'show.mp4'), bytes);
     const { code, stdout, stderr } = await check(['show.mp4']);
-    expect([code, told(stdout), stderr]).toEqual([0, ['This is an mp4 file.'], 'No faults.\n']);
+    expect([code, reported(stdout), stderr]).toEqual([0, ['This is an mp4 file.'], 'No faults.\n']);
     expect(stdout).toContain('fragment.key_id');
     expect((await check(['-'], bytes)).stdout).toBe(stdout);
   });
@@ -255,7 +255,7 @@ describe('a file of more than 1 MiB', () => {
       .pipe(fs.createWriteStream(join(cwd, 'pipe.mp4')));
     filled.on('error', () => undefined);
     const { code, stdout } = await check(['pipe.mp4']);
-    expect([code, told(stdout)]).toEqual([0, ['This is an mp4 file.']]);
+    expect([code, reported(stdout)]).toEqual([0, ['This is an mp4 file.']]);
   });
 
   test('is not waited for from a pipe when it is none of these', async () => {
@@ -277,7 +277,7 @@ describe('a file of more than 1 MiB', () => {
     await fs.writeFile(join(cwd, 'long.m3u8'), playlist + '#EXTINF:2.000,\nv1.m4s\n'.repeat(80_000));
     for (const name of ['long.mpd', 'long.m3u8']) {
       const { stdout } = await check([name, 'news.key']);
-      expect(told(stdout).slice(-1)).toEqual(['They agree.']);
+      expect(reported(stdout).slice(-1)).toEqual(['They agree.']);
     }
   });
 });
@@ -286,7 +286,7 @@ test('a CPIX document is reported in any encoding, its keys masked by default', 
   await fs.writeFile(join(cwd, 'film.xml'), madeCpix());
   await fs.writeFile(join(cwd, 'utf16.xml'), asUtf16(madeCpix()));
   const { code, stdout, stderr } = await check(['film.xml']);
-  expect([code, stderr, told(stdout)]).toEqual([0, 'No faults.\n', ['This is a CPIX document.']]);
+  expect([code, stderr, reported(stdout)]).toEqual([0, 'No faults.\n', ['This is a CPIX document.']]);
   expect(stdout).not.toContain(HD.key.toString('base64'));
   expect((await check(['utf16.xml'])).stdout).toBe(stdout);
   expect((await check([], asUtf16(madeCpix(), 'BE'))).stdout).toBe(stdout);

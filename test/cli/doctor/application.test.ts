@@ -52,10 +52,10 @@ const DEFECTS: Readonly<Record<string, ApplicationParts>> = {
 };
 
 test('says exactly what is wrong, and what to do', async () => {
-  const told: string[] = [];
+  const reported: string[] = [];
   for (const [defect, parts] of Object.entries(DEFECTS))
-    told.push(`${defect}:`, ...(await troublesOf(parts)).map((line) => `  ${line}`));
-  expect(told.join('\n')).toMatchInlineSnapshot(`
+    reported.push(`${defect}:`, ...(await troublesOf(parts)).map((line) => `  ${line}`));
+  expect(reported.join('\n')).toMatchInlineSnapshot(`
 "the session id setting is not there:
   fault session_id: The session id is appended to the license address, which is the default of the packager → add in Root/Application/HTTPStreamer/Properties: <Property><Name>cupertinoAppendQueryParamsToEncUrl</Name><Value>false</Value><Type>Boolean</Type></Property>
 there is no Properties:
@@ -166,11 +166,11 @@ describe('the streams', () => {
   };
 
   test('says exactly what is wrong, and what to do', async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     for (const [defect, changes] of Object.entries(DEFECTS))
       for (const finding of await troubles(await install(changes)))
-        told.push(`${defect}:\n  ${lineOf(finding)}`);
-    expect(told.join('\n')).toMatchInlineSnapshot(`
+        reported.push(`${defect}:\n  ${lineOf(finding)}`);
+    expect(reported.join('\n')).toMatchInlineSnapshot(`
 "one rendition of a group has no key file:
   fault group_partly_keyed: content/news.smil: no key file for news_720p, so part of the group plays in the clear → provision these streams: each rendition needs its own file
 no rendition of a group has one:

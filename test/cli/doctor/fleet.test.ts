@@ -132,11 +132,11 @@ const DEFECTS: Readonly<Record<string, Partial<FleetAnswer>>> = {
 };
 
 test('says exactly what is wrong, and what to do', async () => {
-  const told: string[] = [];
+  const reported: string[] = [];
   for (const [defect, changes] of Object.entries(DEFECTS))
     for (const finding of await wrong(changes))
-      told.push(`${defect}:\n  ${lineOf(finding)}${finding.command ? `: ${finding.command}` : ''}`);
-  expect(told.join('\n')).toMatchInlineSnapshot(`
+      reported.push(`${defect}:\n  ${lineOf(finding)}${finding.command ? `: ${finding.command}` : ''}`);
+  expect(reported.join('\n')).toMatchInlineSnapshot(`
 "a server that is away:
   warning fleet_server_unreachable: 1 server of the engine can't be reached: http://etcd-1:2379 (ECONNREFUSED) → start it, or take its address out of PACKAGERDRMAPI_FLEET_URLS: without a majority nothing can be changed
 a full engine:

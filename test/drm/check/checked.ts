@@ -76,6 +76,6 @@ export function expectHidden(key: Buffer, text: string): void {
     const texts = [base64, order.toString('base64url'), order.toString('hex'), encodeURIComponent(base64)];
     return [...texts.map((whole) => whole.slice(0, 20)), formatUuid(order)];
   });
-  const told = forms.filter((form) => said.includes(form.toLowerCase()));
-  if (told.length > 0) throw new Error(`${told.join(', ')} is shown: ${text}`);
+  const reported = forms.filter((form) => said.includes(form.toLowerCase()));
+  if (reported.length > 0) throw new Error(`${reported.join(', ')} is shown: ${text}`);
 }

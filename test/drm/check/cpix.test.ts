@@ -233,7 +233,7 @@ const [, , widevine, playready, fairplay] = MADE.systems as CpixSystem[];
 const bare = ({ systemId, keyId }: CpixSystem): CpixSystem => ({ systemId, keyId, asked: [] });
 
 /** The findings for the document with one system alone, with these signals. */
-function told(system: CpixSystem | undefined, signals: Partial<CpixSystem>, key = {}): string[] {
+function reported(system: CpixSystem | undefined, signals: Partial<CpixSystem>, key = {}): string[] {
   if (!system) throw new Error('no such system');
   const keys = MADE.keys.filter(({ keyId }) => keyId.equals(system.keyId)).map((one) => ({ ...one, ...key }));
   const systems = [{ ...bare(system), ...signals }];
@@ -292,7 +292,7 @@ it.each<Held>([
   ['another scheme than its key', OF_CBCS, { scheme: 'cenc' }, 'W scheme_mismatch key.widevine.pssh'],
   ['the scheme of its key', OF_CBCS, { scheme: 'cbcs' }, 'W cpix_not_usable'],
 ])('Widevine is held against its key: %s', (_what, signals, key, ...expected) => {
-  expect(told(widevine, signals, key)).toEqual(expected);
+  expect(reported(widevine, signals, key)).toEqual(expected);
 });
 
 it.each<Held>([
@@ -313,7 +313,7 @@ it.each<Held>([
   ],
   ['no address', {}, {}, 'W no_license_address key.playready'],
 ])('PlayReady is held against its key: %s', (_what, signals, key, ...expected) => {
-  expect(told(playready, signals, key)).toEqual(expected);
+  expect(reported(playready, signals, key)).toEqual(expected);
 });
 
 it.each<Held>([
@@ -331,7 +331,7 @@ it.each<Held>([
     'E cpix_not_usable',
   ],
 ])('FairPlay is reported when it has %s', (_what, signals, key, ...expected) => {
-  expect(told(fairplay, signals, key)).toEqual(expected);
+  expect(reported(fairplay, signals, key)).toEqual(expected);
 });
 
 test('a key id that is the IV, too, is shown, as EZDRM sends it', () => {

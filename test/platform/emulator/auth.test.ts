@@ -45,8 +45,8 @@ test.each(OPERATIONS)(
       [emulator.as(foreign.secret), 403, undefined, FORBIDDEN_SITE],
     ] as const) {
       const answer = await agent[method](path);
-      const told = [answer.status, answer.headers['www-authenticate'], answer.body];
-      expect(told).toEqual([status, challenge, refusal]);
+      const answered = [answer.status, answer.headers['www-authenticate'], answer.body];
+      expect(answered).toEqual([status, challenge, refusal]);
     }
     for (const permission of ['Viewer', 'Editor', 'Admin']) {
       const { secret } = await credential(emulator, { permission });

@@ -269,7 +269,7 @@ describe('certificates of its own', () => {
     (await openPlatformTls({ folder, names: NAMES }, { log, clock: () => new Date() })).close();
     (await openPlatformTls({ folder, names: NAMES }, { log, clock: () => new Date() })).close();
     const authority = join(folder, 'ca.pem');
-    const told = {
+    const certificate = {
       authority,
       sha256: new X509Certificate(readFileSync(authority)).fingerprint256,
       trust: [
@@ -281,9 +281,9 @@ describe('certificates of its own', () => {
     };
     expect(lines).toEqual([
       ['info', 'TLS certificate read', expect.anything()],
-      ['info', 'made a certificate; clients must trust its authority', told],
+      ['info', 'made a certificate; clients must trust its authority', certificate],
       ['info', 'TLS certificate read', expect.anything()],
-      ['info', 'kept a certificate; clients must trust its authority', told],
+      ['info', 'kept a certificate; clients must trust its authority', certificate],
     ]);
     expect(JSON.stringify(lines)).not.toContain('PRIVATE KEY');
   });

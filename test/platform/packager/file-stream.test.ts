@@ -109,8 +109,8 @@ video_1.m4s
   test('a file is left clear on request, and then names no keys', async () => {
     const systems = ['dash', 'hls'];
     expect(await run(media('film.mp4'), { keys: CLEAR })).toMatchObject({ ok: true, systems });
-    const told = `${await text('dash/manifest.mpd')}${await text('hls/video.m3u8')}`;
-    expect(told).not.toMatch(/ContentProtection|EXT-X-KEY/);
+    const manifests = `${await text('dash/manifest.mpd')}${await text('hls/video.m3u8')}`;
+    expect(manifests).not.toMatch(/ContentProtection|EXT-X-KEY/);
     const [source] = await samplesOf(media('film.mp4'));
     const [clear] = await samplesOf(await joinSegments(join(root, 'out/dash'), 'video'));
     expect(clear?.samples).toEqual(source?.samples);
@@ -173,10 +173,10 @@ video_1.m4s
       const folder = join(root, `out-${system}`);
       expect(await runAs(spy, { keys, folder })).toMatchObject({ ok: true });
     }
-    const told = await readFile(join(root, 'arguments'), 'utf8');
-    expect(told).toContain('--flagfile=/dev/fd/3');
+    const given = await readFile(join(root, 'arguments'), 'utf8');
+    expect(given).toContain('--flagfile=/dev/fd/3');
     const { dash, hls } = PACKAGING_KEYS;
-    for (const secret of [dash.key, hls.key, hls.iv]) expect(told).not.toContain(secret.toString('hex'));
+    for (const secret of [dash.key, hls.key, hls.iv]) expect(given).not.toContain(secret.toString('hex'));
     expect(await readFile(join(root, 'files'), 'utf8')).not.toMatch(/flags/);
   });
 

@@ -118,7 +118,7 @@ test('an encoder that announces sound and sends none is packaged as a picture', 
 test('a source that refuses is reported without its secret, and is asked again', async () => {
   const packager = await startProvisioned();
   await packager.put('news', { source: sourceOf('refused') });
-  const { state, problem } = await packager.until('news', ({ problem: told }) => told !== null);
+  const { state, problem } = await packager.until('news', ({ problem: reported }) => reported !== null);
   const description =
     "The source can't be pulled: Server error: nothing to play at ***. The packager tries again.";
   expect([state, problem]).toEqual(['starting', { code: 'source_unavailable', description }]);
@@ -130,7 +130,7 @@ test('a source that refuses is reported without its secret, and is asked again',
 test('a source that sends nothing is reported, and its puller is ended', async () => {
   const packager = await startProvisioned({ limits: { firstMediaMs: 300, retryMs: 60_000 } });
   await packager.put('news', { source: sourceOf('silent') });
-  const { state, problem } = await packager.until('news', ({ problem: told }) => told !== null);
+  const { state, problem } = await packager.until('news', ({ problem: reported }) => reported !== null);
   expect([state, problem?.code]).toEqual(['starting', 'no_media']);
   await packager.until('news', () => processesOf(packager).length === 0);
 });
@@ -175,9 +175,10 @@ describe('a process of shaka-packager', () => {
     const packager = await startProvisioned({ limits: { retryMs: 1000 } });
     await packager.put('news', { source: sourceOf('live-long'), keyFile: 'news' });
     await packager.until('news', isRunning);
-    const told = '"code":"packaging_failed","reason":"shaka-packager ended: SIGKILL. It is started again."';
+    const reported =
+      '"code":"packaging_failed","reason":"shaka-packager ended: SIGKILL. It is started again."';
     // A process of a part that is complete may still write, and is followed by none.
-    for (; !packager.log().includes(told); await sleep(500)) {
+    for (; !packager.log().includes(reported); await sleep(500)) {
       const shaka = processesOf(packager).findLast(({ args }) => args.includes('--mpd_output'));
       if (shaka) process.kill(shaka.pid, 'SIGKILL');
     }
@@ -208,9 +209,9 @@ describe('a process of shaka-packager', () => {
     await packager.put('news', { source: sourceOf('live-long'), keyFile: 'news' });
     const { problem } = await packager.until('news', ({ state }) => state === 'failed');
     expect(problem?.description).toMatch(/^shaka-packager ended: No good: .* It is started again\.$/);
-    const told = `${problem?.description} ${packager.log()}`;
+    const reported = `${problem?.description} ${packager.log()}`;
     for (const secret of ['0f0e0d0c0b0a09080706050403020100', '1a1a1a1a', '2b2b2b2b', 'SECRETTOKEN'])
-      expect(told).not.toContain(secret);
+      expect(reported).not.toContain(secret);
     expect(processesOf(packager)).toEqual([]);
   });
 

@@ -112,7 +112,7 @@ test('an encoder that has gone is soon pulled again, and is the reported problem
   const late = performance.now() + 4 * retryMs;
   await until(() => isAsked() || performance.now() > late);
   expect(isAsked()).toBe(true);
-  const { state, problem } = await packager.until('news', (told) => told.problem !== null);
+  const { state, problem } = await packager.until('news', (reported) => reported.problem !== null);
   expect([state, problem?.code]).toEqual(['interrupted', 'encoder_gone']);
 });
 

@@ -66,7 +66,7 @@ describe('the keys of a file', () => {
     };
   }
 
-  const told = (message: string) => until(() => lines.some(([, text]) => text === message));
+  const logged = (message: string) => until(() => lines.some(([, text]) => text === message));
   const KEPT = 'the file of API keys cannot be used; the previous keys stay in use';
   const okAs = (name: string) => ({ status: 200, body: { name } });
 
@@ -164,7 +164,7 @@ describe('the keys of a file', () => {
     write({ name: 'ci', key: OLD });
     const call = await serve(open());
     spoil();
-    await told(KEPT);
+    await logged(KEPT);
     expect(await call(OLD)).toEqual(okAs('ci'));
     write({ name: 'ci-2', key: NEW });
     await until(() => lines.at(-1)?.[0] === 'info');

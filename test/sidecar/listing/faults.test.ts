@@ -47,10 +47,10 @@ it('lists a file that cannot be read, with the fault', async () => {
     return real.readSmallFile(path);
   });
   const { keyfiles, cursor } = await page({});
-  const told = keyfiles.map(({ modified, ...rest }) => rest);
+  const reported = keyfiles.map(({ modified, ...rest }) => rest);
   const nothing = { parts: [], key_id: null, content_id: null };
   const fault = (code: string, description: string) => [{ severity: 'error', code, description }];
-  expect(told.sort((one, other) => (one.streamid < other.streamid ? -1 : 1))).toEqual([
+  expect(reported.sort((one, other) => (one.streamid < other.streamid ? -1 : 1))).toEqual([
     {
       streamid: 'binary',
       size: 3,

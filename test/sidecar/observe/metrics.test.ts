@@ -137,18 +137,18 @@ test('reports the ends of certificates and the number of key files with faults, 
     certificateEnds: () => ({ server: new Date(2_000_000), clientAuthorities }),
     faultyKeyFiles: () => faulty,
   });
-  const told = async () => {
+  const reported = async () => {
     const series = Object.entries(seriesOf((await metrics.scrape()).text));
     return Object.fromEntries(series.filter(([name]) => /_tls_|_faulty/.test(name)));
   };
   const server = { 'packagerdrmapi_tls_certificate_not_after_timestamp_seconds{certificate="server"}': 2000 };
-  expect(await told()).toEqual({
+  expect(await reported()).toEqual({
     ...server,
     'packagerdrmapi_tls_certificate_not_after_timestamp_seconds{certificate="client_authorities"}': 3000,
   });
   clientAuthorities = undefined;
   faulty = { error: 3, warning: 0 };
-  expect(await told()).toEqual({
+  expect(await reported()).toEqual({
     ...server,
     'packagerdrmapi_key_files_faulty{severity="error"}': 3,
     'packagerdrmapi_key_files_faulty{severity="warning"}': 0,

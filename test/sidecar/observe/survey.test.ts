@@ -164,13 +164,13 @@ function observed(figures: () => FleetFigures | undefined) {
   const metrics = createMetrics(OPTIONS);
   const fleet = metrics.fleet(figures);
   /** The series of the fleet without their common prefix. */
-  const told = async () =>
+  const reported = async () =>
     Object.fromEntries(
       Object.entries(seriesOf((await metrics.scrape()).text)).flatMap(([name, value]) =>
         name.startsWith('packagerdrmapi_fleet_') ? [[name.replace('packagerdrmapi_fleet_', ''), value]] : [],
       ),
     );
-  return { ...metrics, fleet, told };
+  return { ...metrics, fleet, reported };
 }
 
 const states = (present: keyof typeof FLEET_STATES) =>
@@ -187,8 +187,8 @@ const NOTHING_HAPPENED = {
 
 test('reports the membership state of the sidecar at the scrape, and 0 for the other states', async () => {
   let figures: FleetFigures | undefined;
-  const { told } = observed(() => figures);
-  expect(await told()).toEqual(NOTHING_HAPPENED);
+  const { reported } = observed(() => figures);
+  expect(await reported()).toEqual(NOTHING_HAPPENED);
   figures = {
     ...LEVEL,
     state: 'joining',
@@ -197,14 +197,14 @@ test('reports the membership state of the sidecar at the scrape, and 0 for the o
     engineQuota: undefined,
   };
   const none = { kept: 0, unreadable: 0, failed: 0, older: 0 };
-  expect(await told()).toEqual({ ...NOTHING_HAPPENED, ...states('joining'), ...none });
+  expect(await reported()).toEqual({ ...NOTHING_HAPPENED, ...states('joining'), ...none });
   figures = {
     ...LEVEL,
     state: 'away',
     behindSeconds: 61.5,
     lacks: { kept: 1, unreadable: 2, failed: 3, older: 4 },
   };
-  expect(await told()).toEqual({
+  expect(await reported()).toEqual({
     ...NOTHING_HAPPENED,
     ...states('away'),
     kept: 1,
@@ -218,11 +218,11 @@ test('reports the membership state of the sidecar at the scrape, and 0 for the o
 });
 
 test('counts what becomes of entries and how long they took, none less than no time where clocks differ', async () => {
-  const { fleet, told, scrape } = observed(() => undefined);
+  const { fleet, reported, scrape } = observed(() => undefined);
   for (const result of ['written', 'written', 'removed', 'unreadable'] as const) fleet.entry(result);
   for (const seconds of [0.02, 0.03, 7, -3600]) fleet.applied(seconds);
   fleet.conflict();
-  expect(await told()).toEqual({
+  expect(await reported()).toEqual({
     ...NOTHING_HAPPENED,
     'entries_total{result="written"}': 2,
     'entries_total{result="removed"}': 1,

@@ -98,20 +98,20 @@ it.each(OPERATIONS)(
       if (body !== undefined && !NO_BODY.includes(method))
         void sent.type(type ?? 'application/json').send(body);
       const answer = await sent.buffer(true);
-      const told = operation.responses[answer.status];
-      expect([what, answer.status, told === undefined]).toEqual([what, answer.status, false]);
+      const documented = operation.responses[answer.status];
+      expect([what, answer.status, documented === undefined]).toEqual([what, answer.status, false]);
       statuses.add(answer.status);
-      const content = answer.type === '' ? undefined : told?.content?.[answer.type];
+      const content = answer.type === '' ? undefined : documented?.content?.[answer.type];
       expect([what, answer.type, content === undefined]).toEqual([
         what,
         answer.type,
-        told?.content === undefined,
+        documented?.content === undefined,
       ]);
       const given = answer.type === 'application/json' ? answer.body : answer.text;
-      for (const fields of ['told', 'any'] as const)
+      for (const fields of ['described', 'any'] as const)
         expect([what, content ? objections(content.schema, given, fields) : []]).toEqual([what, []]);
       for (const name of ['etag', 'warning', 'retry-after', 'x-fleet-revision']) {
-        const described = Object.keys(told?.headers ?? {}).map((header) => header.toLowerCase());
+        const described = Object.keys(documented?.headers ?? {}).map((header) => header.toLowerCase());
         const isSilent = answer.headers[name] !== undefined && !described.includes(name);
         expect([what, name, isSilent]).toEqual([what, name, false]);
       }

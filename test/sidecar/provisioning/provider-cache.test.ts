@@ -308,8 +308,10 @@ describe('the folder of the provider cache', () => {
     answerAgain(upstream);
     await post(sidecar).expect(200);
     await entriesOf(folder, 1);
-    const told = (await sidecar.logEntries()).filter(({ message }) => String(message).includes('damaged'));
-    expect(told.map(({ level, name: named }) => [level, named])).toEqual([['warn', name]]);
+    const reported = (await sidecar.logEntries()).filter(({ message }) =>
+      String(message).includes('damaged'),
+    );
+    expect(reported.map(({ level, name: named }) => [level, named])).toEqual([['warn', name]]);
   });
 
   it('has an entry under the name of another content taken for damaged', async () => {
@@ -360,10 +362,10 @@ describe('the folder of the provider cache', () => {
     await post(sidecar).expect(200, PROVIDED_FILE);
     cut();
     await post(sidecar).expect(200, PROVIDED_FILE);
-    const told = (await sidecar.logEntries()).filter(({ message }) =>
+    const reported = (await sidecar.logEntries()).filter(({ message }) =>
       /the provider cache (?:cannot be|is) written/.test(String(message)),
     );
-    expect(told.map(({ level, message }) => `${level}: ${message}`)).toEqual([
+    expect(reported.map(({ level, message }) => `${level}: ${message}`)).toEqual([
       'error: the provider cache cannot be written',
       'warn: the provider cache is written again',
     ]);

@@ -65,11 +65,11 @@ it.each([
   upstream.on(SPEKE_PATH, 'reset');
   await sidecar.api.post(PATH).send(BODY).expect(502);
   await sidecar.api.post(PATH).send(named).expect(200, FILE);
-  const told = (await sidecar.logEntries()).filter(({ message }) =>
+  const reported = (await sidecar.logEntries()).filter(({ message }) =>
     String(message).includes('keeps no answers'),
   );
-  expect(told).toHaveLength(1);
-  expect(told[0]?.message).toBe(
+  expect(reported).toHaveLength(1);
+  expect(reported[0]?.message).toBe(
     'the provider cache keeps no answers to requests without clientApiKey, because it has no secret to encrypt them with. Name a file of headers in PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE with a credential of at least 16 characters, or give clientApiKey',
   );
 });

@@ -18,7 +18,7 @@ const PATH = '/api/keyfile/demo';
 const BODY = { contentId: CONTENT_ID };
 const URL_VARIABLE = 'PACKAGERDRMAPI_KEYPROVIDERURL';
 
-const told = (what: string) => ({
+const refusal = (what: string) => ({
   errors: [
     { code: 'key_provider_failed', description: `The key provider ${what}. No key file was changed.` },
   ],
@@ -81,7 +81,7 @@ describe('a failure of a SPEKE provider changes no key file', () => {
     const { sidecar, upstream } = await startSpeke();
     upstream.on(SPEKE_PATH, script);
     const { body } = await sidecar.api.post('/api/keyfile/new').send(BODY).expect(502);
-    if (typeof why === 'string') expect(body).toEqual(told(why));
+    if (typeof why === 'string') expect(body).toEqual(refusal(why));
     else expect(body.errors[0].description.slice('The key provider '.length)).toMatch(why);
     await sidecar.api.post(PATH).send(CENC_ONLY).expect(200);
     await sidecar.api.post(PATH).send(BODY).expect(502, body);

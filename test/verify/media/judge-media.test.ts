@@ -87,9 +87,9 @@ describe.each(['v', 'a'] as const)('of %s', (track) => {
   });
 
   test('the bytes of the key in another order are reported', () => {
-    const told = { state: 'garbage', cause: 'key_byte_order' };
-    expect(judged(of(cenc, track), { key: swapKeyIdOrder(KEY) })).toEqual(told);
-    expect(judged(of(cbcs, track), { key: Buffer.from(KEY).reverse() })).toEqual(told);
+    const reported = { state: 'garbage', cause: 'key_byte_order' };
+    expect(judged(of(cenc, track), { key: swapKeyIdOrder(KEY) })).toEqual(reported);
+    expect(judged(of(cbcs, track), { key: Buffer.from(KEY).reverse() })).toEqual(reported);
   });
 
   test('clear media that say that they are encrypted are reported', () => {

@@ -89,8 +89,8 @@ test.each([
   ['base64', base64(KEY_ID), base64(KEY)],
 ])('gives licenses for a supplied key that is sent as %s', async (_what, key_id, content_key) => {
   const { control, unauthenticated } = await startEmulator();
-  const told = await control.post('/clearkey/keys').send({ keys: [{ key_id, content_key }] });
-  expect([told.status, told.body]).toEqual([200, { keys: [{ key_id: KEY_ID }] }]);
+  const sent = await control.post('/clearkey/keys').send({ keys: [{ key_id, content_key }] });
+  expect([sent.status, sent.body]).toEqual([200, { keys: [{ key_id: KEY_ID }] }]);
   const license = await unauthenticated.post('/keyprovider/clearkey').send({ kids: [base64url(KEY_ID)] });
   const keys = [{ kty: 'oct', k: base64url(KEY), kid: base64url(KEY_ID) }];
   expect([license.status, license.body]).toEqual([200, { keys, type: 'temporary' }]);
@@ -100,8 +100,8 @@ test('gives licenses for a supplied FairPlay key under the id of its license add
   const { control, unauthenticated } = await startEmulator();
   const keyId = fairPlayKeyId(LICENSE_URL);
   const body = { keys: [{ fairplay: { license_url: LICENSE_URL, key: KEY } }] };
-  const told = await control.post('/clearkey/keys').send(body);
-  expect([told.status, told.body]).toEqual([200, { keys: [{ key_id: formatUuid(keyId) }] }]);
+  const sent = await control.post('/clearkey/keys').send(body);
+  expect([sent.status, sent.body]).toEqual([200, { keys: [{ key_id: formatUuid(keyId) }] }]);
   const kid = keyId.toString('base64url');
   const ask = () => unauthenticated.post('/keyprovider/clearkey').send({ kids: [kid] });
   expect((await ask()).body.keys).toEqual([{ kty: 'oct', k: base64url(KEY), kid }]);

@@ -162,11 +162,11 @@ GET /healthz → target: the platform has no such route…
 webhook:abcd1234 → target: there is no webhook with this id; GET /state lists them, webhook:* means all
 `.replaceAll('NEAREST', 'target: the platform has no such route; did you mean');
 
-test.each(tableRows(WRONG))('refuses the fault %s', async (given = '', ...told) => {
+test.each(tableRows(WRONG))('refuses the fault %s', async (given = '', ...faults) => {
   const { control } = await startEmulator();
   const fault = given.startsWith('{') ? JSON.parse(given) : { target: given, kind: 'fail' };
   const { status, body } = await control.post('/faults').send(fault);
-  const descriptions = told.map((each) =>
+  const descriptions = faults.map((each) =>
     each.endsWith('…') ? expect.stringContaining(each.slice(0, -1)) : each,
   );
   expect([status, body]).toEqual([400, invalid(...descriptions)]);

@@ -73,8 +73,8 @@ it.each(RESOURCES.filter(({ verbs }) => verbs.includes('list')))(
       ({ operation }) => operation.operationId.toLowerCase() === `list${plural.replaceAll('_', '')}`,
     );
     const q = found?.operation.parameters.find(({ name }) => name === 'q');
-    const [, told = ''] = /Fields: (.*)\.$/.exec(q?.description ?? '') ?? [];
-    expect(told.replaceAll('`', '')).toBe(accepted);
+    const [, documented = ''] = /Fields: (.*)\.$/.exec(q?.description ?? '') ?? [];
+    expect(documented.replaceAll('`', '')).toBe(accepted);
   },
 );
 
@@ -150,10 +150,10 @@ it.each(OPERATIONS.map((described, at) => ({ ...described, at })))(
       const sent = request(url)[method](target).set({ authorization });
       if (body !== undefined) void sent.type('application/json').send(body);
       const answer = await sent.buffer(true);
-      const told = operation.responses[answer.status];
-      expect([what, answer.status, told === undefined]).toEqual([what, answer.status, false]);
+      const documented = operation.responses[answer.status];
+      expect([what, answer.status, documented === undefined]).toEqual([what, answer.status, false]);
       if (answer.type !== 'application/json') continue;
-      const content = contentOf(told, answer.type);
+      const content = contentOf(documented, answer.type);
       expect([what, content ? objections(content.schema, answer.body) : 'not described']).toEqual([what, []]);
     }
   },

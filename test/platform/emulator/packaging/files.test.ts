@@ -202,12 +202,13 @@ describe('conversions', () => {
     said().filter((call) => call.includes('conversions'));
 
   test('a rendition is what the packager makes of the file, in the size and bit rate of its template', async () => {
-    const { packager, wanted, untilReady, url, told, createReady, untilSettled, ...library } = await start();
+    const { packager, wanted, untilReady, url, notifications, createReady, untilSettled, ...library } =
+      await start();
     const { unauthenticated } = library;
     packager.conversion = CONVERTED;
     const media = await createReady();
     await untilSettled(media.id);
-    expect(await told()).toContain(`conversions_complete ${media.id}`);
+    expect(await notifications()).toContain(`conversions_complete ${media.id}`);
     const rendition = await untilReady(await wanted('270p', media));
     expect(rendition).toMatchObject({
       ...{ status: 'ready', error_message: null, unconverted_reason: null },
@@ -249,7 +250,8 @@ describe('conversions', () => {
   });
 
   test('a conversion that fails says why, and the conversions are complete when it was made again', async () => {
-    const { packager, createReady, renditionsOf, untilSettled, told, read, ...library } = await start();
+    const { packager, createReady, renditionsOf, untilSettled, notifications, read, ...library } =
+      await start();
     const { admin, site, wanted, untilReady, unauthenticated } = library;
     packager.conversion = { status: 422, code: 'conversion_failed' };
     const media = await createReady();
@@ -259,7 +261,7 @@ describe('conversions', () => {
     const without = { delivery_url: null, unconverted_reason: null };
     expect((await read(path)).media_renditions).toMatchObject([{ ...failed, ...without }]);
     expect(conversions(packager)).toHaveLength(1);
-    expect((await told()).filter((each) => each.startsWith('conversions'))).toEqual([]);
+    expect((await notifications()).filter((each) => each.startsWith('conversions'))).toEqual([]);
     const page = await unauthenticated.get(`/dashboard/media/${media.id}`).expect(200);
     expect(page.text).toContain('Not converted.');
     packager.conversion = CONVERTED;
@@ -267,7 +269,7 @@ describe('conversions', () => {
     await admin.delete(`${site}${path}${id}`).expect(204);
     const ready = { status: 'ready', error_message: null };
     expect(await untilReady(await wanted('36p', media))).toMatchObject(ready);
-    expect(await told()).toContain(`conversions_complete ${media.id}`);
+    expect(await notifications()).toContain(`conversions_complete ${media.id}`);
   });
 
   test('a packager that goes amid a conversion is asked again when it is back', async () => {

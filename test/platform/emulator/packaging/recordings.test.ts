@@ -95,7 +95,7 @@ test('deletes the file of a master with its channel', async () => {
 });
 
 test('makes a media of a clip, with the file of its piece, encrypted as the event was', async () => {
-  const { packager, onAir, advance, read, told, unauthenticated, context, clip } = await start();
+  const { packager, onAir, advance, read, notifications, unauthenticated, context, clip } = await start();
   const { id, path } = await onAir({ custom_params: { stream_id: 'news' }, title: 'News' });
   packager.recordings.set(id, RECORDED);
   await advance(20);
@@ -113,7 +113,10 @@ test('makes a media of a clip, with the file of its piece, encrypted as the even
   const ready = { status: 'ready', duration: 8.5, error_message: null };
   expect(await read(`/media/${media}/`)).toMatchObject(ready);
   // Its poster is made as that of an upload.
-  expect((await told()).slice(1)).toEqual([`media_available ${media}`, `conversions_complete ${media}`]);
+  expect((await notifications()).slice(1)).toEqual([
+    `media_available ${media}`,
+    `conversions_complete ${media}`,
+  ]);
   const { body: document } = await unauthenticated.get(`/v2/media/${media}`);
   const types = document.playlist[0].sources.map(({ type }: { type: string }) => type);
   expect(types).toEqual(['application/dash+xml', 'application/vnd.apple.mpegurl']);
@@ -134,7 +137,7 @@ test('waits until the recording has the whole piece, which it encrypts with the 
 });
 
 test('reports why a clip has no file yet, and makes it without one when nothing was recorded', async () => {
-  const { packager, onAir, advance, read, told, clip } = await start();
+  const { packager, onAir, advance, read, notifications, clip } = await start();
   const { id, path } = await onAir();
   await advance(20);
   packager.trouble = ({ path: asked }) => (asked.includes('recording') ? 500 : undefined);
@@ -145,7 +148,7 @@ test('reports why a clip has no file yet, and makes it without one when nothing 
   expect(await read(`/media/${made}/`)).toMatchObject(waiting);
   packager.trouble = () => undefined;
   await until(async () => (await read(`/media/${made}/`)).status === 'ready');
-  expect(await told()).toEqual([`media_available ${made}`]);
+  expect(await notifications()).toEqual([`media_available ${made}`]);
 });
 
 test('fails a clip for which there is no room', async () => {

@@ -132,12 +132,12 @@ const WRONG_UPLOADS = `
 test.each(tableRows(WRONG_UPLOADS))(
   'an upload of %s is refused with each of its faults, next to those of other fields',
   async (upload = '', ...faults) => {
-    const { admin, site, read, told } = await startLibrary();
+    const { admin, site, read, notifications } = await startLibrary();
     const given = { metadata: { title: 7 }, upload: JSON.parse(upload) };
     const expected = invalid('metadata.title: must be a string', ...faults);
     await admin.post(`${site}/media/`).send(given).expect(400, expected);
     expect(await read('/media/')).toMatchObject({ total: 0 });
-    expect(await told()).toEqual([]);
+    expect(await notifications()).toEqual([]);
   },
 );
 
@@ -211,7 +211,7 @@ null → metadata: must be an object
 test.each([
   ['{}', 'metadata: is missing'],
   ...tableRows(WRONG_METADATA).map(([metadata, ...faults]) => [`{"metadata":${metadata}}`, ...faults]),
-])('refuses the body %# with 400, and neither makes nor changes a channel', async (body, ...told) => {
+])('refuses the body %# with 400, and neither makes nor changes a channel', async (body, ...faults) => {
   const { admin, createChannel } = await startEmulator();
   const { id } = await createChannel({ title: 'Before', tags: ['kept'] });
   const before = (await admin.get(PATH)).body;
@@ -219,6 +219,6 @@ test.each([
     await call
       .type('json')
       .send(body)
-      .expect(400, invalid(...told));
+      .expect(400, invalid(...faults));
   expect((await admin.get(PATH)).body).toEqual(before);
 });

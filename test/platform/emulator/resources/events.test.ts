@@ -218,10 +218,10 @@ trim_in_point=00:00:60&trim_out_point=00:60:00 → trim_in_point: FORM → trim_
 trim_in_point=00:00:01&trim_in_point=00:00:01&trim_out_point=00:00:02 → trim_in_point: is given twice.
 trim_in_point=00:00:01&trim_out_point=00:00:01.000 → trim_out_point: must be after trim_in_point.
 `.replaceAll('FORM', 'must be a time as HH:MM:SS.mmm.');
-test.each(tableRows(WRONG_CLIPS))('refuses the clip ?%s, and makes no media', async (query, ...told) => {
+test.each(tableRows(WRONG_CLIPS))('refuses the clip ?%s, and makes no media', async (query, ...faults) => {
   const { emulator, path } = await startOnAir();
   await emulator.advance(100);
-  const errors = told.map((description) => ({ code: 'invalid_parameter', description }));
+  const errors = faults.map((description) => ({ code: 'invalid_parameter', description }));
   await emulator.admin.put(`${path}clip/?${query}`).expect(400, { errors });
   expect(emulator.context.state.media.all()).toEqual([]);
 });

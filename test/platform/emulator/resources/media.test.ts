@@ -79,11 +79,11 @@ test('a file that is sent in parts is put together, and no part stays on the dis
 });
 
 describe('upload by fetch', () => {
-  const toldWhenReady = (id: string) =>
+  const notifiedWhenReady = (id: string) =>
     ['thumbnail_created', 'media_available', 'conversions_complete'].map((event) => `${event} ${id}`);
 
   test.each(['download_url', 'source_url'])('takes the file from %s', async (name) => {
-    const { create, read, advance, told } = await startLibrary();
+    const { create, read, advance, notifications } = await startLibrary();
     const source = await startWebhookReceiver();
     source.answer({ status: 200, headers: { 'content-type': 'video/mp4' }, body: FILM.toString('latin1') });
     const made = await create({ upload: { method: 'fetch', [name]: source.url } });
@@ -92,11 +92,11 @@ describe('upload by fetch', () => {
     while ((await read(`/media/${made.id}`)).mime_type === null) await source.until(1);
     await advance(3);
     expect(await read(`/media/${made.id}`)).toMatchObject({ status: 'ready', error_message: null });
-    expect(await told()).toEqual([`media_created ${made.id}`, ...toldWhenReady(made.id)]);
+    expect(await notifications()).toEqual([`media_created ${made.id}`, ...notifiedWhenReady(made.id)]);
   });
 
   test('fails with the reason when the address does not give the file, and can be made good by a reupload', async () => {
-    const { create, read, admin, site, send, advance, told } = await startLibrary();
+    const { create, read, admin, site, send, advance, notifications } = await startLibrary();
     const source = await startWebhookReceiver();
     source.answer(503);
     const { id } = await create({ upload: { method: 'fetch', download_url: source.url } });
@@ -108,19 +108,23 @@ describe('upload by fetch', () => {
     await advance(3);
     expect(await read(`/media/${id}`)).toMatchObject({ status: 'ready', error_message: null, duration: 2 });
     const before = [`media_created ${id}`, `media_reuploaded ${id}`];
-    expect(await told()).toEqual([...before, ...toldWhenReady(id)]);
+    expect(await notifications()).toEqual([...before, ...notifiedWhenReady(id)]);
   });
 });
 
 test('an external media is ready after a second, has no file, and no conversions', async () => {
-  const { create, read, advance, told } = await startLibrary();
+  const { create, read, advance, notifications } = await startLibrary();
   const source_url = 'https://cdn.example.com/live.m3u8?token=1';
   const { id, upload_link } = await create({ upload: { method: 'external', source_url } });
   expect(upload_link).toBeUndefined();
   await advance(10);
   const external = { hosting_type: 'external', source_url, mime_type: 'application/vnd.apple.mpegurl' };
   expect(await read(`/media/${id}`)).toMatchObject({ status: 'ready', ...external });
-  expect(await told()).toEqual([`media_created ${id}`, `thumbnail_created ${id}`, `media_available ${id}`]);
+  expect(await notifications()).toEqual([
+    `media_created ${id}`,
+    `thumbnail_created ${id}`,
+    `media_available ${id}`,
+  ]);
 });
 
 test.each([
@@ -138,12 +142,12 @@ test.each([
 });
 
 test('a begin behind the end of the file fails the media, and says so', async () => {
-  const { create, read, send, told } = await startLibrary();
+  const { create, read, send, notifications } = await startLibrary();
   const { id, upload_link } = await create({ upload: { trim_in_point: '00:00:02' } });
   await send(upload_link);
   const error_message = 'upload.trim_in_point is after the end of the file, which has 2 s. Reupload it.';
   expect(await read(`/media/${id}`)).toMatchObject({ status: 'failed', error_message });
-  expect(await told()).toEqual([`media_created ${id}`]);
+  expect(await notifications()).toEqual([`media_created ${id}`]);
 });
 
 describe('an update', () => {
@@ -158,17 +162,17 @@ describe('an update', () => {
       { author: null, publish_start_date: null },
     ],
   ])('%s', async (_does, metadata, changes) => {
-    const { create, admin, site, told } = await startLibrary();
+    const { create, admin, site, notifications } = await startLibrary();
     const { id } = await create({ metadata: BEFORE });
-    await told();
+    await notifications();
     const { body } = await admin.patch(`${site}/media/${id}/`).send({ metadata }).expect(200);
     expect(body.metadata).toEqual({ ...CREATED.metadata, ...BEFORE, ...changes });
-    expect(await told()).toEqual([`media_updated ${id}`]);
+    expect(await notifications()).toEqual([`media_updated ${id}`]);
   });
 });
 
 test('a deleted media takes with it all that belongs to it, and every file on the disk', async () => {
-  const { createReady, post, send, admin, site, sizesOnDisk, told, context } = await startLibrary();
+  const { createReady, post, send, admin, site, sizesOnDisk, notifications, context } = await startLibrary();
   const { id } = await createReady();
   const track = await post(`/media/${id}/text_tracks/`, { metadata: { label: 'English' } });
   await send(track.upload_link, Buffer.from('WEBVTT'));
@@ -180,11 +184,11 @@ test('a deleted media takes with it all that belongs to it, and every file on th
   const list = await post('/playlists/manual_playlist/', {
     metadata: { media_filter: { include: { values: ['other000', id] } } },
   });
-  await told();
+  await notifications();
   expect(sizesOnDisk()).toHaveLength(4);
 
   await admin.delete(`${site}/media/${id}/`).expect(204, '');
-  expect(await told()).toEqual([`media_deleted ${id}`]);
+  expect(await notifications()).toEqual([`media_deleted ${id}`]);
   while (sizesOnDisk().length > 0) await new Promise(setImmediate);
   const { state } = context;
   const left = [state.media, state.originals, state.renditions, state.textTracks, state.thumbnails];

@@ -11,32 +11,32 @@ async function patch({ admin, site }: TestLibrary, id: string, metadata: object)
 
 test('a media that has expired is never notified as available, until its end is moved or cleared', async () => {
   const library = await startLibrary();
-  const { createReady, advance, told } = library;
+  const { createReady, advance, notifications } = library;
   const { id } = await createReady({ metadata: { publish_end_date: at(-1) } });
-  expect(await told()).not.toContain(`media_available ${id}`);
+  expect(await notifications()).not.toContain(`media_available ${id}`);
   await advance(1000);
-  expect(await told()).toEqual([]);
+  expect(await notifications()).toEqual([]);
   await patch(library, id, { publish_end_date: null });
-  expect(await told()).toEqual([`media_updated ${id}`, `media_available ${id}`]);
+  expect(await notifications()).toEqual([`media_updated ${id}`, `media_available ${id}`]);
   await patch(library, id, { title: 'Once is enough' });
-  expect(await told()).toEqual([`media_updated ${id}`]);
+  expect(await notifications()).toEqual([`media_updated ${id}`]);
 });
 
 test('a media is notified as available when its start date comes, and not at the one that was moved', async () => {
   const library = await startLibrary();
-  const { createReady, advance, told } = library;
+  const { createReady, advance, notifications } = library;
   const { id } = await createReady({ metadata: { publish_start_date: at(60) } });
-  expect(await told()).not.toContain(`media_available ${id}`);
+  expect(await notifications()).not.toContain(`media_available ${id}`);
   await patch(library, id, { publish_start_date: at(120) });
   await advance(90);
-  expect(await told()).toEqual([`media_updated ${id}`]);
+  expect(await notifications()).toEqual([`media_updated ${id}`]);
   await advance(30);
-  expect(await told()).toEqual([`media_available ${id}`]);
+  expect(await notifications()).toEqual([`media_available ${id}`]);
 });
 
 test('the replay of an event that was not published is never notified as available after any change', async () => {
   const library = await startLibrary();
-  const { createChannel, connect, disconnect, advance, told, read, send, admin, site } = library;
+  const { createChannel, connect, disconnect, advance, notifications, read, send, admin, site } = library;
   const channel = await createChannel({ publishing_mode: 'manual' });
   const id = await connect(channel);
   await advance(10);
@@ -47,7 +47,11 @@ test('the replay of an event that was not published is never notified as availab
   const { body } = await admin.put(`${site}/media/${id}/reupload/`).send({}).expect(200);
   await send(body.upload_link);
   await advance(10);
-  expect(await told()).toEqual([`media_updated ${id}`, `media_reuploaded ${id}`, `thumbnail_created ${id}`]);
+  expect(await notifications()).toEqual([
+    `media_updated ${id}`,
+    `media_reuploaded ${id}`,
+    `thumbnail_created ${id}`,
+  ]);
   await library.unauthenticated.get(`/v2/media/${id}`).expect(404);
 });
 
@@ -77,7 +81,7 @@ describe('interrupted changes', () => {
 
   test('a media that is deleted while its file is fetched ends the fetch, and leaves no file', async () => {
     const library = await startLibrary();
-    const { create, admin, site, told, advance } = library;
+    const { create, admin, site, notifications, advance } = library;
     const { url, asked, cut } = await startSlowSource();
     const { id } = await create({ upload: { method: 'fetch', download_url: url } });
     await asked;
@@ -85,7 +89,7 @@ describe('interrupted changes', () => {
     await cut;
     await untilEmpty(library);
     await advance(10);
-    expect(await told()).toEqual([`media_created ${id}`, `media_deleted ${id}`]);
+    expect(await notifications()).toEqual([`media_created ${id}`, `media_deleted ${id}`]);
   });
 
   test('a media that is deleted while its file comes refuses the rest of it', async () => {

@@ -5,9 +5,9 @@ import { startWebhookReceiver } from '../../../support/webhook-receiver';
 /** A library with a media that is ready, how it is now, and its reupload, which answers it. */
 async function startReady(body?: object) {
   const library = await startLibrary();
-  const { createReady, told, read, admin, site } = library;
+  const { createReady, notifications, read, admin, site } = library;
   const media = await createReady(body);
-  await told();
+  await notifications();
   const path = `/media/${media.id}`;
   const now = () => read(path);
   const reupload = async (upload: object | null = {}, method: 'put' | 'post' = 'put') =>
@@ -18,33 +18,34 @@ async function startReady(body?: object) {
 test.each(['put', 'post'] as const)(
   'a reupload by %s replaces the file, and notifies that the media is available again, but not its conversions',
   async (method) => {
-    const { media, id, path, now, reupload, read, send, advance, told, sizesOnDisk } = await startReady();
+    const { media, id, path, now, reupload, read, send, advance, notifications, sizesOnDisk } =
+      await startReady();
     const body = await reupload({ trim_out_point: '00:00:01' }, method);
     expect(body).toMatchObject({ id, status: 'ready', duration: 2, trim_out_point: null });
-    expect(await told()).toEqual([`media_reuploaded ${id}`]);
+    expect(await notifications()).toEqual([`media_reuploaded ${id}`]);
 
     await send(body.upload_link, Buffer.concat([FILM, Buffer.alloc(100)]));
     expect(await now()).toMatchObject({ status: 'updating', trim_out_point: '00:00:01' });
     await advance(3);
     const { created, metadata } = media;
     expect(await now()).toMatchObject({ id, created, metadata, status: 'ready', duration: 1 });
-    expect(await told()).toEqual([`media_available ${id}`]);
+    expect(await notifications()).toEqual([`media_available ${id}`]);
     expect(sizesOnDisk()).toEqual([FILM.length + 100]);
     expect((await read(`${path}/originals`)).originals).toMatchObject([{ size: FILM.length + 100 }]);
   },
 );
 
 test('viewers have the old content until the new one is there, and a reupload that is given up changes nothing', async () => {
-  const { media, id, now, reupload, unauthenticated, advance, told } = await startReady();
+  const { media, id, now, reupload, unauthenticated, advance, notifications } = await startReady();
   await reupload({ trim_in_point: '00:00:01' });
   await advance(25 * 3600);
   expect(await now()).toEqual(media);
   await unauthenticated.get(`/v2/media/${id}`).expect(200);
-  expect(await told()).toEqual([`media_reuploaded ${id}`]);
+  expect(await notifications()).toEqual([`media_reuploaded ${id}`]);
 });
 
 test('a fetch that fails leaves viewers the content that they have, and says why', async () => {
-  const { id, now, reupload, unauthenticated, told } = await startReady();
+  const { id, now, reupload, unauthenticated, notifications } = await startReady();
   const source = await startWebhookReceiver();
   source.answer(404);
   const { status } = await reupload({ method: 'fetch', download_url: source.url });
@@ -53,11 +54,11 @@ test('a fetch that fails leaves viewers the content that they have, and says why
   const error_message = 'The address answered 404.';
   expect(await now()).toMatchObject({ status: 'ready', duration: 2, error_message });
   await unauthenticated.get(`/v2/media/${id}`).expect(200);
-  expect(await told()).toEqual([`media_reuploaded ${id}`]);
+  expect(await notifications()).toEqual([`media_reuploaded ${id}`]);
 });
 
 test('content that becomes external takes the file and its renditions away, and back again', async () => {
-  const { id, path, now, reupload, read, send, advance, sizesOnDisk, told } = await startReady();
+  const { id, path, now, reupload, read, send, advance, sizesOnDisk, notifications } = await startReady();
   const source_url = 'https://cdn.example.com/sound.mp3';
   await reupload({ method: 'external', source_url });
   await advance(3);
@@ -66,18 +67,18 @@ test('content that becomes external takes the file and its renditions away, and 
   for (const parts of ['originals', 'media_renditions'])
     expect(await read(`${path}/${parts}`)).toMatchObject({ total: 0 });
   while (sizesOnDisk().length > 0) await new Promise(setImmediate);
-  expect(await told()).toEqual([`media_reuploaded ${id}`, `media_available ${id}`]);
+  expect(await notifications()).toEqual([`media_reuploaded ${id}`, `media_available ${id}`]);
 
   const { upload_link } = await reupload(null);
   expect(await now()).toMatchObject({ hosting_type: 'external', source_url });
   await send(upload_link);
   await advance(3);
   expect(await now()).toMatchObject({ hosting_type: 'hosted', source_url: null, duration: 2 });
-  expect(await told()).toEqual([`media_reuploaded ${id}`, `media_available ${id}`]);
+  expect(await notifications()).toEqual([`media_reuploaded ${id}`, `media_available ${id}`]);
 });
 
 test('a reupload with faults is refused with each of them, and begins nothing', async () => {
-  const { media, path, now, admin, site, told } = await startReady();
+  const { media, path, now, admin, site, notifications } = await startReady();
   const wrong = { metadata: { title: 'x' }, upload: { mime_type: 7, download_url: 'https://example.com/a' } };
   const errors = [
     'upload.mime_type: must be a string',
@@ -86,16 +87,16 @@ test('a reupload with faults is refused with each of them, and begins nothing', 
   ].map((description) => ({ code: 'invalid_body', description }));
   await admin.put(`${site}${path}/reupload/`).send(wrong).expect(400, { errors });
   expect(await now()).toEqual(media);
-  expect(await told()).toEqual([]);
+  expect(await notifications()).toEqual([]);
 });
 
 test('a new file that fails while the one before is processed leaves the media failed', async () => {
-  const { id, now, reupload, send, advance, told } = await startReady();
+  const { id, now, reupload, send, advance, notifications } = await startReady();
   await send((await reupload()).upload_link);
   await send((await reupload({ trim_in_point: '00:01:00' })).upload_link);
   await advance(10);
   expect(await now()).toMatchObject({ status: 'failed', trim_in_point: '00:01:00' });
-  expect(await told()).toEqual([`media_reuploaded ${id}`, `media_reuploaded ${id}`]);
+  expect(await notifications()).toEqual([`media_reuploaded ${id}`, `media_reuploaded ${id}`]);
 });
 
 describe('originals and renditions', () => {

@@ -9,7 +9,7 @@ async function start() {
   const library = await startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
   const make = async (...tags: string[]) => (await library.create({ metadata: { tags } })).id;
   const [both, old, none] = [await make('old', 'x', 'new'), await make('old'), await make('x')];
-  await library.told();
+  await library.notifications();
   const tags = () =>
     Promise.all([both, old, none].map(async (id) => (await library.read(`/media/${id}`)).metadata.tags));
   return { ...library, both, old, tags };
@@ -18,10 +18,10 @@ async function start() {
 test.each([[{ old_tag: 'old', new_tag: 'new' }], [{ old_name: 'old', new_name: 'new' }]])(
   'a tag is renamed on all media by %j, with a notification for each; a media with both keeps one',
   async (body) => {
-    const { admin, site, tags, told, both, old } = await start();
+    const { admin, site, tags, notifications, both, old } = await start();
     await admin.put(`${site}/rename_tag/`).send(body).expect(202, '');
     expect(await tags()).toEqual([['new', 'x'], ['new'], ['x']]);
-    expect(await told()).toEqual([`media_updated ${both}`, `media_updated ${old}`]);
+    expect(await notifications()).toEqual([`media_updated ${both}`, `media_updated ${old}`]);
   },
 );
 
@@ -61,12 +61,12 @@ test('media of another site keep the tag', async () => {
 });
 
 test('a tag that nobody has, and a new name that is the old one, change nothing', async () => {
-  const { admin, site, tags, told } = await start();
+  const { admin, site, tags, notifications } = await start();
   const before = await tags();
   await admin.put(`${site}/remove_tag`).send({ tag: 'nobody' }).expect(202);
   await admin.put(`${site}/rename_tag`).send({ old_tag: 'old', new_tag: 'old' }).expect(202);
   expect(await tags()).toEqual(before);
-  expect(await told()).toEqual([]);
+  expect(await notifications()).toEqual([]);
 });
 
 test.each([

@@ -8,7 +8,7 @@ const PICTURE = Buffer.from('a picture');
 async function startReady() {
   const library = await startLibrary();
   const { id } = await library.createReady();
-  await library.told();
+  await library.notifications();
   return { library, id, ...library };
 }
 
@@ -29,7 +29,7 @@ async function postersOf({ read }: TestLibrary, id: string): Promise<string[]> {
 
 test('a thumbnail waits for its picture, which makes it ready and is notified', async () => {
   const library = await startLibrary();
-  const { create, post, read, send, told, url } = library;
+  const { create, post, read, send, notifications, url } = library;
   const { id } = await create();
   const { upload_link, ...made } = await post('/thumbnails/', { relationships: { media: [{ id }] } });
   expect(made).toEqual({
@@ -41,11 +41,11 @@ test('a thumbnail waits for its picture, which makes it ready and is notified', 
     delivery_url: null,
     relationships: { media: [{ id, is_poster: false }] },
   });
-  expect(await told()).toEqual([`media_created ${id}`]);
+  expect(await notifications()).toEqual([`media_created ${id}`]);
   await send(upload_link, PICTURE);
   const ready = { status: 'ready', delivery_url: `${url}/thumbnails/${made.id}` };
   expect(await read(`/thumbnails/${made.id}`)).toEqual({ ...made, ...ready });
-  expect(await told()).toEqual([`thumbnail_created ${id}`]);
+  expect(await notifications()).toEqual([`thumbnail_created ${id}`]);
 });
 
 test('a media has one poster: the one that the platform took, until another one is chosen', async () => {
@@ -76,11 +76,11 @@ test.each([
   [{}, 'video_position'],
   [{ thumbstrip_index: 3 }, 'thumbstrip_index'],
 ])('a picture of a media, with %j, is there at once', async (from, source_type) => {
-  const { id, post, told } = await startReady();
+  const { id, post, notifications } = await startReady();
   const made = await post('/thumbnails/', { upload: { source_media_id: id, ...from } });
   expect(made).toMatchObject({ status: 'ready', source_type, relationships: { media: [{ id }] } });
   expect(made.upload_link).toBeUndefined();
-  expect(await told()).toEqual([`thumbnail_created ${id}`]);
+  expect(await notifications()).toEqual([`thumbnail_created ${id}`]);
 });
 
 test('a thumbnail moves to another media, and away from its own', async () => {
@@ -109,12 +109,12 @@ test('media that the site does not have are refused, all of them at once, and no
 });
 
 test('a deleted thumbnail is notified, and another picture of the media replaces it', async () => {
-  const { library, id, admin, site, told, sizesOnDisk, context } = await startReady();
+  const { library, id, admin, site, notifications, sizesOnDisk, context } = await startReady();
   const made = await upload(library, { id, is_poster: true });
-  await told();
+  await notifications();
   const before = sizesOnDisk().length;
   await admin.delete(`${site}/thumbnails/${made.id}`).expect(204);
-  expect(await told()).toEqual([`thumbnail_deleted ${id}`]);
+  expect(await notifications()).toEqual([`thumbnail_deleted ${id}`]);
   while (sizesOnDisk().length === before) await new Promise(setImmediate);
   expect(context.state.thumbnails.all().map(({ mediaId }) => mediaId)).toEqual([id]);
 });
@@ -133,12 +133,12 @@ describe('text tracks', () => {
   async function start() {
     const library = await startLibrary();
     const { id } = await library.create();
-    await library.told();
+    await library.notifications();
     return { ...library, media: id, path: `/media/${id}/text_tracks/` };
   }
 
   test('a text track waits for its file, and viewers get it when it is published', async () => {
-    const { post, path, read, send, admin, site, told, media, url } = await start();
+    const { post, path, read, send, admin, site, notifications, media, url } = await start();
     const metadata = { label: 'English', srclang: 'en', position: 2, track_kind: 'subtitles' };
     const { upload_link, ...made } = await post(path, { metadata, upload: { file_format: 'srt' } });
     expect(made).toEqual({
@@ -159,7 +159,7 @@ describe('text tracks', () => {
     expect((await read(one)).published).toBe(true);
     await admin.put(`${site}${one}/unpublish/`).type('json').expect(204, '');
     expect((await read(one)).published).toBe(false);
-    expect(await told()).toEqual([`track_created ${media}`]);
+    expect(await notifications()).toEqual([`track_created ${media}`]);
   });
 
   test('a text track that is published before its file came is delivered when it is there', async () => {
@@ -203,11 +203,11 @@ describe('text tracks', () => {
   });
 
   test('a deleted text track is notified, and its file goes', async () => {
-    const { post, path, send, admin, site, told, media, sizesOnDisk } = await start();
+    const { post, path, send, admin, site, notifications, media, sizesOnDisk } = await start();
     const { id, upload_link } = await post(path);
     await send(upload_link, CAPTIONS);
     await admin.delete(`${site}${path}${id}`).expect(204);
-    expect(await told()).toEqual([`track_created ${media}`, `track_deleted ${media}`]);
+    expect(await notifications()).toEqual([`track_created ${media}`, `track_deleted ${media}`]);
     while (sizesOnDisk().length > 0) await new Promise(setImmediate);
   });
 });

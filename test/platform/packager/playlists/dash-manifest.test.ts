@@ -65,8 +65,8 @@ function segmentsOf(text: string) {
   return parsed(text)
     .children.filter(({ name }) => name === 'Period')
     .flatMap((period) => {
-      const told = /^PT([\d.]+)S$/.exec(period.attributes.start ?? '')?.[1];
-      const start = told === undefined ? end : Math.round(Number(told) * 90_000);
+      const stated = /^PT([\d.]+)S$/.exec(period.attributes.start ?? '')?.[1];
+      const start = stated === undefined ? end : Math.round(Number(stated) * 90_000);
       end =
         start + Math.round(Number(/^PT([\d.]+)S$/.exec(period.attributes.duration ?? '')?.[1] ?? 0) * 90_000);
       return templatesOf(period).flatMap(({ attributes, children }) => {

@@ -204,10 +204,10 @@ describe('access to an engine', () => {
     const fault = `${P}${variable}: ${files[variable]}: ${said.replace('in CERTIFICATE', `in ${certificate}`)}`;
     const access = open(how());
     const before = [access.tls(), access.password()];
-    const told = lines.length;
+    const known = lines.length;
     spoil();
-    await until(() => lines.length > told);
-    expect(lines.slice(told)).toEqual([['error', KEPT, { faults: [fault] }]]);
+    await until(() => lines.length > known);
+    expect(lines.slice(known)).toEqual([['error', KEPT, { faults: [fault] }]]);
     expect([access.tls(), access.password()]).toEqual(before);
     expect(() => open(how())).toThrow(new ConfigError([fault]));
   });
