@@ -79,10 +79,10 @@ export function createMembershipState({ log, now, clock }: MembershipStateOption
       moment = at;
       learn({ isLost: false, trouble: undefined });
     },
-    /** The engine holds this packager's fleet. */
-    admitted: () => learn({ trouble: undefined, isLost: false }),
+    /** The engine holds this packager's fleet. What it refuses to show of that, it may refuse again. */
+    admitted: () => learn({ ...(known.trouble !== 'denied' && { trouble: undefined }), isLost: false }),
     /** Everything that the engine has is applied. */
-    levelled: () => learn({ hasEverything: true }),
+    levelled: () => learn({ trouble: undefined, hasEverything: true }),
     /** The fleet is read again; until something is learnt, the state shown stays. */
     reading(): void {
       known.hasEverything = false;

@@ -7,7 +7,7 @@ import { keyIdOf } from '../key-files/changes';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { toStorageError } from '../storage/open-file';
 import type { FleetConfig } from './config';
-import { type Engine, type EngineServer, toFleetError } from './engine/engine';
+import { type Engine, EngineError, type EngineServer, toFleetError } from './engine/engine';
 import { groupCalls } from './engine/grouped';
 import { engineKeysUnder } from './engine-keys';
 import { type Applied, type Apply, createApply, type Origin } from './entries/apply';
@@ -142,7 +142,10 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     identity.doubt();
     await identity.guard();
     state.admitted();
-    await membership.join();
+    await membership.join().catch((thrown: unknown) => {
+      // A full engine can be read. The heartbeat joins again.
+      if (!(thrown instanceof EngineError && thrown.kind === 'full')) throw thrown;
+    });
     await replication.level();
     // A file that is neither readable nor in the ledger would seem to be new to the fleet later.
     if (ledger.head.levelled !== levelledStreams && apply.hasUnseen())

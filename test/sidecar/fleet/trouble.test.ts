@@ -306,6 +306,30 @@ test('a packager that may not follow one of its prefixes any more is denied whil
   expect(stateOf(one)).toBe('level');
 });
 
+test('a packager that may not read its streams is denied until it may, and logs that once', async () => {
+  const engine = new FakeCluster().connect();
+  engine.before = ({ method }) => {
+    if (method === 'list') throw new EngineError('denied', 'as asked');
+  };
+  const one = await startMember(engine);
+  await until(() => engine.count('list') === 2);
+  await until(() => stateOf(one) === 'denied');
+  expect(one.lines.filter(([, message]) => message === 'fleet')).toHaveLength(1);
+  engine.before = () => undefined;
+  await one.level();
+});
+
+test('a packager that starts while the engine is full takes what it has', async () => {
+  const { cluster, one } = await startOne();
+  await one.put('news', A);
+  const engine = cluster.connect();
+  engine.before = ({ method }) => {
+    if (method === 'grant') throw new EngineError('full', 'as asked');
+  };
+  const two = await startLevel(engine, { name: 'two' });
+  expect([two.file('news'), two.fleet.checkReady()]).toEqual([A, undefined]);
+});
+
 test('a packager takes the streams of its prefixes alone, and gives all', async () => {
   const cluster = new FakeCluster();
   const paris = await startLevel(cluster.connect(), { name: 'paris', streams: ['paris/', 'both_'] });
