@@ -72,7 +72,7 @@ const EXPECTED: readonly [name: string, format: 'dash' | 'hls', Expected][] = [
   ['wrong', 'dash', WRONG],
 ];
 
-async function isTold(own: OwnBrowser, name: string, format: 'dash' | 'hls', expected: Expected) {
+async function isReported(own: OwnBrowser, name: string, format: 'dash' | 'hls', expected: Expected) {
   const id = media.get(name) ?? '';
   const page = await playerPages(own, chain).open(`/embed/media.html?mediaId=${id}&format=${format}`);
   await chain.until(
@@ -123,7 +123,7 @@ testsTogether(browser, {
   ...Object.fromEntries(
     EXPECTED.map(([name, format, expected]) => [
       `a stream with ${name} keys in ${format} is reported by the player and by verify`,
-      (own: OwnBrowser) => isTold(own, name, format, expected),
+      (own: OwnBrowser) => isReported(own, name, format, expected),
     ]),
   ),
 });

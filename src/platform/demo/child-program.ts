@@ -102,7 +102,7 @@ function programOf(name: string, child: Child) {
   return {
     /** Resolves with a sentence when the program has ended for any reason. */
     ended,
-    /** Its exit code, or null, and what it wrote on standard output and error, when it has ended. */
+    /** Its exit code, or null, and its standard output and error, when it has ended. */
     result: exited.then(() => ({ code: child.exitCode, ...written })),
     /** Resolves when the program answers its readiness path. @throws Error with its last lines when it does not. */
     async ready(url: string) {

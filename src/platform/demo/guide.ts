@@ -71,7 +71,7 @@ export function refusalIn(line: string, emulatorUrl: string): string | undefined
   );
 }
 
-/** Says what was done and where it is seen, shows the key file, and gives the commands to go on with. */
+/** Lists the results with their addresses, the key file, and the commands to continue. */
 export function guide(done: Provisioned): string {
   const { sidecarUrl, emulatorUrl, streamId, apiKey, request, keyFile, keyFilePath } = done;
   const curl = `curl -sS ${sidecarUrl}/api/keyfile/${streamId} -H 'x-api-key: ${apiKey}'`;

@@ -123,7 +123,7 @@ function placesOf(ports: Ports, temporary: string) {
     packagerUrl: `http://${HOST}:${ports.packager}`,
     rtmpUrl: `rtmp://${HOST}:${ports.rtmp}/live`,
     keysFolder: resolve('keys'),
-    /** A folder for what the programs keep while they run; it goes with the demo. */
+    /** A folder for the files of the running programs; it is removed with the demo. */
     temporary,
   };
 }
@@ -190,7 +190,7 @@ async function packageClip(places: Places): Promise<DemoClip> {
 
 const PROBLEM = z.object({ problem: z.object({ description: z.string() }).nullable() });
 
-/** The addresses of a media's streams, once they are there. @throws Error with what hinders the packager. */
+/** The addresses of a media's streams, once they are there. @throws Error with the problem of the packager. */
 async function untilOffered({ emulatorUrl, packagerUrl }: Places, mediaId: string): Promise<string[]> {
   const read = (url: string, headers = {}) =>
     fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
@@ -271,7 +271,7 @@ async function show(programs: Programs, temporary: string, once: boolean): Promi
   };
 }
 
-/** Tests the clip with the command line, and shows what it says. @throws Error when it finds a fault. */
+/** Tests the clip with the command line, and shows its report. @throws Error when it finds a fault. */
 async function proveClip(programs: Programs, clip: DemoClip, keyFilePath: string): Promise<void> {
   if (!clip.ok) throw new Error(clip.why);
   for (const url of [clip.dashUrl, clip.hlsUrl]) {

@@ -9,7 +9,7 @@ import type { Surroundings } from './surroundings';
 export const PERMISSIONS = ['Viewer', 'Editor', 'Admin'] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** The roles of users, from the least to the most. There is one user for each, called like the role. */
+/** The roles of users, from the least to the most. Each has one user with its name. */
 export const ROLES = ['viewer', 'editor', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 

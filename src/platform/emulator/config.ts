@@ -147,11 +147,11 @@ export function readEmulatorConfig(env: Environment) {
     rateLimit: variables.EMULATOR_RATELIMIT,
     /** Whether webhooks may call plain http addresses beyond loopback. */
     allowHttpWebhooks: variables.EMULATOR_ALLOW_HTTP_WEBHOOKS,
-    /** One of the first site, published at once, whose addresses are known before the start. */
+    /** A channel of the first site, published at once, with known addresses. */
     channel: channelOf(variables),
     /** Where uploads make a folder of their own. */
     uploadsFolder: variables.EMULATOR_UPLOADSFOLDER,
-    /** The most that the files of all uploads together may have. */
+    /** The most bytes of all uploads together. */
     uploadsMaxBytes: variables.EMULATOR_UPLOADSMAXMB * MB,
     client: {
       name: variables.EMULATOR_CLIENT,

@@ -16,7 +16,7 @@ import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
 
 export type EmulatorContext = ReturnType<typeof createContext>;
 
-/** Everything the routes share. It lives as long as the process and starts empty but for the seeds. */
+/** The shared state of the routes. It lives as long as the process and starts with the seeds only. */
 export function createContext(
   seeds: EmulatorConfig,
   given: Surroundings,
@@ -64,7 +64,7 @@ export function createContext(
     source,
     /**
      * Back to the start of the process: the seeds, real time, no encoder, no fault.
-     * @param restore puts another state in the place of that of the start; journal, files and keys stay.
+     * @param restore replaces the state of the start; journal, files and keys stay.
      */
     reset(restore?: () => void): void {
       if (!restore) {

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { HttpError } from '../../http/errors';
 import { bodyProblem, schemaFaults } from '../../http/faults';
 
-/** The bytes of each body that was read, well-formed or not. */
+/** The bytes of each body, well-formed or not. */
 export const sentBodies = new WeakMap<IncomingMessage, Buffer>();
 
 /** For Express's readers: takes a body of any declared type, and keeps its bytes for the journal. */

@@ -28,7 +28,7 @@ export class SeededSource {
     return this.#drawn;
   }
 
-  /** Goes on after these draws; after none, all begins again. */
+  /** Continues after these draws; without any, from the start. */
   reset(drawn: Readonly<Record<string, number>> = {}): void {
     this.#drawn = { ...drawn };
   }

@@ -86,7 +86,7 @@ export async function startEmulator(
       stop: (graceMs: number) => stopAll(context, running, { graceMs, stateFile }),
     };
   } catch (thrown) {
-    // One port is taken: the others are free again.
+    // A port is taken: closes the others.
     await stopAll(context, running, { graceMs: 0, stateFile });
     throw thrown;
   }
@@ -103,7 +103,7 @@ function requireFolder(folder: string): void {
   }
 }
 
-/** Encoders, webhooks and delays don't hold up the end; requests under way are answered. */
+/** Encoders, webhooks and delays don't delay the end; requests under way are answered. */
 async function stopAll(
   context: EmulatorContext,
   running: readonly Running[],

@@ -1,7 +1,7 @@
 import type { Log } from '../../http/log';
 import type { Fence } from '../../verify/fenced-tester';
 
-/** Handed in by the process; no route uses the real ones. */
+/** Injected by the process; no route uses the real ones. */
 export interface Surroundings {
   readonly log: Log;
   /** Real time. Everything on the platform uses the context's `clock`. */

@@ -23,7 +23,7 @@ export interface V1Call {
 /** A call of v2 that takes part in doing the same. */
 export interface V2Call {
   readonly method: HttpMethod;
-  /** With what is not known as a placeholder in braces. */
+  /** With placeholders in braces for unknown parts. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   /** The secret is always the placeholder `$V2_API_SECRET`. */
@@ -90,7 +90,7 @@ export function migrateCall({ route, parameters }: V1Call, { site }: MigrateOpti
 
 type AddNote = (kind: Note['kind'], sentence: string, field?: string, byHand?: boolean) => void;
 
-/** A name that may be anything; what looks like a key, in the wrong place, is not shown. */
+/** Any name; one that looks like a key is not shown. */
 function shownName(name: string): string {
   const isCamel = /^[a-z]{1,20}(?:[A-Z][a-z]{1,20}){0,5}$/.test(name);
   return isCamel ? name : (unknownName(name, []).shown ?? 'a parameter');
@@ -118,7 +118,7 @@ function addGeneral(add: AddNote, mapping: RouteMapping, parts: V2Parts): void {
   }
 }
 
-/** Placeholders of the paths that nothing of the call fills and no call before answers. */
+/** Placeholders of the paths that neither the call nor the answers of earlier calls fill. */
 function missingIn({ v2, resource }: RouteMapping, calls: readonly V2Call[]): string[] {
   const found = new Set(calls.flatMap(({ path }) => placeholders(path)));
   return [...found].filter((name) => {
@@ -177,7 +177,7 @@ function answersOf({ resource, action, v2 }: RouteMapping): Migration['answers']
   return [...list, ...fields, ...custom];
 }
 
-/** Of the parameters that are gone, those that v1 answered, too. */
+/** The removed parameters that v1 also answered. */
 const REMOVED_ANSWERS = ['md5', 'size'];
 
 interface Work {
@@ -287,7 +287,7 @@ function channelCalls(work: Work): V2Call[] {
   return [made({ method: 'GET', path, query: {}, purpose: ADVICE.playlistType }), ...mapped(work)];
 }
 
-/** The members of a playlist are one list in v2; what v1 did with a member is done to the list. */
+/** The members of a playlist are one list in v2, which replaces v1's calls for single members. */
 function memberCalls({ mapping, parts, ids, add }: Work): V2Call[] {
   const path = fill(mapping.v2[0]?.path ?? '', { ...ids, playlist_type: 'manual_playlist' });
   const isRead = mapping.action === 'list' || mapping.action === 'show';

@@ -19,13 +19,13 @@ export interface FileStream {
   readonly programs: Programs;
   /** The whole media file; stays as it is. */
   readonly source: string;
-  /** Must not exist yet. `dash` and `hls` are made in it, with what they name, and nothing is left of it if that fails. */
+  /** Must not exist yet. Gets `dash` and `hls` with their files, and is removed if packaging fails. */
   readonly folder: string;
   readonly keys: StreamKeys;
   readonly signal: AbortSignal;
 }
 
-/** `problem`: why the file can't be packaged, in whole sentences that say what to do. */
+/** `problem`: the reason that the file can't be packaged, with the remedy. */
 type Refused = { readonly ok: false; readonly problem: Problem };
 type PackagedFile =
   | { readonly ok: true; readonly seconds: number; readonly systems: readonly System[] }
@@ -74,7 +74,7 @@ async function readTracks(
   const { source, signal } = file;
   const text = await dumpStreams(file);
   signal.throwIfAborted();
-  // It takes what there is of a file that was cut off, and says nothing.
+  // shaka-packager packages a truncated file without an error.
   const broken = await faultOfBoxes(source);
   if (broken) return { ok: false, problem: broken };
   const found = readStreamInfo(text);
@@ -119,7 +119,7 @@ const SIZE_IS_LARGE = 1;
 const BOX = /^[\w ©-]{4}$/;
 /** Words of a text could be any box. */
 const FIRST_BOX = /^(?:ftyp|styp|moov|moof|mdat|sidx|pdin|free|skip|wide|pnot|uuid)$/;
-/** Two days in fragments of half a second have fewer. */
+/** More boxes than two days in fragments of half a second have. */
 const MAX_BOXES = 1_000_000;
 
 /** Whether an MP4 file (ISO/IEC 14496-12) is as long as its boxes say; undefined for a file of another kind, too. */
@@ -139,7 +139,7 @@ async function faultOfBoxes(source: string): Promise<Problem | undefined> {
       const isLarge = size === SIZE_IS_LARGE;
       if (isLarge && bytesRead < BOX_HEADER_BYTES) return CUT_OFF;
       const length = isLarge ? Number(header.readBigUInt64BE(8)) : size;
-      // One without a length would be read again and again.
+      // A box without a length would be read for ever.
       if (length < (isLarge ? BOX_HEADER_BYTES : 8) || count === MAX_BOXES) return BROKEN_BOXES;
       at += length;
     }

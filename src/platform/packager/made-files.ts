@@ -28,8 +28,8 @@ const CUT = z
   });
 
 /**
- * The stream as it came, as one MP4 file: for what is made of it within the platform, and never for players, as it is
- * clear. A cut begins at the key frame at or before it; players start where it was asked for.
+ * The stream as it came, as one clear MP4 file, for use within the platform and never for players. A cut begins at the
+ * key frame at or before it; players start at the requested time.
  */
 export function mountRecordings(app: Express, { streams, programs }: Parts): void {
   readOnly(app)('/streams/:id/recording', async ({ params, query }, response) => {
@@ -45,7 +45,7 @@ export function mountRecordings(app: Express, { streams, programs }: Parts): voi
   });
 }
 
-/** Makes an MP4 file in a new folder and sends it. Nothing is left of it. @throws what `make` throws. */
+/** Makes an MP4 file in a new folder, sends it and removes it. @throws the error of `make`. */
 async function sendMade(
   programs: Programs,
   response: Response,
@@ -160,8 +160,8 @@ const LONGEST_MS = 2 * 60 * 60 * 1000;
 const OUTPUT = 'converted.mp4';
 
 /**
- * Answers the media file of the body in another size, as MP4 with H.264 and AAC, **clear**. Nothing is kept; a caller who
- * goes away ends it.
+ * Answers the media file of the body in another size, as MP4 with H.264 and AAC, **clear**. It keeps no file; a caller
+ * that goes away ends it.
  */
 export function mountConversions(app: Express, { streams, programs }: Parts): void {
   const turns = createSemaphore(CONVERSIONS);
@@ -186,7 +186,7 @@ export function mountConversions(app: Express, { streams, programs }: Parts): vo
           }
         });
       } catch (thrown) {
-        // There is no one to answer.
+        // The caller has gone.
         if (!signal.aborted) throw thrown;
       } finally {
         room.leave();
@@ -195,10 +195,10 @@ export function mountConversions(app: Express, { streams, programs }: Parts): vo
     .all(onlyMethods('POST'));
 }
 
-/** Readers of what a client sent: no playlist, which could name any file of this machine. */
+/** The input formats: no playlist, which could name any file of this machine. */
 const FORMATS = 'mov,matroska,webm,mp3,aac,wav,flac,ogg,mpegts,avi,flv';
 const SOUND_KBITS = 128;
-/** Of a shell whose program is not there. */
+/** The exit code of a shell for a missing program. */
 const NO_PROGRAM = [126, 127];
 /**
  * Runs a program that reads and writes no pipe, so that it would not see the end of a packager that is killed: its input

@@ -38,8 +38,8 @@ export function mountMedia(
 
   const kept = new Map<string, PlaylistPart & { readonly isDone: boolean }>();
   /**
-   * A complete part does not change any more, and keys that rotate make hundreds in an hour. One with the same text stays
-   * the same object, by which it is known what was read of it: that of a day takes the time of many requests.
+   * A complete part does not change any more, and keys that rotate make hundreds in an hour. A part with the same text
+   * stays the same object, so that its text is parsed once: that of a day takes the time of many requests.
    */
   const readPart = async ({ name, continues, isDone }: PartRecord, path: string): Promise<PlaylistPart> => {
     const known = kept.get(path);
@@ -56,8 +56,8 @@ export function mountMedia(
   };
 
   /**
-   * The parts of a stream, in their order, with one playlist each. A part shows when the one before it is complete: what
-   * that one still gets would change where this one begins.
+   * The parts of a stream, in their order, with one playlist each. A part shows when the one before it is complete:
+   * until then its start may change.
    */
   const partsOf = async ({ folder, record: { parts } }: Stream, system: System, file: string) => {
     const present = parts.findIndex(({ isDone }) => !isDone);
@@ -118,7 +118,7 @@ export function mountMedia(
 /** Some hours of keys that rotate every ten seconds; read, a part takes some 20 KB. */
 const MAX_KEPT_PARTS = 5000;
 
-/** A stream that has only begun is not there yet. */
+/** 404 for a stream without a segment. */
 function orNotFound(join: () => string): string {
   try {
     return join();
@@ -141,7 +141,7 @@ function sendFile(response: Response, root: string, file: string, next: (thrown?
   response.set('cache-control', ending === 'm4s' ? 'public, max-age=86400, immutable' : 'no-cache');
   const options = { root, cacheControl: false, dotfiles: 'deny' } as const;
   response.sendFile(file, options, (thrown?: Error & { readonly status?: number }) => {
-    // A viewer who has gone is nothing that failed.
+    // A viewer who has gone is not a failure.
     if (!thrown || response.closed || systemCode(thrown) === 'ECONNABORTED') return;
     if (response.headersSent) return void response.destroy();
     const { status } = thrown;
@@ -152,7 +152,7 @@ function sendFile(response: Response, root: string, file: string, next: (thrown?
   });
 }
 
-/** Players of any page may load it: what protects it is its encryption, and the guard before. */
+/** Players of any page may load it: its encryption and the guard before protect it. */
 function setMediaHeaders(response: Response, ending: string): void {
   response.set({
     'content-type': TYPES[ending] ?? 'application/octet-stream',

@@ -22,7 +22,7 @@ const NAME = 'packager-media';
 export type MediaFolder = Awaited<ReturnType<typeof openMediaFolder>>;
 
 /**
- * Takes the folder with the media of all streams for this process, and finds what one before it has left.
+ * Takes the folder with the media of all streams for this process, and finds the streams of an earlier one.
  * @throws ConfigError when it can't be used, or another packager on this machine uses it.
  */
 export async function openMediaFolder(parent: string, newId: () => string) {
@@ -79,7 +79,7 @@ function endReaders(temporary: string): void {
   }
 }
 
-/** In a folder that all may write to, another user may have put one at our name. */
+/** In a folder that all may write to, another user may have created one with our name. */
 function refuseForeign(path: string): void {
   const stat = lstatSync(path);
   if (!stat.isDirectory() || (process.getuid && stat.uid !== process.getuid()))
@@ -88,7 +88,7 @@ function refuseForeign(path: string): void {
     ]);
 }
 
-/** Writes a small file so that who reads it finds it whole, before or after. @throws the system's error. */
+/** Replaces a small file atomically. @throws the system's error. */
 export function writeWhole(path: string, text: string): void {
   const temporary = `${path}.new`;
   writeFileSync(temporary, text, { mode: 0o600 });

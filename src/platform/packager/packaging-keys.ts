@@ -15,7 +15,7 @@ const MAX_BYTES = 1024 * 1024;
 
 /**
  * Reads a stream's key file as a packager does when a stream starts; without one, the stream is to be clear. Symbolic links
- * below the folder are not followed: they must not choose which file is read. Of what is wrong, nothing is packaged.
+ * below the folder are not followed: they must not choose which file is read. A faulty key file packages nothing.
  */
 export function readKeys(folder: string, keyFile: StreamId | undefined): Read {
   if (keyFile === undefined) return { ok: true, keys: CLEAR };
@@ -44,7 +44,7 @@ export function readKeys(folder: string, keyFile: StreamId | undefined): Read {
 const MISSING = 'does not exist; provision the stream; it then starts automatically';
 const FORBIDDEN = 'may not be read by the user that the packager runs as; let it be in the group of the file';
 
-/** Undefined for what is no key file. @throws the system's error. */
+/** Undefined for anything but a key file. @throws the system's error. */
 function readText(folder: string, name: string): string | undefined {
   const parts = name.split('/');
   for (let depth = 1; depth < parts.length; depth += 1) {

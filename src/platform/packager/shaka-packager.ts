@@ -39,7 +39,7 @@ export function keyIdsOf(keys: StreamKeys): { readonly [system in System]: strin
   return { dash: of('dash'), hls: of('hls') };
 }
 
-/** The programs that the packager runs, and what they run with. */
+/** The programs that the packager runs, with their environment. */
 export interface Programs {
   /** A path, or a name to look for in PATH. */
   readonly ffmpeg: string;
@@ -164,7 +164,7 @@ export function startShakaPackager({ shakaPackager, env, folder }: Programs, job
   const secrets = protectionFlagsOf(job);
   const descriptor = secrets.length > 0 ? openUnlinked(folder, `${secrets.join('\n')}\n`) : undefined;
   try {
-    // The process finds what it inherits as descriptor 3 there.
+    // The path of the inherited descriptor 3.
     const flags = descriptor === undefined ? [] : ['--flagfile=/dev/fd/3'];
     const args = [...flags, ...flagsOf(job), ...descriptorsOf(job)];
     const [path, all] = job.live ? [shakaPackager, args] : withinMemory(shakaPackager, args);
@@ -181,7 +181,7 @@ export function startShakaPackager({ shakaPackager, env, folder }: Programs, job
   }
 }
 
-/** A descriptor to read a text from that is in no file by then. */
+/** A descriptor to read a text from, whose file is already unlinked. */
 function openUnlinked(parent: string, text: string): number {
   const folder = mkdtempSync(join(parent, '.flags-'));
   try {

@@ -14,11 +14,11 @@ const PART = z.object({
   name: z.string(),
   dash: keyIds,
   hls: keyIds,
-  /** Of a file, about what it takes on disk; of a live part, its recording has the size. */
+  /** The approximate size of a file on disk; a live part has that of its recording. */
   bytes: z.number(),
   /** Of media, as far as is known. */
   seconds: z.number(),
-  /** Whether nothing is written to it any more. */
+  /** Whether it is complete. */
   isDone: z.boolean(),
   /** Whether its times go on from those of the part before: only the keys changed. A record of an earlier version has none. */
   continues: z.boolean().default(false),

@@ -31,7 +31,7 @@ interface StreamsOptions extends Omit<LiveSurroundings, 'hasRoom'> {
   readonly lookMs: number;
 }
 
-/** All streams of the packager, those that one before it has left included. */
+/** All streams of the packager, including those of an earlier process. */
 export class Streams {
   readonly #options: StreamsOptions;
   readonly #streams = new Map<string, Stream>();
@@ -111,7 +111,7 @@ export class Streams {
     return stream;
   }
 
-  /** Room for a file that comes, next to what is made of it, until `leave`. @param announced its bytes, or 0. */
+  /** Room for an incoming file and its output, until `leave`. @param announced its bytes, or 0. */
   room(announced: number): { readonly take: TakeRoom; readonly leave: () => void } {
     let taken = 0;
     let reserved = 0;
@@ -189,7 +189,7 @@ export class Streams {
   }
 }
 
-/** Those that a packager was making when it was killed. */
+/** Removes the parts that a packager was making when it was killed. */
 function removeOtherParts(path: string, { parts }: StreamRecord): void {
   for (const name of readdirSync(path)) {
     if (!name.startsWith('part-') || parts.some((part) => part.name === name)) continue;
@@ -280,7 +280,7 @@ class FileOnDisk {
     return turn;
   }
 
-  /** Whether there is nothing of it, and nothing comes. */
+  /** Whether it has no media, and no file is on its way. */
   get isUnused(): boolean {
     return this.#waiting === 0 && this.#state === 'starting' && this.record.parts.length === 0;
   }

@@ -158,8 +158,8 @@ export function whyNoRoute(target: string, routes: readonly PlatformRoute[]): st
   );
   const meant = nearest(`${method} ${wanted.join('/')}`, [...targets.keys()]);
   if (meant !== undefined) return `the platform has no such route; did you mean ${targets.get(meant)}?`;
-  const beginnings = routes.map((route) => /^(?:\/v\d)?\/[^/:]*/.exec(route.path)?.[0] ?? route.path);
-  return `the platform has no such route; its routes start with ${[...new Set(beginnings)].join(', ')}`;
+  const prefixes = routes.map((route) => /^(?:\/v\d)?\/[^/:]*/.exec(route.path)?.[0] ?? route.path);
+  return `the platform has no such route; its routes start with ${[...new Set(prefixes)].join(', ')}`;
 }
 
 function takes(methods: readonly string[], method: string): boolean {

@@ -40,7 +40,7 @@ export function mountSnapshot(app: Express, context: EmulatorContext): void {
     .all(onlyMethods('POST'));
 }
 
-/** Everything that the platform holds; secrets only when they are to be revealed. */
+/** The whole state of the platform; with secrets on request only. */
 function renderState(context: EmulatorContext, request: Request) {
   const reveal = request.query.reveal === 'true';
   const { state, clock, seeds, clients, faults, webhooks, uploads, library } = context;

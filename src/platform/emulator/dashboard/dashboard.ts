@@ -89,7 +89,7 @@ const pageHeaders: readonly RequestHandler[] = [
         styleSrc: ["'self'"],
       },
     },
-    // With `no-referrer`, browsers send `Origin: null` with forms, and `refuseOtherSites` could not tell them apart.
+    // With `no-referrer`, browsers send `Origin: null` with forms, which `refuseOtherSites` could not check.
     referrerPolicy: { policy: 'same-origin' },
     strictTransportSecurity: false,
     xFrameOptions: { action: 'deny' },

@@ -165,7 +165,7 @@ const CHANGES: Readonly<Record<string, Change>> = {
     const to = Math.max(from + (Math.trunc(Number(sent.text('by'))) || 0), 0);
     return ids.toSpliced(from, 1).toSpliced(to, 0, ...ids.slice(from, from + 1));
   },
-  // Those that are named go to the places that they have together.
+  // The named media share out the places that they have together.
   order(ids, sent) {
     const wanted = new Set(
       sent

@@ -85,7 +85,7 @@ function usagePage(context: EmulatorContext, page: Asked, problems: readonly str
     siteIds.length > 1 &&
     html`<div class="field"><label for="site">Site</label><select id="site" name="site">${optionsOf(sites, site ?? '')}</select></div>`;
   const span = `from ${start_date} to ${end_date}`;
-  // On the other days, nothing was used.
+  // The other days have no usage.
   const busy = days.filter((day) => measures.some((measure) => day[measure] > 0)).toReversed();
   const columns: Column<Day>[] = [
     ['Day', ({ date }) => html`<b>${date}</b>`],

@@ -34,7 +34,7 @@ export function mountDelivery(app: Express, context: DeliveryParts): void {
   get('/live/channels/:channelId.json', (request, response) => {
     const channel = state.channels.find(request.params.channelId);
     const event = state.events.find(channel?.currentEventId ?? '');
-    // To viewers a channel without an event that they may watch is idle.
+    // For viewers, a channel without an event that they may watch is idle.
     const onAir = event && isViewable(event.state) && { status: 'active', current_event: event.id };
     answer(response, NO_CHANNEL, channel && (onAir || { status: 'idle' }));
   });

@@ -166,7 +166,7 @@ const COMMON = new Set(
   ),
 );
 
-/** By how many different words of a page are in the title or the tags. */
+/** Ranks by the number of different words of a page in the title or the tags. */
 function articleKey(text: string): KeyOf {
   const asked = new Set(
     distinctWords(foldCase(text))
@@ -186,7 +186,7 @@ function distinctWords(folded: string): readonly string[] {
   return [...new Set(wordsOf(folded).map((word) => word.slice(0, MAX_WORD_LENGTH)))];
 }
 
-/** By how many tags a media shares with the related one, which is not among them; without one, the newest. */
+/** Ranks by the tags shared with the related media, which is left out; without one, the newest first. */
 function relatedKey(related: Media | undefined): KeyOf {
   const tags = new Set(related?.metadata.tags);
   return (media) => {

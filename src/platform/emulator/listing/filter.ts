@@ -36,7 +36,7 @@ export function plainName(written: string): string {
   return written.replace(/^metadata\./, '');
 }
 
-/** For a name that no field has: the field that was most likely meant, or all of them. */
+/** The hint for an unknown field: the nearest field, or all of them. */
 export function hintOfFields<T>({ named, paramsOf }: Fields<T>, written: string): string {
   const names = Object.keys(named);
   const plain = plainName(written);

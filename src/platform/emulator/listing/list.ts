@@ -25,7 +25,7 @@ const MOST_FOUND = 10_000;
 /**
  * The page of a list that the query of a request (`q`, `sort`, `page`, `page_length`) asks for.
  * @param items oldest first.
- * @param window in place of the page, for a caller that counts otherwise.
+ * @param window replaces the page, for a caller with offsets.
  * @throws HttpError 400 `invalid_parameter` with every fault of the query.
  */
 export function listPage<T>(

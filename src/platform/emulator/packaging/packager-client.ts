@@ -19,7 +19,7 @@ export interface PackagerAddress {
 
 /** How long a socket may be without traffic, in milliseconds of real time. */
 export const PACKAGER_LIMITS = {
-  /** While a call is answered that takes no work. */
+  /** During a call that takes no work. */
   callMs: 5_000,
   /** While a live stream ends, or a viewer is answered. */
   idleMs: 60_000,
@@ -49,7 +49,7 @@ const StreamDocument = z.object({
 
 export type StreamDocument = z.output<typeof StreamDocument>;
 
-/** Whether nothing more comes of a stream by itself. */
+/** Whether a stream does not change any more by itself. */
 export function isDone({ state }: StreamDocument): boolean {
   return state === 'ended' || state === 'failed' || state === 'refused';
 }
@@ -165,7 +165,7 @@ export class PackagerClient {
         outgoing.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }));
       });
       outgoing.on('response', (answer) => {
-        // Its reader gets the error.
+        // The reader gets the error.
         answer.on('error', () => undefined);
         resolve({ ok: true, value: answer });
       });

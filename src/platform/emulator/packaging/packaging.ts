@@ -51,7 +51,7 @@ type Wanted =
 interface Stream {
   readonly id: string;
   document: StreamDocument | undefined;
-  /** Why the packager could not be asked, or does not do what is wanted. */
+  /** The reason that the packager could not be asked, or does not package the stream. */
   problem?: Problem | undefined;
   /** Whether the packager has nothing of an event that is over. */
   isGone?: boolean;
@@ -110,7 +110,7 @@ export class Packaging {
     state.channels.watch(({ currentEventId }) => currentEventId !== undefined && this.#look(currentEventId));
   }
 
-  /** Whether there is a packager that can pull no live stream. */
+  /** Whether there is a packager, but it can't pull live streams. */
   get isUnreachable(): boolean {
     return this.client !== undefined && this.#parts.packager?.rtmpUrl === undefined;
   }
@@ -133,7 +133,7 @@ export class Packaging {
     return document.protection === 'none' && isToBeProtected ? undefined : document;
   }
 
-  /** Whether there is something to play, or may be soon. */
+  /** Whether there is something to play, or will be soon. */
   isExpected(id: string): boolean {
     const stream = this.#streams.get(id);
     const { document } = stream ?? {};

@@ -8,7 +8,7 @@ import type { Uploads } from '../uploads/uploads';
 import { type Failed, failed, isDone, type Outcome, type PackagerClient } from './packager-client';
 import type { Packaged, Packaging } from './packaging';
 
-/** How many are fetched at a time, and how many rounds lie between two tries. */
+/** How many are fetched at a time, and the rounds between two tries. */
 const FETCHES = 2;
 const ROUNDS = 4;
 /** How long a conversion may take with those before it, in milliseconds. */

@@ -27,7 +27,7 @@
     }, SAVE_MS);
   }
 
-  /** The buttons at the ends of a list of one page lead nowhere. */
+  /** Disables the buttons at the ends of a list of one page. */
   function markEnds(list) {
     const isPaged = list.parentElement.querySelector('.pager') !== null;
     for (const button of list.querySelectorAll('[data-by]')) {

@@ -118,7 +118,7 @@ declare module './resource' {
   }
 }
 
-/** The key file that a channel's events are encrypted with: the one that a custom parameter names, else its id's. */
+/** The key file of a channel's events: the one that a custom parameter names, else that of its id. */
 export function keyFileOfChannel({ id, metadata }: Channel): string {
   return metadata.custom_params[KEY_FILE_PARAMETER] ?? id;
 }

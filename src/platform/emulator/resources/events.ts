@@ -98,7 +98,7 @@ export interface WantedRecording {
   /** Seconds into the event; without it, the whole of one that is over. */
   readonly piece: { readonly from: number; readonly to: number } | undefined;
   readonly isWanted: () => boolean;
-  /** The file is the taker's from then on. */
+  /** The taker owns the file from then on. */
   readonly take: (file: StoredFile) => void | Promise<void>;
   /** Nothing was recorded, so none will arrive. */
   readonly absent: () => void;

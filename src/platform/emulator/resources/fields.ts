@@ -63,7 +63,7 @@ export const CustomParams = z
   .refine(hasGoodNames, BAD_NAME)
   .refine((params) => Object.keys(params).length <= 100, 'has more than 100 entries');
 
-/** Flat, as a value of any depth could not be written again. */
+/** Flat, as a deep value could not be written again. */
 export const FlatObject = z
   .record(
     z.string(),

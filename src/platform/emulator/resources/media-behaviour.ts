@@ -66,7 +66,7 @@ function deleteMedia(parts: Platform, media: Media): void {
   cancelProcessing(media);
   media.timers.publication?.cancel();
   dropFiles(parts, media);
-  // Of all that goes, only the media's own end is reported.
+  // Only the deletion of the media itself is notified, not that of its parts.
   const { textTracks, thumbnails } = parts.state;
   dropAll(parts, textTracks, textTracks.of(media.id));
   dropAll(parts, thumbnails, thumbnailsOf(parts.state, media));

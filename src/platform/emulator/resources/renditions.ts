@@ -55,7 +55,7 @@ export interface WantedConversion {
   readonly file: StoredFile;
   readonly order: { readonly height?: number; readonly bitrate?: number };
   readonly signal: AbortSignal;
-  /** The file is the taker's from then on. */
+  /** The taker owns the file from then on. */
   readonly take: (file: StoredFile) => Promise<void>;
   /** The packager converts nothing, for this reason. */
   readonly unconverted: (description: string) => void;

@@ -76,7 +76,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     if (item) return item;
     throw notFound(resource);
   };
-  /** @param isNew as the call shows it that makes it. */
+  /** @param isNew for the answer that creates it. */
   const shown = (item: Item, view: View, isNew = false): JsonObject => {
     const values = Object.entries<ShownField>(resource.shown).flatMap(([name, { unseen, once }]) =>
       unseen || (once && !isNew) ? [] : [[name, shownValue(name, item, view)] as const],

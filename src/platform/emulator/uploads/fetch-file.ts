@@ -26,7 +26,7 @@ export interface FetchSettings extends ReceiverRules {
 interface FetchTask {
   readonly store: FileStore;
   readonly log: Log;
-  /** The most that the file may have, in bytes. */
+  /** The most bytes of the file. */
   readonly maxBytes: number;
   /** Ends the fetch; nothing is kept then. */
   readonly signal: AbortSignal;

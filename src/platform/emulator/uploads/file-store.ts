@@ -35,17 +35,17 @@ export interface FileStoreSettings {
   readonly folder: string;
   /** The folder of the store, whose files stay when the process ends; without it, it makes one. */
   readonly ownFolder?: string | undefined;
-  /** The most that all files together may have, in bytes. */
+  /** The most bytes of all files together. */
   readonly maxBytes: number;
   /** How long a sender may send nothing, in milliseconds of real time. */
   readonly stallMs: number;
 }
 
 interface Expected {
-  /** The most that this file may have, in bytes. */
+  /** The most bytes of this file. */
   readonly maxBytes: number;
   readonly length?: number | undefined;
-  /** The most that all files together may have with it, if that is not the store's limit. */
+  /** The most bytes of all files with it; by default the store's limit. */
   readonly total?: number;
 }
 
@@ -257,7 +257,7 @@ function sweep(parent: string): void {
     try {
       rmSync(path, { recursive: true, force: true });
     } catch {
-      // Somebody else's, with the same name.
+      // The folder of another user, with the same name.
     }
   }
 }

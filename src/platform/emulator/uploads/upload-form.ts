@@ -69,7 +69,7 @@ function fileOf(
       else reject(fault);
     };
     form.on('file', (field, content, _name, _encoding, mimeType) => {
-      // Of a form that ends early each of its files fails, also one that is not read.
+      // When a form ends early, each of its files fails, also one that is not read.
       content.on('error', () => undefined);
       if (field !== FILE_FIELD || file) return void content.resume();
       // A part without a type is taken for text.

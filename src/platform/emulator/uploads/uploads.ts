@@ -115,7 +115,7 @@ export class Uploads {
   }
 }
 
-/** The fields of a reply that tell a client where its file goes. */
+/** The fields of an answer with the place for the file of a client. */
 export function uploadFields(upload: Upload, origin: string): Readonly<Record<string, string>> {
   if (upload.method === 'multipart') return { upload_id: upload.id, upload_token: upload.token };
   return { upload_link: `${origin}/uploads/${upload.id}?token=${upload.token}` };

@@ -49,7 +49,7 @@ interface Content {
 interface KeyAnswer {
   /** The fields inside the envelope, in the letter case and byte orders of the provider's printed samples. */
   readonly fields: (content: Content) => Readonly<Record<string, string>>;
-  /** The key that the answer gives out, under the id that media names; an AES key has none. */
+  /** The key of the answer, under the id that media names; an AES key has none. */
   readonly gives?: (content: Content) => ClearKey;
 }
 

@@ -24,7 +24,7 @@ export const CHANNELS: Readonly<Record<string, Handler>> = {
   ...commonHandlers({
     name: 'channel',
     find: findChannel,
-    // The list of all types has only what they have in common.
+    // The list of all types has only their common fields.
     show(call, { id }) {
       const { calls, ids } = findChannel(call, String(id));
       return v1Fields('channel', calls.read(ids, call.view));
@@ -60,7 +60,7 @@ function findChannel({ context: { state, library }, siteId }: Translated, key?: 
   throw notFound('channel_key', key);
 }
 
-/** The metadata that a call gives; of a filter, which v2 replaces as a whole, what it doesn't give stays. */
+/** The metadata of a call. It keeps the other values of a filter, which v2 replaces as a whole. */
 function channelMetadata(call: Translated, before: JsonObject = {}): JsonObject {
   const metadata = metadataIn(call, before);
   if (metadata.media_filter === undefined) return metadata;
@@ -116,7 +116,7 @@ export const CHANNEL_VIDEOS: Readonly<Record<string, Handler>> = {
   },
 };
 
-/** The keys of the members that are there, in their order. @throws HttpError when the channel has none of its own. */
+/** The keys of the existing members, in their order. @throws HttpError when the channel has none of its own. */
 function membersOf({ calls, ids }: Found, { context, siteId, view }: Translated): readonly string[] {
   if (calls.resource.type !== 'manual_playlist') {
     throw v1Error('NotSupported', 'channel_key: only a manual channel has videos of its own.');
@@ -126,7 +126,7 @@ function membersOf({ calls, ids }: Found, { context, siteId, view }: Translated)
   return keys.filter((key) => context.state.media.findOf(siteId, key));
 }
 
-/** The keys of the videos that a channel of any type has now; all but manual ones have what viewers get. */
+/** The keys of the present videos of a channel; those for viewers unless it is manual. */
 function videosOf(channel: Found, call: Translated): readonly string[] {
   const { context } = call;
   const playlist = context.state.playlists.find(channel.ids.playlistId ?? '');
@@ -143,7 +143,7 @@ function setMembers({ calls, ids }: Found, { view }: Translated, values: readonl
   calls.update(ids, body, view);
 }
 
-/** Which member `video_key` or `position` means. @throws HttpError unless one of them is given, and is one. */
+/** The place of the member with this `video_key` or `position`. @throws HttpError unless one is given, and exists. */
 function placeOf(call: Translated, members: readonly string[]): number {
   const key = optional(call, 'video_key');
   if (key === undefined) return placeAt(call, 'position', members);

@@ -36,7 +36,7 @@ export const V1_ERRORS = {
 
 type V1Code = keyof typeof V1_ERRORS;
 
-/** Makes an error of v1. There is one in an answer, with a sentence that says what to do. */
+/** Makes an error of v1. An answer has one, with a sentence on the remedy. */
 export const v1Error = errorsOf(V1_ERRORS);
 
 export function isV1Error({ problems: [problem] }: HttpError): boolean {

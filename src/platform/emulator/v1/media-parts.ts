@@ -138,7 +138,7 @@ export const CONVERSIONS: Readonly<Record<string, Handler>> = {
   delete(call) {
     const found = keysIn(call, 'conversion_key').map((key) => findConversion(call, key));
     const { originals } = call.context.library;
-    // An original can be refused; then nothing else has gone.
+    // Originals first: when one is refused, nothing else is deleted.
     const inOrder = [...found].sort((a, b) => Number(b.calls === originals) - Number(a.calls === originals));
     for (const { calls, ids } of inOrder) calls.remove(ids);
     return {};

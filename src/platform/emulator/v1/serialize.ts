@@ -18,7 +18,7 @@ type Format = keyof typeof FORMATS;
 
 export interface Shown {
   readonly format: Format;
-  /** Of the caller, once that is known. */
+  /** The limit of the caller, once that is known. */
   rateLimit?: JsonObject;
 }
 

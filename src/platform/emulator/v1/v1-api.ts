@@ -92,7 +92,7 @@ function mountRest(app: Express, context: EmulatorContext): void {
     throw v1Error('NotFound', `${path.slice(0, 200)} is not a call of Management API v1.`);
   });
   const answerError: ErrorRequestHandler = async (thrown, request, response, next) => {
-    // The key provider has paths below /v1, too, and errors of its own.
+    // The key provider also has paths below /v1, with its own errors.
     const isOfProvider = !isV1Error(toHttpError(thrown)) && /^\/(?:cpix|keys)\//i.test(request.path);
     if (response.headersSent || isOfProvider) {
       next(thrown);

@@ -84,7 +84,7 @@ export function mayCall(address: string, protocol: string, { allowHttp }: Receiv
  */
 export function receiverUrlFaults(text: string, rules: ReceiverRules): string[] {
   if (text.length > MAX_URL_LENGTH) return [`is longer than ${MAX_URL_LENGTH} characters`];
-  // The URL parser would drop line breaks, tabs and spaces around the address without a word.
+  // The URL parser would drop line breaks, tabs and spaces around the address without an error.
   if (!URL.canParse(text) || !/^[\x21-\x7e]+$/.test(text)) return ['must be an absolute https address'];
   const { protocol, hostname, username, password } = new URL(text);
   const faults: string[] = [];

@@ -101,7 +101,7 @@ async function missing(path: string, word: string): Promise<string> {
 }
 
 /**
- * Reads a file or standard input; what is compressed by gzip is decompressed.
+ * Reads a file or standard input, and decompresses gzip.
  * @param total its bytes; 0 when it is not known how many there are.
  * @throws Failure
  */
@@ -204,7 +204,7 @@ function readText({ collector }: Reading, kind: 'curl' | 'url', text: string, na
   collector.addInput({ name, kind, leftOut });
 }
 
-/** Programs of others, and what is no program. */
+/** Folders with programs of others, or without programs. */
 const SKIPPED = ['node_modules', '.git', '.hg', '.svn', 'bower_components', '__pycache__', '.venv', 'venv'];
 /** A larger file is not a program written by hand. In MiB. */
 const MAX_FILE = 2;

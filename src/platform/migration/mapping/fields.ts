@@ -210,7 +210,7 @@ export function isAuthentication(name: string): boolean {
 
 const SECRET = /^api[_-]?|secret|signature|passw|token|^authorization$/i;
 
-/** A value as it may be shown: a custom parameter whose name looks like that of a secret keeps its place alone. */
+/** A value that may be shown: a placeholder for a custom parameter with the name of a secret. */
 export function shownValue(name: string, value: string): string {
   if (isAuthentication(name)) return '';
   return SECRET.test(name.replace(/^custom\.-?/, '')) ? '{value}' : value;

@@ -22,10 +22,10 @@ export function isPlaceholder(text: string): boolean {
 /** The form of the values of a field, in v1 and in v2. */
 export type ValueKind = keyof typeof CODECS;
 
-/** The kinds whose values are put into something else in v2: a placeholder, too. */
+/** The kinds whose values, also placeholders, become part of another value in v2. */
 const WRAPPED: readonly ValueKind[] = ['list', 'relation', 'media_relation'];
 
-/** Placeholders stay as they are, where v2 has the value by itself. */
+/** Placeholders stay as they are where v2 has the value on its own. */
 export function toV2Value(kind: ValueKind, text: string): Translated {
   return isPlaceholder(text) && !WRAPPED.includes(kind) ? translated(text) : CODECS[kind].toV2(text);
 }

@@ -5,7 +5,7 @@ import type { V1Call } from '../migrate-call';
 export interface FoundCall extends V1Call {
   /** In a file, the line, from 1. */
   readonly line?: number;
-  /** Whether it may have parameters that can't be seen there, as those of a form in a log. */
+  /** Whether it may have further parameters, as those of a form in a log. */
   readonly incomplete?: true;
 }
 

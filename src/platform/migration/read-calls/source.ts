@@ -54,9 +54,9 @@ const METHODS = new Set([...ROUTES.map(({ action }) => action as string), 'list'
 const OTHER_SERVICES = /youtube|google|vimeo|dailymotion|brightcove|wistia|twitch|slack/i;
 
 const MAX_DEPTH = 40;
-/** Entries that spreads copy: a chain of them, each longer than the one before, takes the square of its length. */
+/** The most entries that spreads copy: a chain of growing ones takes the square of its length. */
 const MAX_COPIED = 500_000;
-/** Brackets in brackets: behind that, parsing takes minutes. */
+/** The deepest nesting of brackets: beyond it, parsing takes minutes. */
 const MAX_NESTING = 5000;
 
 const MENTION =
@@ -209,7 +209,7 @@ export class Finder {
     return /r/i.test(prefix) ? joined : unescaped(joined);
   }
 
-  /** The names of `a.b['c']`, from the left; undefined for what is no such chain. An unknown name is `?`. */
+  /** The names of `a.b['c']`, from the left; undefined for anything else. An unknown name is `?`. */
   chainOf(node: SyntaxNode): string[] | undefined {
     return this.#nested(() => this.#readChain(node), undefined);
   }
@@ -238,7 +238,7 @@ export class Finder {
     }
   }
 
-  /** `name.key = value`: what was known of the variable grows. */
+  /** `name.key = value`: adds to the known fields of the variable. */
   assignField(name: string, key: string | undefined, value: string): void {
     let record = this.variables.get(name);
     if (record?.kind !== 'record') {
@@ -259,7 +259,7 @@ export class Finder {
     // Of `key as string` in TypeScript, the name.
     const [name = ''] = this.textOf(node).split(/\sas\s/);
     const text = name.replaceAll(/\s?(?:->|\.)\s?/g, '.').replaceAll('$', '');
-    // Anything else than a name could hold a text of the program, and so a secret.
+    // Anything but a name could contain a text of the program, and so a secret.
     return /^[A-Za-z_][\w.]{0,59}$/.test(text) ? `{${text}}` : '{value}';
   }
 

@@ -45,7 +45,7 @@ const WANTED_MS = 120_000;
 /** How many sessions may fail one after another without a segment. */
 const MAX_FAILURES = 5;
 
-/** A live stream: what is known of it on disk, and the session that goes on. */
+/** A live stream: its record on disk, and the present session. */
 export class LiveStream {
   readonly #surroundings: LiveSurroundings;
   /** Contains a folder for each part. */
@@ -67,16 +67,16 @@ export class LiveStream {
   /** The end that is under way. */
   #ending: Promise<void> | undefined;
   #isRemoved = false;
-  /** Sessions that are over and have media to write still. */
+  /** Sessions that are over and still write media. */
   readonly #closing = new Set<Promise<void>>();
 
-  /** @param record what is on disk of it, for one that a packager before has left. */
+  /** @param record its record on disk, for a stream of an earlier packager. */
   constructor(folder: string, record: StreamRecord, surroundings: LiveSurroundings) {
     this.folder = folder;
     this.record = record;
     this.#surroundings = surroundings;
     this.#state = record.isEnded ? 'ended' : record.started === null ? 'starting' : 'interrupted';
-    // Its processes went with the packager that had begun them.
+    // Its processes ended with the packager that had started them.
     for (const part of record.parts) {
       if (!part.isDone) part.seconds = this.#secondsOnDisk(part);
       part.isDone = true;
@@ -93,7 +93,7 @@ export class LiveStream {
     });
   }
 
-  /** Takes what is wanted, and tries again what did not work. An ended stream stays as it is. */
+  /** Takes the request, and tries a failed stream again. An ended stream stays as it is. */
   put(request: LiveRequest): void {
     if (this.record.isEnded || this.#ending || this.#isRemoved) return;
     this.#wantedAt = this.#surroundings.now();
@@ -110,13 +110,13 @@ export class LiveStream {
     if (!this.#session && this.#surroundings.now() - this.#lastAttemptAt >= this.#patienceMs) this.#start();
   }
 
-  /** Lets all that came become playable, and closes the stream for good. */
+  /** Makes all received media playable, and closes the stream for good. */
   end(): Promise<void> {
     this.#ending ??= this.#end();
     return this.#ending;
   }
 
-  /** Ends its processes, but leaves it to be gone on with. */
+  /** Ends its processes, but keeps the stream to continue later. */
   async stop(): Promise<void> {
     clearTimeout(this.#retry);
     this.#request = undefined;
@@ -131,7 +131,7 @@ export class LiveStream {
     await this.stop();
   }
 
-  /** Ends what goes on, because there is no room for more. It is tried again when it is asked for. */
+  /** Ends the session, because there is no room for more. It is tried again on request. */
   refuseMore(): void {
     if (!this.#session) return;
     this.#closeSession();
@@ -294,7 +294,7 @@ export class LiveStream {
     return isPlayable ? 'interrupted' : 'starting';
   }
 
-  /** While a new attempt goes on, what ended the one before is reported still. */
+  /** During a new attempt, the problem of the one before is still reported. */
   #problemSoFar(session: Session): Problem | undefined {
     return session.isFlowing ? undefined : this.#problem;
   }
@@ -309,7 +309,7 @@ export class LiveStream {
     return isPlayable;
   }
 
-  /** How much can be played of a part that is written still, or whose packager was killed before it could say so. */
+  /** The playable seconds of a part that is still written, or whose packager was killed before it recorded them. */
   #secondsOnDisk({ name, ...part }: PartRecord): number {
     try {
       const systems = SYSTEMS.filter((system) => part[system] !== null);

@@ -117,10 +117,10 @@ export class Part {
     this.#fifos.push(fifo);
     // Node has no call for it.
     execFileSync('mkfifo', ['-m', '600', fifo], { env: programs.env, stdio: 'ignore' });
-    // Open for both, it waits for no reader; what is written waits for it.
+    // Opened for both, it does not wait for a reader; written data waits for one.
     const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
     const input = new Socket({ fd, readable: false, writable: true });
-    // That the reader has gone is seen when it ends.
+    // The end of the process shows that the reader has gone.
     input.on('error', () => undefined).write(PRELUDE);
     this.#inputs.push(input);
     const streams = (['video', 'audio'] as const)

@@ -29,9 +29,9 @@ export const LIVE_LIMITS = {
   stalledMs: 10_000,
   /** How long media may come without a segment. */
   firstSegmentMs: 20_000,
-  /** How long a process may take to write what has come when a part is over. */
+  /** How long a process may take to write the rest when a part is over. */
   finishMs: 10_000,
-  /** How long to wait before what failed here, or ended, is tried again; five times as long before a source that failed. */
+  /** How long to wait before a retry after a failure or end here; five times as long after a failure of the source. */
   retryMs: 1000,
 };
 export type LiveLimits = Readonly<typeof LIVE_LIMITS>;
@@ -59,7 +59,7 @@ interface SessionOptions extends SessionSurroundings {
   readonly latency: Latency;
   /** The folder of the stream. */
   readonly folder: string;
-  /** Makes the record of a part, once it is known what it holds: the first one of the session, or one that continues it. */
+  /** Makes the record of a part, once its tracks are known: the first one of the session, or one that continues it. */
   readonly newPart: (kinds: MediaKinds, keys: StreamKeys, continues: boolean) => PartRecord;
   /** Asked at each key frame for other keys than the present ones, with which the next part begins. */
   readonly otherKeys: (present: StreamKeys) => StreamKeys | undefined;
@@ -70,7 +70,7 @@ interface SessionOptions extends SessionSurroundings {
   readonly onEnd: (end: SessionEnd) => void;
 }
 
-/** ffmpeg begins with the tables; what has none behind so many packets is not from it. */
+/** ffmpeg begins with the tables; a stream without them in so many packets is not from it. */
 const MAX_UNKNOWN = 5000;
 const LOOK_MS = 100;
 /** How long a server may send nothing before ffmpeg gives up by itself, should this process be gone. */
@@ -144,7 +144,7 @@ export class Session {
     this.#isOver = true;
     clearInterval(this.#looking);
     this.#puller.stdout.removeAllListeners('data').resume();
-    // It hangs when it waits for a server; what it has in hand is lost in any case.
+    // ffmpeg hangs when it waits for a server; its buffered data is lost in any case.
     this.#puller.kill();
     for (const simulcast of this.#simulcasts) simulcast.end();
     this.#endFormer();
@@ -257,7 +257,7 @@ export class Session {
     this.#end(unwritable ? { state: 'failed', problem: unwritable } : { state: 'interrupted', problem });
   }
 
-  /** Checks what no event reports: the time that passes. */
+  /** Checks the time limits, which no event reports. */
   #look(): void {
     const { now, limits, hasSegment } = this.#options;
     const at = now();
@@ -325,7 +325,7 @@ const SENTENCES = {
   encoder_gone: 'The encoder has disconnected. The stream continues when it connects again.',
   encoder_silent: 'The encoder is connected and sends nothing. The stream continues when it sends again.',
   no_media: 'The source sent no media in time. The packager tries again.',
-  no_segment: 'No segment can be made of what the encoder sends. Set it to a key frame every 2 seconds.',
+  no_segment: 'No segment can be made of the stream of the encoder. Set it to a key frame every 2 seconds.',
   packaging_stalled: 'shaka-packager has stopped reading. The packager starts it again.',
 };
 

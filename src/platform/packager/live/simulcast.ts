@@ -9,7 +9,7 @@ const LONGEST_DELAY_MS = 30_000;
 /** A target that took the stream this long starts again at the first delay. */
 const STEADY_MS = 60_000;
 
-/** Sends a transport stream on to one RTMP server, and goes on trying. It never holds up who writes. */
+/** Sends a transport stream on to one RTMP server, and goes on trying. It never delays the writer. */
 export class Simulcast {
   readonly #address: string;
   readonly #options: SessionSurroundings;
@@ -34,7 +34,7 @@ export class Simulcast {
     if (this.#program.stdin.writableLength > MAX_WAITING) this.#program.kill();
   }
 
-  /** Lets the target have what has come, and ends. */
+  /** Sends the rest to the target, and ends. */
   end(): void {
     this.#isOver = true;
     this.#program?.stdin.end();

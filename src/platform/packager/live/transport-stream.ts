@@ -87,7 +87,7 @@ type Codec = Omit<ProgramStream, 'pid'>;
 const video = (codec: string): Codec => ({ kind: 'video', codec });
 const audio = (codec: string): Codec => ({ kind: 'audio', codec });
 
-/** Stream types (ISO/IEC 13818-1 table 2-34, and those of ATSC) of what ffmpeg can take from RTMP. */
+/** Stream types (ISO/IEC 13818-1 table 2-34, and those of ATSC) that ffmpeg can take from RTMP. */
 const CODECS: ReadonlyMap<number, Codec> = new Map([
   [0x03, audio('MPEG-1 audio')],
   [0x04, audio('MPEG-2 audio')],
@@ -138,7 +138,7 @@ const SEQUENCE_PARAMETER_SET = 7;
 /** Bytes of a unit to search for the parameters of its picture: an encoder's own data may precede them. */
 const SEARCHED_BYTES = 4096;
 
-/** Watches one elementary stream for what no part can go on with: other parameters of the picture, or a jump of time. */
+/** Watches one elementary stream for changes that end a part: other parameters of the picture, or a jump of time. */
 export class ChangeWatch {
   readonly #pid: number;
   /** The start of the present unit, until it was searched. */

@@ -12,7 +12,7 @@ export class NoSegments extends Error {}
 
 /** The part of a stream that one run of shaka-packager wrote. */
 export interface PlaylistPart {
-  /** Where its files are, relative to what is joined: `3/hls`, or empty for the same folder. */
+  /** The folder of its files, relative to the joined playlist: `3/hls`, or empty for the same folder. */
   readonly folder: string;
   /** Its media playlist or MPD with every segment that it has; empty while there is none. */
   readonly text: string;
@@ -60,7 +60,7 @@ export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: Play
     readParts.set(part, read);
     return read;
   });
-  // It may not change while a player listens: that of what the window leaves out too, and never less than is aimed at.
+  // It must not change while a player listens: it includes segments outside the window, and is at least the target.
   const target = largest([SEGMENT_SECONDS[latency], ...segments.map(({ seconds }) => Math.round(seconds))]);
   const first = windowSeconds === undefined ? 0 : firstInWindow(segments, target, windowSeconds);
   const listed = segments.slice(first);
@@ -139,13 +139,13 @@ function firstInWindow(segments: readonly Segment[], target: number, windowSecon
 }
 
 /**
- * The multivariant playlist of a stream from those of its parts, oldest first: the newest says what there is; bandwidths
+ * The multivariant playlist of a stream from those of its parts, oldest first: the newest lists the tracks; bandwidths
  * are the highest of all parts, because a player plans with them for the older parts too. The window is carried to each
  * media playlist as `?window=`.
  */
 export function masterPlaylist(masters: readonly string[], windowSeconds: number | undefined): string {
   const read = masters.filter((text) => text.includes('#EXT-X-STREAM-INF:')).map(readMaster);
-  // Before the first picture is written, one names what the sound takes only, and no frame rate.
+  // Before the first picture is written, a playlist has the bandwidth of the sound only, and no frame rate.
   const newest = read.findLast(({ streams }) => streams.every(({ line }) => isWhole(line))) ?? read.at(-1);
   if (!newest) throw new NoSegments('no part of the stream has a multivariant playlist with a stream yet');
   const withWindow = (uri: string) => (windowSeconds === undefined ? uri : `${uri}?window=${windowSeconds}`);
