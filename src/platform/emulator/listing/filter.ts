@@ -170,7 +170,11 @@ class FilterReader<T> {
     }
     this.#skipSpace();
     const isQuoted = this.text[this.#at] === '"';
-    const matches = textMatch(field?.kind === 'words', this.#pattern(), isQuoted);
+    const pattern = this.#pattern();
+    const [text = ''] = pattern;
+    if (field?.kind === 'time' && pattern.length === 1 && !Number.isNaN(readTime(text, 'first')))
+      return this.#numericRange(field, name, [text, text]);
+    const matches = textMatch(field?.kind === 'words', pattern, isQuoted);
     return (item) => field !== undefined && textsOf(field, item).some(matches);
   }
 
