@@ -145,10 +145,12 @@ export function whyNoRoute(target: string, routes: readonly PlatformRoute[]): st
   if (there.some(({ methods }) => takes(methods, method))) return undefined;
   const [first] = there;
   if (first) return `${first.path} takes ${first.methods.join(', ')}, not ${method}`;
-  // Written with the target's own parts where a route takes any.
+  // Written with the target's own parts where a route takes any; some clients leave out the site.
+  const withoutSite = routes.map((route) => ({ ...route, form: route.path.replace('/sites/:siteId', '') }));
+  const forms = [...withoutSite, ...routes.map((route) => ({ ...route, form: route.path }))];
   const targets = new Map<string, string>(
-    routes.flatMap((route) => {
-      const parts = partsOf(route.path);
+    forms.flatMap((route) => {
+      const parts = partsOf(route.form);
       const filled = parts.map((part, place) =>
         part.startsWith(':') && parts.length === wanted.length ? (wanted[place] ?? part) : part,
       );

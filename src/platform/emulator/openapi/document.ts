@@ -59,7 +59,11 @@ export function openApiDocument(seeded: Seeded) {
       tagOf(SERVICE),
     ],
     components: {
-      schemas: { Errors: jsonSchema(errorsAnswer), V1Error: V1_ERROR_SCHEMA, ...resourceSchemas() },
+      schemas: {
+        Errors: jsonSchema(errorsAnswer),
+        V1Error: V1_ERROR_SCHEMA,
+        ...resourceSchemas(seeded.siteId),
+      },
       securitySchemes: {
         apiSecret: { type: 'http', scheme: 'bearer', description: API_SECRET },
         uploadToken: {

@@ -221,7 +221,7 @@ function pageSchema(resource: Resource): OpenApi.SchemaObject {
 }
 
 /** The schemas of all resources: as answers have them, and as bodies create and change them. */
-export function resourceSchemas(): Record<string, OpenApi.SchemaObject> {
+export function resourceSchemas(siteId: string): Record<string, OpenApi.SchemaObject> {
   const schemas: Record<string, OpenApi.SchemaObject> = {};
   for (const resource of RESOURCES) {
     const { verbs, actions } = resource;
@@ -233,17 +233,22 @@ export function resourceSchemas(): Record<string, OpenApi.SchemaObject> {
       if (verbs.includes(verb))
         schemas[`${name}${capital(verb)}`] = {
           ...jsonSchema(bodySchema(resource, verb)),
-          examples: [exampleBody(resource)],
+          examples: [exampleBody(resource, verb, siteId)],
         };
     if (actions?.reupload) schemas[`${name}Reupload`] = jsonSchema(uploadSchema(resource));
   }
   return schemas;
 }
 
-/** The example body on pages that try a request: the title or the name alone. */
-function exampleBody({ noun, metadata }: Resource): object {
+/** The example body on pages that try a request: the title or the name, and what a new one needs. */
+function exampleBody({ type, noun, metadata }: Resource, verb: 'create' | 'update', siteId: string): object {
   const name = ['title', 'name', 'label'].find((field) => field in metadata);
-  return { metadata: name === undefined ? {} : { [name]: `My ${noun}` } };
+  const titled = name === undefined ? {} : { [name]: `My ${noun}` };
+  if (verb === 'update') return { metadata: titled };
+  if (type === 'media_rendition') return { relationships: { media_rendition_template: { id: '270p' } } };
+  const webhook = { webhook_url: 'https://example.com/', events: ['media_available'], site_ids: [siteId] };
+  const needed = type === 'webhook' ? webhook : type === 'import' ? { url: 'https://example.com/' } : {};
+  return { metadata: { ...titled, ...needed } };
 }
 
 const words = (name: string) => name.replaceAll('_', ' ');

@@ -7,7 +7,7 @@ import { field } from '../json-body';
 import { V1_ERRORS } from '../v1/errors';
 import { FORMATS } from '../v1/serialize';
 import { FORM_PATHS, RESUMABLE_PATH } from '../v1/upload-api';
-import { answer, capital, type Group, json, type Row, text } from './operation';
+import { answer, capital, type Group, type Row, text } from './operation';
 
 /** How the calls of v1 are signed, for the description as a whole. */
 export const V1_SIGNATURE =
@@ -22,6 +22,16 @@ const PROTOCOL = {
 const needed = (name: string, says: string, place: 'query' | 'header' = 'query') =>
   parameter(name, says, undefined, { in: place, required: true });
 
+const OTHER = { type: 'string', description: 'The same in another format.' } as const;
+
+const inFormats = (description: string, body: Schema | z.ZodType) =>
+  answer(description, {
+    'application/json': body,
+    'application/xml': OTHER,
+    'text/plain': OTHER,
+    'application/octet-stream': OTHER,
+  });
+
 /** The errors of v1 as answers. @param others further statuses of refused bodies. */
 function errorsAnd(...others: readonly number[]): Record<string, Answer> {
   const errors = Object.entries(V1_ERRORS);
@@ -30,7 +40,8 @@ function errorsAnd(...others: readonly number[]): Record<string, Answer> {
     const lines = errors.flatMap(([code, error]) =>
       error.status === status ? [`\`${code}\`: ${error.title}`] : [],
     );
-    return [status, json(lines.join('\n\n') || 'The body is refused.', schemaRef('V1Error'))] as const;
+    const says = lines.join('\n\n') || 'The body is refused.';
+    return [status, inFormats(says, schemaRef('V1Error'))] as const;
   });
   return Object.fromEntries(answers);
 }
@@ -107,13 +118,7 @@ function answerOf(mapping: RouteMapping): Answer {
     ...answerFields(mapping),
     rate_limit: field(RateLimit, 'The rate limit of the site.'),
   });
-  const other = { type: 'string', description: 'The same in another format.' } as const;
-  return answer('It is done.', {
-    'application/json': schema,
-    'application/xml': other,
-    'text/plain': other,
-    'application/octet-stream': other,
-  });
+  return inFormats('It is done.', schema);
 }
 
 export const V1_ERROR_SCHEMA = jsonSchema(
@@ -160,7 +165,7 @@ const FileAnswer = z.looseObject({
 });
 
 const KEY = needed('key', 'The key of the link.');
-const ARRIVED = json('The file has arrived.', FileAnswer);
+const ARRIVED = inFormats('The file has arrived.', FileAnswer);
 const FILE_ERRORS = errorsAnd(408, 410, 413, 415, 507);
 
 const formRow = (kind: string, path: string): Row => ({

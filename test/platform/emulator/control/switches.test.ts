@@ -154,6 +154,7 @@ GET /v2/sites/demosite/chanels/ → NEAREST GET /v2/sites/:siteId/channels?
 PUT /v2/sites/:site/channels/*/disabel/ → NEAREST PUT /v2/sites/:siteId/channels/:channelId/disable?
 GET /live/chanels/* → NEAREST GET /live/channels/:channelId.json?
 * /v2/webhook → NEAREST * /v2/webhooks?
+GET /v2/thumbnails → NEAREST GET /v2/sites/:siteId/thumbnails?
 GET /embed/chanel.js → NEAREST GET /embed/channel.js?
 GET /V2/media/* → NEAREST GET /v2/media/:mediaId?
 PST /v2/sites/demosite/channels → target: /v2/sites/:siteId/channels takes GET, POST, not PST
