@@ -19,7 +19,7 @@ import { asClientLine, asCurl, type Client } from './render';
 interface Group {
   readonly call: FoundCall;
   count: number;
-  /** Where they stand; at most so many are kept. */
+  /** Their places; at most so many are kept. */
   readonly places: { readonly file: string; readonly line?: number }[];
   morePlaces: number;
   /** Whether they may have parameters that could not be seen. */
@@ -75,7 +75,7 @@ export class Collector {
 
   #count(given: FoundCall, form: string, file?: string): void {
     this.#calls += 1;
-    // Of what the mapping doesn't know, ids in the path would make each call a form of its own.
+    // Ids in unknown paths would make each call a form of its own.
     const isKnown = findRoute(given.route) !== undefined;
     const call = isKnown ? given : { ...given, route: shownRoute(given.route), parameters: {} };
     const key = isKnown ? `${call.route} ${form}` : call.route;
@@ -126,7 +126,7 @@ export class Collector {
   }
 }
 
-/** The parameters without what signs them, and cut to a size that can be kept. */
+/** The parameters without their signature, cut to a size that can be kept. */
 function kept(parameters: V1Parameters): V1Parameters {
   const result: Record<string, string> = Object.create(null);
   for (const [name, value] of Object.entries(parameters).slice(0, MAX_PARAMETERS)) {

@@ -96,7 +96,7 @@ it.each<[what: string, script: Script, shown: readonly string[], fault: RegExp]>
     /: it refused the headers of the file that PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE names; /,
   ],
   [
-    'what is wrong with the request',
+    'a fault of the request',
     { status: 422, headers: { 'x-axdrm-errormessage': 'Locked' }, body: `Mismatched contentId, ${KEY}` },
     ['→ 422, text/html, 0 ms', '  says: Locked | Mismatched contentId, ***'],
     /answered 422 to the request for /,

@@ -42,7 +42,7 @@ export interface Exchanged {
 
 /** The limits of the journal: above them, it forgets the oldest requests. */
 export const JOURNAL_LIMITS = { entries: 1000, bytes: 8 * 1024 * 1024, bodyBytes: 16 * 1024 };
-/** About what an entry takes next to its texts. */
+/** The approximate size of an entry without its texts. */
 const ENTRY_BYTES = 1024;
 
 /** The latest requests of clients. They are kept as they came; `render` hides secrets. */
@@ -183,7 +183,7 @@ function withoutNamed(text: string): string {
 
 export type ShownExchange = ReturnType<typeof renderExchanged>;
 
-/** An exchange as it is shown: without secrets, and with what a client may have meant that was answered 400 or 404. */
+/** An exchange as it is shown: without secrets, and with a hint for the client after a 400 or 404. */
 export function renderExchanged(context: EmulatorContext, exchanged: Exchanged) {
   const { id, at, ms, method, url, status, headers, body, length, answer } = exchanged;
   const hide = secretsOf(context);

@@ -29,7 +29,7 @@ const VERBS =
   'created saved deleted enabled disabled published unpublished chosen added renamed removed replaced received requested';
 const DONE = new RegExp(`^(${SUBJECTS.replaceAll(' ', '|')})-(${VERBS.replaceAll(' ', '|')})$`);
 
-/** The sentence on what was just done. An address holds two known words, as `channel-created`, never a sentence. */
+/** The sentence on the last change. An address contains two known words, as `channel-created`, never a sentence. */
 function doneSentence(done: unknown): string | undefined {
   const [, subject, verb] = (typeof done === 'string' && DONE.exec(done)) || [];
   return subject && `The ${subject.replace('-', ' ')} was ${verb}.`;

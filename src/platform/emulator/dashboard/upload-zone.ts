@@ -44,14 +44,14 @@ export function methodOf(sent: FormBody): UploadMethod {
   return sent.text('method') === 'multipart' ? 'multipart' : 'direct';
 }
 
-/** An upload that is open, the path that removes what was made for it, and what removes it. */
+/** An open upload, the path that removes its new item, and the function that does. */
 type Opened = { readonly upload: Upload | undefined; readonly undo?: string; readonly remove?: () => void };
 
 type Open = (media: Media, sent: Sent, method: UploadMethod) => Opened | Promise<Opened>;
 
 /**
  * Routes an upload below the page of a media: for the script, which sends the file elsewhere, and as a form.
- * @param form the id of the form. @param done what was done when the file has come.
+ * @param form the id of the form. @param done the change to report when the file has come.
  */
 export function mountUpload(
   mountForm: MountForm<Media>,

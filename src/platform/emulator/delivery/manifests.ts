@@ -26,7 +26,7 @@ const PLACES = [
   ['/live/previews', previewUnder],
 ] as const;
 
-/** Manifests and playlists, and the segments below them. Each request is held to what viewers may watch now. */
+/** Manifests and playlists, and the segments below them. Each request gets only streams that viewers may watch now. */
 export function mountManifests(app: Express, parts: DeliveryParts): void {
   const { packaging } = parts;
   const get = readOnly(app);
@@ -116,7 +116,7 @@ const ANSWERED = [
 ];
 const MANIFEST = /\.(?:m3u8|mpd)$/;
 
-/** Answers with a file of the packager, as it comes: nothing is kept, and a viewer who reads slowly slows it down. */
+/** Answers with a file of the packager, as it comes: it keeps no copy, and a slow viewer slows it down. */
 async function forward(
   parts: DeliveryParts,
   { id, siteId, window }: Shown,

@@ -195,7 +195,7 @@ function relatedKey(related: Media | undefined): KeyOf {
   };
 }
 
-/** Whether a media belongs to a playlist: it has what is included, and nothing of what is excluded. */
+/** Whether a media belongs to a playlist: it fits every included criterion, and no excluded one. */
 function membershipOf({ include, exclude }: Dynamic['media_filter']): (media: Media) => boolean {
   const included = testsOf(include);
   const excluded = testsOf(exclude);

@@ -18,7 +18,7 @@ export interface Fields<T> {
 
 const PREFIX = 'custom_params.';
 
-/** The field of this name, with or without `metadata.` before it. `*` stands for all custom parameters. */
+/** The field of this name, with or without `metadata.` before it. `*` means all custom parameters. */
 export function fieldOf<T>({ named, paramsOf }: Fields<T>, written: string): Field<T> | undefined {
   const name = plainName(written);
   if (Object.hasOwn(named, name)) return named[name];
@@ -335,7 +335,7 @@ export function wordsOf(folded: string): readonly string[] {
 
 /**
  * Whether a text has the pattern as whole words: `live` is in "live show", not in "alive"; `liv*` is in both "live"
- * and "liver". Both are folded alike. The time is proportional to the text for each piece, whatever the pattern.
+ * and "liver". Both are folded alike. The time is proportional to the text for each piece of the pattern.
  */
 function hasPattern(text: string, pattern: Pattern): boolean {
   if (pattern.every((piece) => piece === '')) return pattern.length > 1 || text === '';

@@ -19,7 +19,7 @@ export interface Window {
   readonly limit: number;
 }
 
-/** The number of results of a `q` that can be read, whatever the paging: the platform has this limit. */
+/** The platform's limit of results of a `q`, for any paging. */
 const MOST_FOUND = 10_000;
 
 /**

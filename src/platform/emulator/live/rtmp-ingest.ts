@@ -12,7 +12,7 @@ export const RTMP_INGEST_SETTINGS = {
   keyWithinMs: 10_000,
   /** How many may play at a time, of all streams together. */
   maxPlayers: 128,
-  /** The largest group of pictures that a new player gets at once; less than what may wait for a player. */
+  /** The largest group of pictures that a new player gets at once; less than the limit of waiting bytes. */
   maxGroupBytes: 12 * 1024 * 1024,
 };
 export type RtmpIngestSettings = Readonly<typeof RTMP_INGEST_SETTINGS>;
@@ -35,7 +35,7 @@ const COMMAND_LIMITS = { message: 16 * 1024, held: 64 * 1024 };
 const ENCODER_LIMITS = { message: 4 * 1024 * 1024, held: 8 * 1024 * 1024 };
 /** How long a peer may be silent; an encoder that vanished without closing its connection has gone, too. */
 const SILENCE_MS = 30_000;
-/** How long a peer may take to read what it is sent at the end. */
+/** How long a peer may take to read the rest at the end. */
 const ENDING_MS = 10_000;
 
 /** The first byte of the handshake. */
@@ -366,7 +366,7 @@ class RtmpConnection extends Protocol {
     this.#parts.log.warn('rtmp connection refused', { reason });
     this.sendStatusMessage(this.streamId, 'error', code, REFUSALS[reason]);
     this.#over = true;
-    // The peer gets what was written; nothing more is read.
+    // The peer gets the written bytes; no more are read.
     this.#socket.destroySoon();
     this.#cutLate();
   }

@@ -119,7 +119,7 @@ export class PackagerClient {
   }
 
   /**
-   * The packager's answer to a viewer's request, whatever its status. It is requested once more when the packager has
+   * The packager's answer of any status to a viewer's request. It is requested once more when the packager has
    * closed the kept connection.
    * @param call its path is below `/media`, with its query.
    */

@@ -57,7 +57,7 @@ interface Stream {
   isGone?: boolean;
   /** The file that the packager took last. */
   sent?: string | undefined;
-  /** The file on its way, and what ends it. */
+  /** The file on its way, with its end. */
   sending?: { readonly file: string; readonly ending: AbortController } | undefined;
   /** Rounds to wait before a file is sent again. */
   wait: number;
@@ -365,7 +365,7 @@ function isAnother({ kind, protection }: StreamDocument, wanted: Wanted): boolea
   return kind !== 'file' || protection !== (wanted.keyFile === undefined ? 'none' : 'key_file');
 }
 
-/** Its key file may be there the next time; a file that can't be packaged stays what it is. */
+/** Its key file may be there the next time; a file that can't be packaged stays so. */
 function isToBeTriedAgain({ state, problem }: StreamDocument): boolean {
   return state === 'refused' && problem?.code.startsWith('key_file') === true;
 }

@@ -168,7 +168,7 @@
 
   /**
    * Puts a player into the screen, the page's own one or ours. stop() takes it away; look() is called every few seconds:
-   * it waits for the picture of a stream that has none, and tries again what has failed.
+   * it waits for the picture of a stream that has none, and tries a failed stream again.
    * @param about `item`; `getItem`, which requests it again; `playlistUrl` for a player of the page, and its `options`;
    *   `isChannel`; `autoplay`; `format`; `getText`; `report(state, detail)`, which is called at each change.
    */

@@ -72,7 +72,7 @@ const shown = {
   playlist_type: row(Choice(PLAYLIST_TYPES), 'Its type.', { filter: 'text' }),
 } as const;
 
-/** Playlists of every type, with what they have in common. */
+/** The common fields of playlists of every type. */
 export const PLAYLIST = {
   ...named('playlist', SITE, 'playlistId'),
   says: 'A list of media. The routes of its type show and change the fields of that type.',

@@ -257,7 +257,7 @@ export class Upload {
     });
   }
 
-  /** Ends it: what is on its way is refused, and parts are deleted. A file that was taken stays. */
+  /** Ends it: refuses files on their way, and deletes parts. A file that was taken stays. */
   end(): void {
     this.#ending.abort(over());
     void this.#deleteParts();

@@ -24,7 +24,7 @@ export function readCall(request: Pick<Request, 'originalUrl' | 'headers'> & { b
   // One released client sends the signed set twice, in the query and as a form; another repeats a part of it.
   const isRepeated = ({ name, value }: Parameter) =>
     query.some((sent) => sent.name === name && sent.value === value);
-  /** The query and the form, without what the form repeats. */
+  /** The query and the form, without repeated parameters of the form. */
   const signed = [...query, ...form.filter((parameter) => !isRepeated(parameter))];
   /** All by name, without those of the protocol. Without a prototype, as the names are the caller's. */
   const parameters: Record<string, string[]> = Object.create(null);

@@ -22,7 +22,7 @@ const EXIT = {
   done: 0,
   /** Some calls need work by hand, or are not supported or not known. */
   byHand: 1,
-  /** The program was called wrongly, or can't use what it was given. */
+  /** Wrong usage, or unusable input. */
   unusable: 2,
   interrupted: 130,
 } as const;

@@ -235,7 +235,7 @@ function readDate(text: string): Translated {
   return iso === undefined ? fault('must be a UNIX time in seconds, as 1237387851') : translated(iso);
 }
 
-/** UNIX seconds as ISO 8601, in the form that v2 answers; undefined beyond what a calendar holds. */
+/** UNIX seconds as ISO 8601, in the form that v2 answers; undefined beyond the calendar. */
 function isoTime(seconds: number): string | undefined {
   if (Math.abs(seconds) > LAST_SECOND) return undefined;
   return new Date(seconds * 1000).toISOString().replace(/\.000Z$/, '+00:00');

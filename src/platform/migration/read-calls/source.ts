@@ -106,7 +106,7 @@ function isNestedDeeper(text: string, limit: number): boolean {
 
 type Extent = { readonly from: number; readonly to: number };
 
-/** Collects the calls of one program, and what its variables hold, in the order of its text. */
+/** Collects the calls of one program, and the values of its variables, in the order of its text. */
 export class Finder {
   readonly text: string;
   readonly calls: FoundCall[] = [];
@@ -327,7 +327,7 @@ export class Finder {
   }
 }
 
-/** The parameters of an address without what signs it, and without variables that hold some or all of a query. */
+/** The parameters of an address without its signature, and without variables with a part or all of a query. */
 function readable(query: FoundCall['parameters']): Record<string, string | string[]> {
   const parameters: Record<string, string | string[]> = Object.create(null);
   for (const [name, value] of Object.entries(query)) {
