@@ -162,8 +162,14 @@ function buildBench(esbuild) {
 }
 
 async function main(option) {
+  const { engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  const oldest = engines.node.slice('>='.length);
   const esbuild = await import('esbuild').catch(() => undefined);
-  if (esbuild && option === '--bench') {
+  if (process.versions.node.localeCompare(oldest, 'en', { numeric: true }) < 0) {
+    // npm only warns of it, and the programs would end with a TypeError.
+    process.stderr.write(`Node ${oldest} or newer is needed; this is ${process.versions.node}.\n`);
+    process.exitCode = 1;
+  } else if (esbuild && option === '--bench') {
     await buildBench(esbuild);
   } else if (esbuild) {
     await buildAll(esbuild);

@@ -102,7 +102,7 @@ export function mountResourcePages<T extends Item>(
     kind.nameCell?.(item) ??
     html`<a class="name" href="${pathOf(item)}" dir="auto">${nameOf(item)}</a>${idLine(context, item)}`;
   const list: List<T> = {
-    empty: html`<p>There is no ${noun} yet. Make one with the form below, or with the management API.</p>`,
+    empty: html`<p>There is no ${noun} yet. Make one with the form, or with the management API.</p>`,
     ...kind,
     path,
     caption: titleCase(plural),
