@@ -118,7 +118,7 @@ const SOURCE = fs
   .replaceAll(/`([a-z_]+)_\$\{wanted\}`/g, "'$1_base64' '$1_hex'");
 
 test('every fault that the page names is one that a check can find', () => {
-  const table = PAGE.slice(PAGE.indexOf('| What is seen'), PAGE.indexOf('Numbers without'));
+  const table = PAGE.slice(PAGE.indexOf('## From symptom to fault'), PAGE.indexOf('Numbers without'));
   const named = [...table.matchAll(/`([a-z0-9]+(?:_[a-z0-9]+)+)`/g)].map(([, code = '']) => code);
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter((code) => !new RegExp(`\\b${code}\\b`).test(SOURCE))).toEqual([]);
