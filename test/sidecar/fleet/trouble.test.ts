@@ -411,7 +411,7 @@ test('a file that cannot be written is reported to the client, too, and tried ag
   await one.put('news', A);
   await until(() => lacksOf(two).failed === 1);
   const { fleet } = await two.put('sport', A);
-  expect(fleet?.notHere).toBeDefined();
+  expect(fleet?.notHere?.problems).toMatchObject([{ code: 'insufficient_storage' }]);
   await until(() => one.file('sport') === A);
   isFull = false;
   await until(() => two.file('news') === A && two.file('sport') === A && lacksOf(two).failed === 0);

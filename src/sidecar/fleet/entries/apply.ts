@@ -4,6 +4,7 @@ import { etagOf } from '../../../drm/bytes';
 import { HttpError, toHttpError } from '../../../http/errors';
 import type { Log } from '../../../http/log';
 import { type KeyFileStore, queueByName } from '../../storage/key-file-store';
+import { toStorageError } from '../../storage/open-file';
 import type { EntryResult } from '../fleet';
 import type { Ledger, LedgerRecord } from '../ledger/ledger';
 import { reconcile } from './reconcile';
@@ -117,7 +118,9 @@ export function createApply({ local, ledger, hasLevelled, isEnding, log }: Apply
             if (!isPassed) settle(streamId, result === 'kept' || result === 'older' ? result : undefined);
             return applied;
           }
-        } catch (cause) {
+        } catch (thrown) {
+          // The ledger fails with the system's error.
+          const cause = toStorageError('write', thrown);
           if (lacks.get(streamId) !== 'failed' && !isEnding())
             log.error('a key file of the fleet could not be written here; the sidecar retries', {
               streamId,
