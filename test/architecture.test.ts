@@ -331,6 +331,16 @@ test('nothing is suppressed: no any, no ignored error of the compiler or the lin
   expect(found).toEqual([]);
 });
 
+test('sentences of comments begin with their subject', () => {
+  const found = offences(({ file }) => {
+    const comments = fs.readFileSync(join(SRC, file), 'utf8').match(/\/\*\*?[\s\S]*?\*\/|\/\/.*/g) ?? [];
+    return comments.flatMap((comment) =>
+      matches(comment, /(?:^[/*\s]+|[.:;] )(?:Who|What|Has|Whoever|Whatever|Whose)\b.*/g),
+    );
+  });
+  expect(found).toEqual([]);
+});
+
 test("Node's documented API alone is used: no names of its own with an underscore, nothing set by reflection", () => {
   expect(
     offences(({ code }) => [

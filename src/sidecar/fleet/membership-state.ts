@@ -79,7 +79,7 @@ export function createMembershipState({ log, now, clock }: MembershipStateOption
       moment = at;
       learn({ isLost: false, trouble: undefined });
     },
-    /** The engine holds this packager's fleet. What it refuses to show of that, it may refuse again. */
+    /** The engine holds this packager's fleet. A refusal to show it (`denied`) may come again, so it stays. */
     admitted: () => learn({ ...(known.trouble !== 'denied' && { trouble: undefined }), isLost: false }),
     /** Everything that the engine has is applied. */
     levelled: () => learn({ trouble: undefined, hasEverything: true }),
