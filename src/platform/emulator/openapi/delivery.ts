@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { errorsAnswer } from '../../../http/faults';
 import { type Answer, jsonSchema, parameter, queryParameters, type Schema } from '../../../http/openapi';
 import { DASH, Formatted, HLS, Item } from '../delivery/documents';
 import { PlaylistQuery } from '../delivery/playlists';
@@ -79,7 +80,9 @@ thumbnailPicture | GET /thumbnails/:thumbnailId{.:ending} | The picture of a thu
 const found = (content: Contents, headers?: Answer['headers']): Row['answers'] => ({
   200: answer('It is there.', content, headers),
 });
-const WRONG_QUERY = { 400: json('A parameter is not of its form.', MESSAGE) };
+const WRONG_QUERY = {
+  400: json('A parameter, or the path, is not of its form.', z.union([MESSAGE, errorsAnswer])),
+};
 const TO_PACKAGER = { 302: answer('There are segments: `location` is their address.') };
 
 const file = (description: string): Schema => ({ type: 'string', format: 'binary', description });

@@ -113,7 +113,7 @@ export function operationsOf(
     const [method = '', pattern = ''] = at.split(' ');
     const path = templateOf(pattern);
     const errors: AnsweredError[] = [...(row.errors ?? []), 'server_error'];
-    if (path.includes('{')) errors.push('invalid_path');
+    if (path.includes('{') && !row.answers[400]) errors.push('invalid_path');
     const made: Operation = {
       operationId: id,
       tags: [tag],

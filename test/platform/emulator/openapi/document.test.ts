@@ -78,6 +78,17 @@ it.each(RESOURCES.filter(({ verbs }) => verbs.includes('list')))(
   },
 );
 
+it('describes how public delivery refuses a parameter', async () => {
+  const { admin } = await shared();
+  const { body: made } = await admin
+    .post('/v2/sites/demosite/playlists/manual_playlist/')
+    .send({ metadata: {} });
+  const { body } = await admin.get(`/v2/playlists/${made.id}?format=pdf`).expect(400);
+  const found = OPERATIONS.find(({ title }) => title === 'GET /v2/playlists/{playlist_id}');
+  const content = contentOf(found?.operation.responses[400], 'application/json');
+  expect(objections(content?.schema ?? {}, body)).toEqual([]);
+});
+
 it('describes every notification, and webhooks get them so', async () => {
   expect(Object.keys(DOCUMENT.webhooks)).toEqual([...EVENT_NAMES]);
   const { admin, createChannel, connect } = await startEmulator();
