@@ -185,12 +185,12 @@ function startFailure(thrown: unknown): string {
   const port = numberProperty(thrown, 'port');
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return 'cannot start: no host has the name to listen on; give a name or an address, without scheme and port';
+  if (code === 'EADDRNOTAVAIL') return 'cannot start: the host address is not one of this machine';
   // Of a file, not of a port to listen on.
   if (port === undefined) return 'cannot start';
   if (code === 'EADDRINUSE')
     return `cannot start: port ${port} is taken by another program; choose another port`;
   if (code === 'EACCES')
     return `cannot start: this user may not listen on port ${port}; choose one above 1023`;
-  if (code === 'EADDRNOTAVAIL') return 'cannot start: the host address is not one of this machine';
   return 'cannot start';
 }

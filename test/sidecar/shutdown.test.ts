@@ -101,7 +101,9 @@ describe('a process', () => {
     ['EAI_AGAIN', 'no host has the name to listen on; give a name or an address, without scheme and port'],
   ])('ends with 1 when it cannot start, and says what %s means', async (code, meaning) => {
     const { log, lines } = recordedLog();
-    const start = () => Promise.reject(Object.assign(new Error(code), { code, port: 81 }));
+    // Node names no port where any is taken.
+    const port = code === 'EADDRNOTAVAIL' ? undefined : 81;
+    const start = () => Promise.reject(Object.assign(new Error(code), { code, port }));
     await runAsProcess({ name: 'sidecar', log, start });
     expect(exits).toEqual([1]);
     expect(said(lines)).toEqual([`error: cannot start: ${meaning}`]);
