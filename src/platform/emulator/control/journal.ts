@@ -268,7 +268,7 @@ function hintOf({ faults }: EmulatorContext, { method, url, status, answer }: Ex
 const RequestsQuery = z.strictObject({
   method: queryText.toUpperCase().default('*'),
   path: queryText.startsWith('/', 'must be a path, in which * and :name stand for any part').optional(),
-  status: queryText.regex(/^[1-5](?:\d\d|xx)$/, 'must be a status, or a class such as 4xx').optional(),
+  status: queryText.regex(/^(?:0|[1-5](?:\d\d|xx))$/, 'must be a status, or a class such as 4xx').optional(),
   since: queryText
     .regex(/^\d{1,15}$/, 'must be the id of a request, or the last that was answered')
     .transform(Number)

@@ -103,6 +103,7 @@ test('shows no secret of a client, of the account or of an answer', async () => 
 test.each([
   ['method=get&status=404', ['/v2/sites/demosite/chanels/', `${CHANNELS}/nothing1/`]],
   ['status=4xx&limit=1', ['/v1/videos/list']],
+  ['status=0', ['/live/channels/gone0001.json']],
   [`path=/v2/sites/*/channels/:id`, [`${CHANNELS}/nothing1/`]],
   ['since=9&method=POST', ['/v2/webhooks']],
   ['since=99', []],
