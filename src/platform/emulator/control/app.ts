@@ -78,7 +78,7 @@ function mountEncoder(
         const description = 'No encoder streams to this channel. Connect one first.';
         throw new HttpError(409, { code: 'not_streaming', description });
       }
-      broadcast.disconnect(session);
+      broadcast.disconnect(session, 'control_port');
       response.json(renderSession(session));
     })
     .all(onlyMethods('POST'));

@@ -142,8 +142,8 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
 
   return {
     /**
-     * @param drop is called once, when the platform ends the session (disable, delete, the longest duration, reset); a
-     *   simulated encoder has no connection that could be dropped.
+     * @param drop is called once, when the platform ends the session (disable, delete, the longest duration, reset, the control
+     *   port); a simulated encoder has no connection that could be dropped.
      */
     connect(streamKey: string, drop?: (why: string) => void): Connected {
       const channel = channelOfKey(state, streamKey);
@@ -162,8 +162,11 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
       if (!current) notify(channelNotification('channel_active', channel));
       return { ok: true, session };
     },
-    /** The encoder has gone. After the channel's reconnect window without another connect the event ends. */
-    disconnect(session: EncoderSession): void {
+    /**
+     * The encoder has gone, or goes. After the channel's reconnect window without another connect the event ends.
+     * @param why drops it
+     */
+    disconnect(session: EncoderSession, why?: string): void {
       const air = onAir.get(session.channelId);
       // A session that the platform has ended, or another encoder replaced, is over already.
       if (air?.encoder?.session.id !== session.id) return;
@@ -171,6 +174,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
       air.encoder = undefined;
       state.usage.countTime(channel.siteId, encoder.since, clock.now(), 'live_seconds');
       waitForEncoder(air);
+      if (why !== undefined) encoder.drop?.(why);
     },
     sessionOf: (channelId: string): EncoderSession | undefined => onAir.get(channelId)?.encoder?.session,
     /** The simulated encoders that are connected. */

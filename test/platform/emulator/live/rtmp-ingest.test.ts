@@ -166,6 +166,7 @@ test.each([
   ['deleted', () => emulator.admin.delete(path()).expect(204)],
   ['on the air for twelve hours', async () => emulator.context.clock.advance(12 * 60 * 60 * 1000)],
   ['forgotten by a reset', async () => emulator.context.reset()],
+  ['disconnected by the control port', () => emulator.disconnect({ stream_key: channel.streamKey })],
 ])('cuts the encoder, and those who play its stream, of a channel that is %s', async (_what, end) => {
   const encoder = await publishing();
   const player = await playing();
