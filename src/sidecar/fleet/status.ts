@@ -34,8 +34,11 @@ export async function fleetStatus(
     isOld ? engine.remembers(1).catch(() => undefined) : undefined,
   ]);
   const known = [...(ledger?.records() ?? [])];
-  // Records after the engine's revision are older than its restoration or new foundation.
-  const records = known.filter(([, { revision }]) => revision <= (moment?.revision ?? Infinity));
+  const isAbsent = (streamId: StreamId) => replication?.absent.has(streamId) ?? false;
+  // Others are older than the engine's restoration or new foundation.
+  const records = known.filter(
+    ([streamId, { revision }]) => revision <= (moment?.revision ?? Infinity) && !isAbsent(streamId),
+  );
   const deleted = known.filter(([, { tag }]) => tag === undefined).length;
   return {
     name,
@@ -47,7 +50,7 @@ export async function fleetStatus(
     compacted: remembers === undefined ? null : !remembers,
     streams: known.length - deleted,
     deleted,
-    missing: replication?.missing ?? 0,
+    missing: known.filter(([streamId, { tag }]) => tag !== undefined && isAbsent(streamId)).length,
     former_secret: entriesOf(replication?.formerSecrets),
     missing_secret: entriesOf(replication?.missingSecrets),
     ignored: membership?.ignored ?? 0,

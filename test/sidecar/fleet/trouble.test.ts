@@ -358,6 +358,24 @@ test('a restored backup takes nothing back, and an import brings what it lacked'
   expect(['news', 'later'].map(three.file)).toEqual([B, C]);
 });
 
+test('a deletion that the engine has lost makes no packager seem to be behind', async () => {
+  const { cluster, engine, one, two } = await startTwo();
+  const backup = cluster.backup();
+  await one.put('gone', A);
+  await one.remove('gone');
+  await settled(one, two);
+  const { revision } = cluster;
+  cluster.restore(backup);
+  await one.put('news', A);
+  await until(() => two.file('news') === A);
+  while (cluster.revision <= revision) cluster.set('unrelated', 'value');
+  engine.isAway = true;
+  engine.isAway = false;
+  await until(async () => ((await two.fleet.status()).revision ?? 0) > revision);
+  const { packagers } = await two.fleet.status();
+  expect(packagers.flatMap(({ lacks }) => lacks.map(({ streamid }) => streamid))).not.toContain('gone');
+});
+
 test('after a compaction that a packager slept through, it is level again', async () => {
   const { cluster, engine, one, two } = await startTwo();
   for (const stream of ['gone', 'changed']) await one.put(stream, A);

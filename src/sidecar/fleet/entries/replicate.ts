@@ -47,7 +47,7 @@ const MAX_UNDER_WAY = 128;
 export function createReplication(options: ReplicationOptions) {
   const { engine, keys, seal, apply, ledger, ranges, isTaken, onResult } = options;
   const underWay = createSemaphore(MAX_UNDER_WAY);
-  const missing = new Set<StreamId>();
+  const absent = new Set<StreamId>();
   const missingSecrets = new Map<StreamId, string>();
   const formerSecrets = new Set<StreamId>();
   let applied: number[] = [];
@@ -58,7 +58,7 @@ export function createReplication(options: ReplicationOptions) {
   const take = async ({ key, value, revision }: StoredValue, origin: Origin): Promise<boolean> => {
     const streamId = keys.streamOf(key);
     if (streamId === undefined) return false;
-    missing.delete(streamId);
+    absent.delete(streamId);
     missingSecrets.delete(streamId);
     formerSecrets.delete(streamId);
     const sealed = seal();
@@ -91,7 +91,7 @@ export function createReplication(options: ReplicationOptions) {
     if (streamId === undefined) return false;
     missingSecrets.delete(streamId);
     formerSecrets.delete(streamId);
-    if (ledger.get(streamId)?.tag !== undefined) missing.add(streamId);
+    if (ledger.get(streamId)) absent.add(streamId);
     await apply.without(streamId, undefined);
     return false;
   };
@@ -127,10 +127,8 @@ export function createReplication(options: ReplicationOptions) {
     get applied(): readonly number[] {
       return applied;
     },
-    /** The number of the fleet's files here that are missing in the engine. */
-    get missing() {
-      return missing.size;
-    },
+    /** The streams of the ledger that the engine has nothing of, not even a note of deletion. */
+    absent: absent as ReadonlySet<StreamId>,
     /** The ids of the secrets that entries are sealed with and this packager does not have, by stream. */
     missingSecrets,
     /** The streams whose entries are sealed with another secret of this packager than the first. */
@@ -142,11 +140,11 @@ export function createReplication(options: ReplicationOptions) {
       for (const range of ranges) begun = await levelRange(range, begun, seen);
       since = begun ?? since;
       applied = ranges.map(() => since.revision);
-      missing.clear();
+      absent.clear();
       for (const former of [missingSecrets, formerSecrets])
         for (const streamId of former.keys()) if (!seen.has(streamId)) former.delete(streamId);
-      for (const [streamId, { tag }] of ledger.records())
-        if (tag !== undefined && isTaken(streamId) && !seen.has(streamId)) missing.add(streamId);
+      for (const [streamId] of ledger.records())
+        if (isTaken(streamId) && !seen.has(streamId)) absent.add(streamId);
     },
     /** Applies each change after the level; resolves when everything has to be read again, or the signal ends it. */
     follow: (signal: AbortSignal) =>
