@@ -24,11 +24,11 @@ export function signalsOfManifest(xml: string): Signal[] {
       const systemId = /schemeIdUri="urn:uuid:([0-9a-f-]{36})"/i.exec(element)?.[1]?.toLowerCase();
       if (systemId === undefined) return [];
       const boxes = [...element.matchAll(/<(?:[\w-]{1,20}:)?pssh\b[^<>]*>([^<]*)</g)].flatMap(
-        ([, text = '']) => readByteText(text.replaceAll(/\s+/g, ''))?.bytes ?? [],
+        ([, text = '']) => readByteText(text)?.bytes ?? [],
       );
       const [, pro] = /<(?:[\w-]{1,20}:)?pro\b[^<>]*>([^<]*)</.exec(element) ?? [];
       if (boxes.length > 0) return boxes.flatMap(signalsOfBoxes);
-      const object = readByteText((pro ?? '').replaceAll(/\s+/g, ''))?.bytes;
+      const object = readByteText(pro ?? '')?.bytes;
       const fields = object ? checkInput(object).result.fields : [];
       const content = object?.toString('base64') ?? '';
       return [{ systemId, name: systemName(systemId) ?? systemId, content, fields }];

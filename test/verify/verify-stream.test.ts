@@ -1,7 +1,10 @@
 import { createCipheriv } from 'node:crypto';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from '../../src/drm/playready';
+import { buildPsshBox, COMMON_SYSTEM_ID } from '../../src/drm/pssh';
 import { StreamMemory } from '../../src/verify/stream-memory';
+import { signalsOfManifest } from '../../src/verify/systems';
 import {
   CONTENT_KEY,
   codesOf,
@@ -69,6 +72,21 @@ test('a DASH stream of the key file decrypts, and there is nothing to say', asyn
     fetched: { requests: 7, bytes: expect.any(Number), ms: expect.any(Number) },
   });
   for (const form of [CONTENT_KEY, base64(CONTENT_KEY)]) expect(JSON.stringify(report)).not.toContain(form);
+});
+
+test('what systems signal is read from a manifest whose base64 is broken over lines', () => {
+  const element = (id: string, inside: string) =>
+    `<ContentProtection schemeIdUri="urn:uuid:${id}">${inside}</ContentProtection>`;
+  const [keyId, key] = [KEY_ID, CONTENT_KEY].map((hex) => Buffer.from(hex, 'hex')) as [Buffer, Buffer];
+  const box = buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [keyId]).toString('base64');
+  const object = playReadyObjectOf(keyId, key, 'https://license.example/').toString('base64');
+  const xml = (pssh: string, pro: string) =>
+    element(COMMON_SYSTEM_ID, `<cenc:pssh>${pssh}</cenc:pssh>`) +
+    element(PLAYREADY_SYSTEM_ID, `<mspr:pro>${pro}</mspr:pro>`);
+  const broken = (text: string) => `\n  ${text.replaceAll(/.{40}/g, '$&\n  ')}\n`;
+  const signals = signalsOfManifest(xml(box, object));
+  expect(signals.map(({ fields }) => fields.length > 0)).toEqual([true, true]);
+  expect(signalsOfManifest(xml(broken(box), broken(object)))).toEqual(signals);
 });
 
 test('a FairPlay stream of the key file decrypts, and there is nothing to say', async () => {

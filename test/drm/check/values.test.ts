@@ -1,4 +1,5 @@
 import { check } from '../../../src/api/check';
+import { formatUuid, swapKeyIdOrder } from '../../../src/drm/bytes';
 import {
   buildPlayReadyObject,
   PLAYREADY_SYSTEM_ID as PLAYREADY_ID,
@@ -83,6 +84,27 @@ describe('boxes', () => {
     ]);
     const ids = fields.filter(({ name }) => /key_id(\[\d\])?$/.test(name));
     expect(ids.map(({ value }) => value)).toEqual(Array(3).fill('44da52ef-4523-498e-9854-777ee322681d'));
+  });
+
+  it('of Widevine are shown with all that their data have', () => {
+    const texts = { provider: 'acme', trackType: 'HD', policy: 'strict' };
+    const numbers = { cryptoPeriodIndex: 7, cryptoPeriodSeconds: 60 };
+    const data = buildWidevinePsshData({ keyIds: [], ...texts, ...numbers, groupedLicense: Buffer.alloc(9) });
+    const { fields } = check(base64(buildPsshBox(WIDEVINE_ID, data)));
+    expect(fields.slice(3).map(({ name, value }) => `${name.replace('box.data.', '')} ${value}`)).toEqual([
+      ...['provider acme', 'track_type HD', 'policy strict', 'crypto_period_index 7'],
+      ...['grouped_license 9 bytes', 'crypto_period_seconds 60'],
+    ]);
+  });
+
+  it('of PlayReady are shown with all their keys', () => {
+    const other = kid('AESCTR').replace(KID, swapKeyIdOrder(KEY).toString('base64'));
+    const { fields } = check(header('4.3.0.0', kids(kid('AESCTR'), other)));
+    const ids = fields.filter(({ name }) => name.endsWith('key_id'));
+    expect(ids.map(({ name, value }) => `${name} ${value}`)).toEqual([
+      `key[0].key_id ${formatUuid(KEY_ID)}`,
+      `key[1].key_id ${formatUuid(KEY)}`,
+    ]);
   });
 
   const swappedObject = playReadyObjectOf(SWAPPED, KEY, 'https://license.example/');

@@ -190,6 +190,7 @@ describe('the FairPlay address', () => {
     ['URIExtXKey', uri('skd://a'), 'skd://a'],
     ['URIExtXKey that is not in base64', '<URIExtXKey> skd://a </URIExtXKey>', 'skd://a'],
     ['media playlist lines without a playlist name', element('HLSSignalingData', line('skd://a')), 'skd://a'],
+    ["the media playlist's lines by another name", hls(line('skd://a'), 'variant'), 'skd://a'],
     ['multivariant playlist lines', hls(session, 'master'), 'skd://a'],
     ['multivariant playlist lines of CPIX 2.4', hls(session, 'multiVariant'), 'skd://a'],
     ['a line without a key format', media(line('skd://a', '')), 'skd://a'],
