@@ -12,7 +12,7 @@ import { field as described } from '../json-body';
 import { ListQuery } from '../listing/list';
 import { actionSchema, bodySchema, uploadSchema } from '../resources/body';
 import type { SetField, SetFields, ShownField, ShownFields } from '../resources/fields';
-import { type Action, type Resource, VERBS, type Verb } from '../resources/resource';
+import { type Action, isChange, type Resource, VERBS, type Verb } from '../resources/resource';
 import { ACTIONS, RESOURCES } from '../resources/table';
 import { type AnsweredError, answer, capital, type Group, type Row } from './operation';
 
@@ -90,7 +90,7 @@ function managementErrors(path: string, method: string): readonly AnsweredError[
     'credential_missing',
     'credential_refused',
     ...(path.includes(':siteId') ? (['site_forbidden'] as const) : []),
-    ...(method === 'GET' ? [] : (['permission_insufficient'] as const)),
+    ...(isChange(method, path) ? (['permission_insufficient'] as const) : []),
     'rate_limit_exceeded',
   ];
 }

@@ -15,6 +15,7 @@ import {
   type Action,
   type ActionCall,
   type Behaviour,
+  isChange,
   type Kept,
   type MetadataOf,
   type PathIds,
@@ -239,7 +240,7 @@ interface CallForm {
 }
 
 function mountCall(route: IRoute, context: RouteParts, { method, status, takesBody }: CallForm, act: Act) {
-  const guard = requireCredential(context, method === 'GET' ? 'Viewer' : 'Editor');
+  const guard = requireCredential(context, isChange(method, route.path) ? 'Editor' : 'Viewer');
   const lower = method.toLowerCase() as Lowercase<typeof method>;
   route[lower](guard, ...(takesBody ? [readJson] : []), async (request: AnyRequest, response: Response) => {
     const answer = await act(request, response);

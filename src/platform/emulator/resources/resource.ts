@@ -34,6 +34,11 @@ export interface Action {
   readonly refusals?: readonly Refusal[];
 }
 
+/** Whether a call changes something, which a Viewer may not. */
+export function isChange(method: string, path: string): boolean {
+  return method !== 'GET' && !path.endsWith('/query_usage');
+}
+
 /** The reason to refuse a valid request for an existing resource. `when` is a sentence. */
 type Refusal = readonly [status: 404 | 409, code: string, when: string];
 

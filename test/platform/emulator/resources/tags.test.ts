@@ -132,7 +132,7 @@ describe('the usage', () => {
         ({ site_id }: { site_id: string }) => site_id,
       );
     expect(await sitesOf(admin)).toEqual(['demosite', 'othersit']);
-    const credential = { name: 'one', permission: 'Editor', site_ids: ['othersit'] };
+    const credential = { name: 'one', permission: 'Viewer', site_ids: ['othersit'] };
     const { body } = await control.post('/credentials').send(credential).expect(201);
     expect(await sitesOf(as(body.secret))).toEqual(['othersit']);
   });
