@@ -137,11 +137,7 @@ export function createConnections({
     if (!isOwnShare && all.length <= limits.total) return undefined;
     const cause = isOwnShare ? 'address_limit' : 'limit';
     const others = (isOwnShare ? own : all).filter((other) => other !== connection && !other.reserve);
-    const isPreferred = connection.trusted || !connection.request;
-    const spared =
-      others.find((other) => other.refused) ??
-      others.find(({ trusted }) => !trusted) ??
-      others.find(({ underWay }) => isPreferred && underWay === 0);
+    const spared = others.find(({ trusted }) => !trusted) ?? others.find(({ underWay }) => underWay === 0);
     if (!spared) return cause;
     cut(spared, cause);
     return undefined;
@@ -163,7 +159,7 @@ export function createConnections({
 
   const limitUnread = () => {
     for (const connection of open.values()) {
-      const { socket, served: response = connection.response } = connection;
+      const { socket, served: response } = connection;
       if (!response || stateOf(connection) !== 'answering' || socket?.inner.timeout === answerMs) continue;
       const late = () => count(connection, 'answer_timeout');
       // Node destroys a socket that has timed out.
@@ -212,7 +208,7 @@ export function createConnections({
           inner.destroy();
           return;
         }
-        // For TLS, too: a client that ends its side gets its answer.
+        // A client that ends its side gets its answer.
         inner.allowHalfOpen = true;
         const isAsked = () => connection.underWay > 0 && connection.request?.complete === true;
         const isBody = () => connection.trusted && connection.request?.complete === false;
@@ -298,7 +294,7 @@ export function createConnections({
   };
 }
 
-function stateOf({ refused, request, response, served = response }: Connection): ConnectionState {
+function stateOf({ refused, request, response, served }: Connection): ConnectionState {
   if (refused) return 'closing';
   if (!request) return 'opening';
   if (!response) return 'idle';

@@ -40,10 +40,11 @@ export class PiecewiseSocket extends Duplex {
         inner.uncork();
       },
       final: (done) => void inner.end(done),
-      destroy: (error, done) => {
+      destroy: (_error, done) => {
         this.#rest = undefined;
         inner.destroy();
-        done(error);
+        // Of a client that is lost Node would ask what it sent that is no HTTP.
+        done(null);
       },
     });
     const { remoteAddress, remotePort, localAddress, localPort } = inner;
@@ -61,7 +62,8 @@ export class PiecewiseSocket extends Duplex {
       this.#hasEnded = true;
       this.#endSoon();
     });
-    inner.on('error', (error) => this.destroy(error));
+    // It is closed behind it.
+    inner.on('error', () => undefined);
     inner.on('close', () => this.destroy());
     inner.on('timeout', () => this.emit('timeout'));
   }
@@ -76,16 +78,13 @@ export class PiecewiseSocket extends Duplex {
 
   /** Passes on that the client has closed its side, if it has, behind all that it sent. */
   passOnEnd(): void {
-    if (!this.#hasEnded || this.#rest !== undefined || this.destroyed) return;
-    this.#hasEnded = false;
-    this.push(null);
+    if (this.#hasEnded && this.#rest === undefined) this.push(null);
   }
 
   /** Passes on the next piece, or reads on. */
   #goOn(): void {
-    if (this.#rest === undefined) {
-      if (this.inner.isPaused()) this.inner.resume();
-    } else if (!this.#isDue) {
+    if (this.#rest === undefined) this.inner.resume();
+    else if (!this.#isDue) {
       this.#isDue = true;
       setImmediate(() => this.#passOn(this.#rest));
     }
@@ -93,22 +92,18 @@ export class PiecewiseSocket extends Duplex {
 
   #passOn(rest: Buffer | undefined): void {
     this.#isDue = false;
-    if (this.destroyed || rest === undefined) return;
+    if (rest === undefined) return;
     const length = this.pieceBytes();
     this.#rest = rest.length > length ? rest.subarray(length) : undefined;
     this.push(rest.subarray(0, length));
-    if (this.#hasEnded && this.#rest === undefined) this.#endSoon();
+    if (this.#hasEnded) this.#endSoon();
   }
 
   /** Called by Node behind the last answer: a client that does not close must not hold the connection. */
   destroySoon(): void {
-    const isSending = !this.isAsked();
     // Of a connection that is closed with bytes unread the system takes back the answer.
-    if (isSending) this.inner.removeAllListeners('data').resume();
-    this.end(() => {
-      if (isSending) setTimeout(() => this.destroy(), LINGER_MS).unref();
-      else this.destroy();
-    });
+    this.inner.removeAllListeners('data').resume();
+    this.end(() => setTimeout(() => this.destroy(), LINGER_MS).unref());
   }
 
   setTimeout(ms: number): this {

@@ -33,10 +33,10 @@ export async function listen(
       if (request.httpVersion === '1.1' && request.headers.host === undefined) answerLast(response, NO_HOST);
       else handler(request, response);
     });
-  const server = createServer({ ...OPTIONS, requestTimeout: requestTimeoutMs }, take);
-  const front = tls
-    ? createTlsServer({ noDelay: true }, tls)
-    : createTcpServer({ noDelay: true, allowHalfOpen: true });
+  // Node takes no longer time for the head.
+  const headersTimeout = Math.min(10_000, requestTimeoutMs);
+  const server = createServer({ ...OPTIONS, headersTimeout, requestTimeout: requestTimeoutMs }, take);
+  const front = tls ? createTlsServer({ noDelay: true }, tls) : createTcpServer({ noDelay: true });
   connections.follow(front, tls !== undefined, (socket) => server.emit('connection', socket));
   // Node begins to check the times of a server's connections with this event.
   front.on('listening', () => server.emit('listening'));
@@ -46,8 +46,8 @@ export async function listen(
   server.on('connect', (_request, socket) => connections.refuse(socket as Socket, 'not_http', NO_TUNNEL));
   server.on('clientError', ({ code }: NodeJS.ErrnoException, duplex) => {
     const socket = duplex as Socket;
-    // The client has gone, or has closed its side within a request.
-    if (code === 'ECONNRESET' || code === 'HPE_INVALID_EOF_STATE') socket.destroy();
+    // The client has closed its side within a request.
+    if (code === 'HPE_INVALID_EOF_STATE') socket.destroy();
     else if (code === 'ERR_HTTP_REQUEST_TIMEOUT') connections.refuse(socket, 'request_timeout', TIMEOUT);
     else connections.refuse(socket, 'not_http', code === 'HPE_HEADER_OVERFLOW' ? LARGE_HEAD : NOT_HTTP);
   });
@@ -72,7 +72,6 @@ const DRAIN_MS = 100;
 
 const OPTIONS: ServerOptions = {
   keepAliveTimeout: 65_000,
-  headersTimeout: 10_000,
   connectionsCheckingInterval: 1_000,
   // Node's answer has no error code.
   requireHostHeader: false,
@@ -86,7 +85,7 @@ const NO_TUNNEL = httpError('bad_request', 'This service is not a proxy: it does
 
 /** The path of a request's target. Express takes an absolute one, too, but loses its way on one without a path. */
 function originForm(target: string): string {
-  if (target.startsWith('/') || target === '*') return target;
+  if (target.startsWith('/')) return target;
   if (!URL.canParse(target)) return NO_PATH;
   const { pathname, search } = new URL(target);
   return pathname.startsWith('/') ? pathname + search : NO_PATH;

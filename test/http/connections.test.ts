@@ -1,45 +1,17 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { connect as tlsConnect } from 'node:tls';
-import type { RefusalCause } from '../../src/http/connections';
-import { type ConnectionOptions, type Connections, createConnections } from '../../src/http/connections';
-import { listen, type RunningServer } from '../../src/http/server';
-import { openTls, type Tls } from '../../src/http/tls';
-import { afterTest, temporaryFolder } from '../support/after-test';
+import { openTls } from '../../src/http/tls';
+import { temporaryFolder } from '../support/after-test';
 import { type HostileClient, hostile } from '../support/hostile-client';
 import { recordedLog } from '../support/recorded-log';
+import { answer, connections, HEAD, KEY, refused, serve } from '../support/serve-limited';
 import { pem, place, secureGet } from '../support/tls';
 import { until } from '../support/until';
-
-let connections: Connections;
-let refused: [cause: RefusalCause, network: string][];
-
-const HEAD = 'GET /x HTTP/1.1\r\nhost: a\r\n';
-const KEY = 'x-api-key: valid\r\n';
-const isTrusted = ({ headers }: IncomingMessage) => headers['x-api-key'] === 'valid';
-const isProbe = ({ url }: IncomingMessage) => url === '/healthz';
-
-async function serve(
-  handler: RequestListener,
-  options: ConnectionOptions = {},
-  tls?: Tls,
-): Promise<RunningServer> {
-  refused = [];
-  connections = createConnections({
-    isTrusted,
-    isProbe,
-    onRefused: (cause, network) => void refused.push([cause, network]),
-    answerMs: 250,
-    ...options,
-  });
-  const server = await listen(handler, '127.0.0.1', 0, { connections, tls });
-  afterTest(() => server.stop(0));
-  return server;
-}
 
 async function serveTls() {
   const folder = await temporaryFolder();
@@ -51,17 +23,17 @@ async function serveTls() {
   place('server', files.certificate);
   place('server-key', files.key);
   const tls = openTls(files, { log: recordedLog().log, clock: () => new Date() });
-  return serve((_request, response) => response.end('"hello"'), { limits: { total: 8, perAddress: 8 } }, tls);
+  return serve(
+    (_request, response) => response.end('"hello"'),
+    { limits: { total: 8, perAddress: 8 } },
+    { tls },
+  );
 }
 
-/** Answers at once, but `/wait`, which is never answered. */
-const answer: RequestListener = (request, response) => {
-  if (request.url !== '/wait') response.end(`answer to ${request.url}`);
-};
-
 /** GETs over a connection of its own. */
+
 async function get(port: number, path: string, { from = '127.0.0.2', key = true } = {}) {
-  const headers = key ? { 'x-api-key': 'valid' } : {};
+  const headers = { connection: 'keep-alive', ...(key && { 'x-api-key': 'valid' }) };
   const to = { host: '127.0.0.1', port, path, localAddress: from, agent: false, headers };
   const [response] = (await once(httpRequest(to).end(), 'response')) as [IncomingMessage];
   return { status: response.statusCode, body: await text(response), connection: response.headers.connection };
@@ -74,6 +46,7 @@ async function times<T>(count: number, make: () => Promise<T>): Promise<T[]> {
 }
 
 /** How many of the clients the server has ended. */
+
 function endedOf(clients: readonly HostileClient[]): number {
   return clients.filter(({ socket }) => socket.readableEnded || socket.destroyed).length;
 }
@@ -97,7 +70,7 @@ describe('when places run out', () => {
 
   it('a client that has shown a key is kept while others can go', async () => {
     const { port } = await serve(answer, { limits: LIMITS });
-    const trusted = await times(4, () => hostile(port, { says: `${HEAD}${KEY}\r\n` }));
+    const trusted = await times(4, () => hostile(port, { says: `${HEAD}${KEY}\r\n${HEAD}\r\n` }));
     await times(20, () => hostile(port, { says: `${HEAD}\r\n`, from: '127.0.0.3' }));
     await until(() => refused.length === 16);
     expect(endedOf(trusted)).toBe(0);
@@ -123,9 +96,12 @@ describe('when places run out', () => {
       connection: 'close',
       body: '{"errors":[{"code":"too_many_connections","description":"All places for connections are taken by other clients. Try again in a moment."}]}',
     });
+    const early = await hostile(port);
     busy[0]?.socket.destroy();
     await until(() => connections.counts().working === 7);
-    expect(await get(port, '/here')).toMatchObject({ status: 200 });
+    early.socket.write(`${HEAD}${KEY}\r\n`);
+    await until(() => early.received().endsWith('answer to /x'));
+    expect(early.received()).toMatch(/^HTTP\/1.1 200 .*connection: keep-alive/is);
   });
 
   it('holds no more than the reserve beyond its places', async () => {
@@ -170,8 +146,11 @@ test('counts connections by what happens on them', async () => {
   await hostile(port, { says: `${HEAD}\r\n` });
   await hostile(port, { says: 'GET /wait HTTP/1.1\r\nhost: a\r\n\r\n' });
   await hostile(port, { says: 'POST /wait HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nabc' });
+  await hostile(port, {
+    says: 'POST /wait HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n',
+  });
   await hostile(port, { says: 'NONSENSE\r\n\r\n' });
-  const expected = { opening: 2, idle: 1, receiving: 1, working: 1, answering: 0, closing: 1 };
+  const expected = { opening: 2, idle: 1, receiving: 2, working: 1, answering: 0, closing: 1 };
   await until(() => connections.counts().closing === 1 && connections.counts().idle === 1);
   expect(connections.counts()).toEqual(expected);
 });
@@ -179,87 +158,6 @@ test('counts connections by what happens on them', async () => {
 test('counts a request without a body as being worked on, also before Node says that it is complete', async () => {
   const { port } = await serve((_request, response) => response.end(JSON.stringify(connections.counts())));
   expect(JSON.parse((await get(port, '/')).body)).toMatchObject({ receiving: 0, working: 1 });
-});
-
-describe('a client that was refused', () => {
-  it.each([
-    ['what is no HTTP', 'NONSENSE\r\n\r\n', '400 Bad Request', 'bad_request'],
-    [
-      ...(['headers of 20 KiB', `${HEAD}x: ${'a'.repeat(20_000)}\r\n\r\n`] as const),
-      ...(['431 Request Header Fields Too Large', 'request_header_fields_too_large'] as const),
-    ],
-  ])('gets the reason, and is cut when it does not close: %s', async (_what, says, status, code) => {
-    const { port } = await serve(answer);
-    const { socket, ended } = await hostile(port, { says });
-    const errors = `{"errors":\\[{"code":"${code}","description":"[^"]+"}\\]}`;
-    expect(await ended).toMatch(new RegExp(`^HTTP/1.1 ${status}\r\n.*\r\n\r\n${errors}$`, 's'));
-    expect(connections.counts().closing).toBe(1);
-    await until(() => connections.counts().closing === 0);
-    socket.destroy();
-    expect(refused).toEqual([['not_http', '127.0.0.1']]);
-  });
-
-  it('gets the answer to its request before', async () => {
-    const { port } = await serve(answer);
-    const { ended } = await hostile(port, { says: `${HEAD}\r\nNONSENSE\r\n\r\n` });
-    expect(await ended).toMatch(/answer to \/x.*bad_request/s);
-  });
-
-  it('loses its connection behind the last answer when it does not close', async () => {
-    const { port } = await serve(answer);
-    const { socket, ended } = await hostile(port, { says: `${HEAD}connection: close\r\n\r\n` });
-    expect(await ended).toContain('answer to /x');
-    await until(() => Object.values(connections.counts()).every((count) => count === 0));
-    socket.destroy();
-  });
-
-  it('gets its last answer, though it still sends a body that nobody reads', async () => {
-    const { port } = await serve(answer);
-    const head = `POST /x HTTP/1.1\r\nhost: a\r\n${KEY}connection: close\r\ncontent-length: 9000000\r\n\r\n`;
-    const { socket, received } = await hostile(port, { says: head, reads: false });
-    await new Promise((sent) => socket.write('x'.repeat(8_000_000), sent));
-    expect([await text(socket), received()]).toEqual([expect.stringMatching(/answer to \/x$/), '']);
-    await until(() => Object.values(connections.counts()).every((count) => count === 0));
-  });
-
-  it('may send the rest of its body, and then the next request', async () => {
-    const { port } = await serve(answer);
-    const client = await hostile(port, { says: 'POST /a HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n' });
-    await until(() => client.received().endsWith('answer to /a'));
-    client.socket.write('abcGET /b HTTP/1.1\r\nhost: a\r\n\r\n');
-    await until(() => client.received().endsWith('answer to /b'));
-  });
-});
-
-test('an answer to a slow client goes on while that takes something of it', async () => {
-  const size = 16 * 1024 * 1024;
-  const { port } = await serve((_request, response) => response.end('x'.repeat(size)));
-  const { socket } = await hostile(port, { says: `${HEAD}\r\n`, reads: false });
-  let taken = 0;
-  socket.on('data', (chunk) => {
-    taken += chunk.length;
-    socket.pause();
-    setTimeout(() => socket.resume(), 2);
-  });
-  await until(() => taken > size);
-  expect(refused).toEqual([]);
-});
-
-test('a request has all its time when an answer before it was taken late', async () => {
-  const { port } = await serve(({ url }, response) => {
-    if (url === '/x') response.end('x'.repeat(64 * 1024 * 1024));
-    else setTimeout(() => response.end('made late'), 600);
-  });
-  const says = `${HEAD}\r\nGET /late HTTP/1.1\r\nhost: a\r\n\r\n`;
-  const { socket } = await hostile(port, { says, reads: false });
-  await until(() => connections.counts().answering === 1);
-  setTimeout(() => socket.resume(), 150);
-  let end = '';
-  socket.on('data', (chunk) => {
-    end = chunk.toString('latin1').slice(-9);
-  });
-  await until(() => end === 'made late');
-  expect(refused).toEqual([]);
 });
 
 describe('stop', () => {
@@ -305,6 +203,16 @@ describe('stop', () => {
     await until(() => taken > size);
   });
 
+  it('answers a request that comes on a connection taken before', async () => {
+    const server = await serve(answer);
+    const { socket, ended } = await hostile(server.port);
+    await until(() => connections.counts().opening === 1);
+    const stopped = server.stop(60_000);
+    socket.write(`${HEAD}\r\n`);
+    expect(await ended).toMatch(/connection: close.*answer to \/x$/is);
+    await stopped;
+  });
+
   it('has answers under way say that the connection ends', async () => {
     let finish = () => {};
     const server = await serve((_request, response) => {
@@ -346,28 +254,13 @@ test('knows the address of a client whose connection is reset meanwhile', async 
 });
 
 test('answers a client that has called another address of this machine from the same port of its own', async () => {
-  connections = createConnections();
-  const { port, stop } = await listen(answer, '0.0.0.0', 0, { connections });
-  afterTest(() => stop(0));
+  const { port } = await serve(answer, {}, { host: '0.0.0.0' });
   const first = await hostile(port);
   const to = { port, host: '127.0.0.2', localAddress: '127.0.0.1', localPort: first.socket.localPort };
   const second = connect(to, () => second.end(`${HEAD}connection: close\r\n\r\n`));
   expect(await text(second)).toMatch(/answer to \/x$/);
   first.socket.write(`${HEAD}\r\n`);
   await until(() => first.received().endsWith('answer to /x'));
-});
-
-test.each([
-  ['small', 0],
-  ['of two pieces', 600],
-  ['of many pieces', 6000],
-])('answers a client that ends its side behind its request: %s', async (_what, size) => {
-  const { port } = await serve((_request, response) => setTimeout(() => response.end('late'), 20));
-  for (const key of [KEY, '']) {
-    const client = await hostile(port, { says: `${HEAD}${key}x: ${'y'.repeat(size)}\r\n\r\n` });
-    client.socket.end();
-    expect(await client.ended).toMatch(/late$/);
-  }
 });
 
 describe('a client that has reset its connection by the time that its address is read', () => {
@@ -399,62 +292,5 @@ describe('a client that has reset its connection by the time that its address is
     secure.on('error', () => undefined);
     await until(() => socket.destroyed);
     await until(() => Object.values(connections.counts()).every((count) => count === 0));
-  });
-});
-
-describe('pipelined requests', () => {
-  /** Requests that are begun and not answered, each with what answers it. */
-  let underWay: (() => void)[];
-  const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
-  const post = (path: string, body: string) =>
-    `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-  const bodiesIn = (received: string) => received.match(/<[^>]*>/g) ?? [];
-  const onDemand: RequestListener = async (request, response) => {
-    const body = await text(request);
-    underWay.push(() => response.end(`<${request.url} ${body}>`));
-  };
-
-  beforeEach(() => {
-    underWay = [];
-  });
-
-  test('pipelined requests run one after another, in their order', async () => {
-    const { port } = await serve(onDemand);
-    const client = await hostile(port, {
-      says: post('/1', 'abc') + get('/2') + post('/3', 'de') + get('/4'),
-    });
-    for (const [index, expected] of ['</1 abc>', '</2 >', '</3 de>', '</4 >'].entries()) {
-      await until(() => underWay.length === index + 1);
-      underWay[index]?.();
-      await until(() => bodiesIn(client.received()).length === index + 1);
-      expect(bodiesIn(client.received()).at(-1)).toBe(expected);
-    }
-  });
-
-  test('requests that come in pieces of any size are answered in their order', async () => {
-    const { port } = await serve(async (request, response) => {
-      const body = await text(request);
-      setImmediate(() => response.end(`<${request.url} ${body}>`));
-    });
-    const chunked =
-      'POST /4 HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n';
-    const sent = post('/1', 'a\r\n\r\nb') + get('/2') + post('/3', 'x'.repeat(3000)) + chunked;
-    const expected = ['</1 a\r\n\r\nb>', '</2 >', `</3 ${'x'.repeat(3000)}>`, '</4 abc>'];
-    for (const size of [1, 7, 97, 4000]) {
-      const client = await hostile(port);
-      for (let at = 0; at < sent.length; at += size) {
-        client.socket.write(sent.slice(at, at + size));
-        if (size > 10 || at % 40 === 0) await new Promise((resolve) => setImmediate(resolve));
-      }
-      await until(() => bodiesIn(client.received()).length === expected.length);
-      expect(bodiesIn(client.received())).toEqual(expected);
-    }
-  });
-
-  test('a fifth under way ends the connection', async () => {
-    const { port } = await serve(onDemand);
-    const client = await hostile(port, { says: get('/').repeat(5) });
-    expect(await client.ended).toBe('');
-    expect(refused).toEqual([['pipelined', '127.0.0.1']]);
   });
 });

@@ -121,6 +121,16 @@ describe('a server', () => {
     );
   });
 
+  test.each([
+    ['without Host', 'GET /here HTTP/1.1', /^HTTP\/1\.1 400 .*"The request has no Host header\."/s],
+    ['of HTTP/1.0 without Host', 'GET /here HTTP/1.0', /^HTTP\/1\.1 200 /],
+    ['with an unknown expectation', 'GET /here HTTP/1.1\r\nHost: a\r\nExpect: more', /^HTTP\/1\.1 200 /],
+    ['for a tunnel', 'CONNECT a:1 HTTP/1.1\r\nHost: a', /^HTTP\/1\.1 400 .*does not support CONNECT/s],
+    ['of all that there is', 'OPTIONS * HTTP/1.1\r\nHost: a', /^HTTP\/1\.1 404 .*"not_found"/s],
+  ])('answers a request %s', async (_what, head, expected) => {
+    expect(await rawExchange(server.port, `${head}\r\nConnection: close\r\n\r\n`, /\}$/)).toMatch(expected);
+  });
+
   test.each(['http://[/', 'a://h?x'])(
     'answers a target that is no address, %s, with an error of its own form, and logs it',
     async (target) => {

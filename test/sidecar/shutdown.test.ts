@@ -154,9 +154,13 @@ test('a process does not end before its stop is done, even if that waits for not
   expect([code, stdout]).toEqual([0, expect.stringContaining('"message":"stopped"')]);
 });
 
-test('reports the address to call for a server that listens everywhere', async () => {
-  const server = await listen((_request, response) => response.end(), '0.0.0.0', 0);
-  expect(server.url).toBe(`http://127.0.0.1:${server.port}`);
+test.each([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '127.0.0.1'],
+  ['::1', '[::1]'],
+])('reports the address to call for a server that listens on %s: %s', async (host, address) => {
+  const server = await listen((_request, response) => response.end(), host, 0);
+  expect(server.url).toBe(`http://${address}:${server.port}`);
   await server.stop(0);
 });
 
