@@ -223,6 +223,7 @@ export function restoreState(context: EmulatorContext, saved: Saved): readonly s
     clock.advance(saved.clockOffsetMs);
     for (const path of uploads.takeOver(files)) missing.delete(path);
     const [seeded] = state.credentials.all();
+    const [channel] = state.channels.all();
     for (const [name, store] of storesOf(state)) {
       store.clear();
       for (const item of saved[name]) {
@@ -230,8 +231,12 @@ export function restoreState(context: EmulatorContext, saved: Saved): readonly s
         store.add(Object.assign(revealed(item), running(name, newSecret), isLost && NO_FILE));
       }
     }
-    // Its secret and its sites come from the configuration.
+    // Its secret and its sites come from the configuration, as do the channel of the start and its key.
     if (seeded && state.credentials.find(seeded.id)) state.credentials.add(seeded);
+    if (channel) {
+      const { id, streamKey } = channel;
+      state.channels.add({ ...channel, ...state.channels.find(id), streamKey });
+    }
     state.usage.restore(saved.usage as unknown as readonly UsageOfDay[]);
     for (const webhook of saved.webhooks) webhooks.add(revealed(webhook) as unknown as Webhook);
     for (const key of saved.keys) issuedKeys.remember(key as unknown as ClearKey);

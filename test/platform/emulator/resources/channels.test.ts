@@ -47,7 +47,7 @@ test('creates a channel with an id and a stream key, and keeps every field', asy
   }
 });
 
-test('has the channel of its configuration from the start, and again, without its event, after a reset', async () => {
+test('has the channel of its configuration from the start, and again after a reset, and with a state of another configuration', async () => {
   const stream_key = 'demo-stream-key-0123456789';
   const env = { EMULATOR_CHANNEL_ID: 'demolive', EMULATOR_CHANNEL_STREAM_KEY: stream_key };
   const emulator = await startEmulator(env);
@@ -59,6 +59,11 @@ test('has the channel of its configuration from the start, and again, without it
   expect(body).toMatchObject({ status: 'active', recent_events: [{ media_id: id, status: 'active' }] });
   await emulator.control.post('/reset').expect(204);
   await emulator.admin.get(`${PATH}demolive/`).expect(200, expected);
+  for (const former of [{}, { ...env, EMULATOR_CHANNEL_STREAM_KEY: 'a-former-stream-key' }]) {
+    const { body: state } = await (await startEmulator(former)).control.get('/state?reveal=true');
+    await emulator.control.put('/state').send(state).expect(200);
+    await emulator.admin.get(`${PATH}demolive/`).expect(200, expected);
+  }
 });
 
 test.each(['', '/'])('takes every action of a channel ending in "%s" without a redirect', async (end) => {
