@@ -75,6 +75,8 @@ export async function connectRtmp(port: number, from = '127.0.0.1') {
     sendFrame: (content: string) => send(VIDEO, 1, picture(0x17, content)),
     /** Sends one frame that needs the key frame before it, with this text as its content. */
     sendDependentFrame: (content: string) => send(VIDEO, 1, picture(0x27, content)),
+    /** Sends a configuration of the decoder whose content is this text. */
+    sendConfiguration: (content: string) => send(VIDEO, 1, Buffer.from(`\x17\0\0\0\0${content}`, 'latin1')),
     /** Sends bytes as they are. */
     sendRaw: (bytes: Buffer) => void socket.write(bytes),
     /** Resolves when this text has been received. Rejects when the connection ends before. */

@@ -42,6 +42,7 @@ const ENDING_MS = 10_000;
 const VERSION = 3;
 /** The application part of the address; encoders differ in whether they end it with a slash. */
 const APPLICATION = /^live\/?$/;
+const VIDEO_CONFIGURATION = 2;
 const KEY_FRAME = 3;
 /** Of a user control message: the stream has no more to play (RTMP 1.0, 7.1.7). */
 const STREAM_EOF = 1;
@@ -62,6 +63,7 @@ interface ChunkStream {
 /** One message of sound, picture or metadata. */
 interface Packet {
   readonly flags: number;
+  readonly data: Buffer;
   /** Bytes. */
   readonly size: number;
 }
@@ -288,10 +290,23 @@ class RtmpConnection extends Protocol {
     // A publisher with the token was refused above: it is not the key of a channel.
     const names = [key, session.pullToken];
     for (const name of names) relays.set(name, relay);
+    const endPlayers = (why: string) => {
+      for (const player of relay.subscribers.values()) player.close(why);
+    };
     let pictures = 0;
+    let configuration = Buffer.alloc(0);
     this.onPacketCallback = (packet) => {
       if (this.#over) return;
       relay.broadcastMessage(packet);
+      if (packet.flags === VIDEO_CONFIGURATION) {
+        const former = configuration;
+        configuration = Buffer.from(packet.data.subarray(0, packet.size));
+        // ffmpeg copies pictures with the first configuration that it got, so another resolution would be noise.
+        if (former.length > 0 && !former.equals(configuration)) {
+          relay.rtmpGopCache = null;
+          endPlayers('The encoder has changed its picture. Play the stream again.');
+        }
+      }
       pictures = packet.flags === KEY_FRAME ? packet.size : pictures + packet.size;
       // Without a memory for the group of pictures, the library begins one at the next key frame.
       if (pictures > settings.maxGroupBytes) relay.rtmpGopCache = null;
@@ -302,7 +317,7 @@ class RtmpConnection extends Protocol {
       log.info('encoder disconnected', { channelId, eventId });
       // The next encoder may have connected before this socket was closed.
       for (const name of names) if (relays.get(name) === relay) relays.delete(name);
-      for (const player of relay.subscribers.values()) player.close();
+      endPlayers('The encoder has gone.');
       broadcast.disconnect(session);
     });
     log.info('encoder connected', { channelId, eventId });
@@ -339,10 +354,9 @@ class RtmpConnection extends Protocol {
   }
 
   /** Reports the end of the stream to the player, which would take a broken connection for a fault; then ends. */
-  close(): void {
+  close(why: string): void {
     if (this.#over) return;
-    const gone = 'The encoder has gone.';
-    this.sendStatusMessage(this.streamId, 'status', 'NetStream.Play.UnpublishNotify', gone);
+    this.sendStatusMessage(this.streamId, 'status', 'NetStream.Play.UnpublishNotify', why);
     this.sendStreamStatus(STREAM_EOF, this.streamId);
     this.#over = true;
     // Drains the player's data: unread, it would reset the connection before the player has read the end.

@@ -129,6 +129,23 @@ test('hands the current group of pictures to a player that comes later', async (
   await player.until('earlier frame');
 });
 
+test('ends players when an encoder changes its picture, and gives later ones no frame of the former', async () => {
+  const encoder = await publishing();
+  const first = await playing();
+  for (const content of ['small', 'small']) encoder.sendConfiguration(content);
+  encoder.sendFrame('small frame');
+  await first.until('small frame');
+  encoder.sendConfiguration('large');
+  await first.closed;
+  expect(first.received()).toMatch(
+    /NetStream\.Play\.UnpublishNotify.*The encoder has changed its picture\./s,
+  );
+  const second = await playing();
+  encoder.sendFrame('large frame');
+  await second.until('large frame');
+  expect(second.received()).not.toContain('small');
+});
+
 test('lets nothing of a refused encoder reach the stream, and leaves the first encoder alone', async () => {
   const encoder = await publishing();
   const player = await playing();
