@@ -34,7 +34,7 @@ export interface BatchContext extends Omit<KeyFileContext, 'store'> {
   readonly refusals: Refusals;
   readonly log: Log;
   /** Takes the error of every stream that fails. Must not throw. */
-  readonly onError?: ((error: HttpError) => void) | undefined;
+  readonly onError: (error: HttpError) => void;
   /** Whether the service stops: no further stream is begun then. */
   readonly stopping: () => boolean;
   /** Whether writes go to a fleet. */
@@ -90,12 +90,8 @@ export function createBatch(context: BatchContext) {
     underWay.add(running);
     const { text, accepted } = await running.finally(() => underWay.delete(running));
     // A client that waits for packagers holds no place: others may write meanwhile.
-    const settled =
-      accepted.length > 0 ? await wait.settle(accepted, seconds, response.locals.requestId) : undefined;
-    if (settled) response.set(settled.headers).status(settled.status);
-    setCommon(response, settled?.warnings ?? [])
-      .type('json')
-      .send(text);
+    const { status, headers, warnings } = await wait.settle(accepted, seconds, response.locals.requestId);
+    setCommon(response, warnings).status(status).set(headers).type('json').send(text);
   };
 
   /** Executes the request, and returns the results as JSON, and the changes that a fleet has accepted. */
@@ -120,7 +116,7 @@ export function createBatch(context: BatchContext) {
         if (planned.streamId && fleet) accepted.push({ streamId: planned.streamId, fleet });
         return;
       }
-      onError?.(outcome);
+      onError(outcome);
       refusals.failed(outcome, { ...actor.by, streamId: planned.streamId }, dryRun);
       const code = outcome.problems[0]?.code ?? '';
       const known = failures.get(code);

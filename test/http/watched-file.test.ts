@@ -86,6 +86,8 @@ test('takes a file that is written in place', async () => {
   watch('a');
   writeFileSync(at('a'), 'two');
   await seen('one', 'two');
+  writeFileSync(at('a'), 'one');
+  await seen('one', 'two', 'one');
 });
 
 test('takes what a swapped link leads to, as Kubernetes mounts a secret', async () => {

@@ -4,7 +4,7 @@ import { refuseCacheFolder, warningOfShortKey } from '../../src/sidecar/start-up
 import { temporaryFolder } from '../support/after-test';
 import { faultsOf } from '../support/faults-of';
 import * as faulty from '../support/faulty-fs';
-import { startSidecar } from '../support/start-sidecar';
+import { errorBody, startSidecar, startUnswept } from '../support/start-sidecar';
 
 jest.mock('node:fs', () => jest.requireActual('../support/faulty-fs').faultyFs);
 
@@ -22,6 +22,14 @@ test.each([
   expect({ status, body }).toEqual({ status: 200, body: expected });
   await unauthenticated.post(path).expect(405).expect('allow', 'GET, HEAD');
   expect(await files()).toEqual({});
+});
+
+test('is not ready before the clean-up at the start is done, and then at once', async () => {
+  const { unauthenticated, sweep } = await startUnswept();
+  await unauthenticated.get('/readyz').expect(503, errorBody('starting', 'Left-over files are being swept.'));
+  await unauthenticated.get('/healthz').expect(200);
+  await sweep();
+  await unauthenticated.get('/readyz').expect(200);
 });
 
 test('identifies the folder, by device and inode, to holders of an API key alone', async () => {

@@ -19,7 +19,14 @@ export type LogEntry = Record<string, unknown>;
 export type TestSidecar = Awaited<ReturnType<typeof startSidecar>>;
 
 /** Starts a sidecar with a folder, a log and a port of its own; it is stopped and its folder removed after the test. */
-export async function startSidecar(
+export async function startSidecar(...given: Parameters<typeof startUnswept>) {
+  const { sweep, ...sidecar } = await startUnswept(...given);
+  await sweep();
+  return sidecar;
+}
+
+/** The same before its clean-up at the start, which `sweep` does. */
+export async function startUnswept(
   overrides: Partial<SidecarConfig> = {},
   clock = () => new Date(0),
   ambient: Partial<Ambient> = {},
@@ -50,7 +57,6 @@ export async function startSidecar(
     publicFolder: publicFolder('sidecar'),
     ...ambient,
   });
-  await sidecar.sweep();
   const { url, port, stop } = await listen(sidecar.handler, config.host, config.port, {
     connections: sidecar.connections,
   });
@@ -75,6 +81,7 @@ export async function startSidecar(
   return {
     url,
     port,
+    sweep: sidecar.sweep,
     /** The key-file folder: temporary, removed after the test. */
     folder,
     /** A client that sends the API key. */

@@ -46,12 +46,11 @@ export function openAppendFile(path: string): Sink {
 
   /** Returns the file's size, and whether it ends in half a line of another program. */
   const begin = (descriptor: number, lines: Batch) => {
-    const stat = fstatSync(descriptor);
-    const { dev, ino, size } = stat;
+    const { dev, ino, size } = fstatSync(descriptor);
     const asLeft = left?.dev === dev && left.ino === ino && left.size === size;
     // In another file, or behind the lines of others, half a line can't go on: it begins again.
     if (!asLeft) lines.written = lines.bytes.subarray(0, lines.written).lastIndexOf(BREAK) + 1;
-    const torn = !asLeft && stat.isFile() && size > 0 && endsMidLine(path, size);
+    const torn = !asLeft && size > 0 && endsMidLine(path, size);
     return { dev, ino, size, torn };
   };
 
@@ -80,15 +79,8 @@ export function openAppendFile(path: string): Sink {
     },
     writeNow(lines) {
       const descriptor = openSync(path, APPEND, FILE_MODE);
-      if (begin(descriptor, lines).torn) writeSync(descriptor, BREAK, 0, 1);
-      while (lines.written < lines.bytes.length)
-        lines.written += writeSync(
-          descriptor,
-          lines.bytes,
-          lines.written,
-          lines.bytes.length - lines.written,
-        );
-      closeSync(descriptor);
+      if (begin(descriptor, lines).torn) writeSync(descriptor, BREAK);
+      writeSync(descriptor, lines.bytes, lines.written);
     },
   };
 }

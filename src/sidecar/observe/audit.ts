@@ -57,10 +57,8 @@ export interface AuditOptions
   readonly stdout: Writable;
 }
 
-/** As the log's. */
-const STDOUT_BATCH_MS = 10;
 /** A batch costs a file some hundred microseconds of processor time, however many its lines are. */
-const FILE_BATCH_MS = 50;
+const BATCH_MS = 50;
 
 /** Maximum bytes of clients' lines that wait for a file: twice the lines of a batch of 10,000 streams. */
 export const MAX_WAITING = 8 * 1024 * 1024;
@@ -89,8 +87,7 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
   if (target === 'off')
     return { audit: () => undefined, waiting: () => 0, lost: () => 0, close: () => Promise.resolve() };
   const isStdout = target === 'stdout';
-  const { log, clock, stdout, batchMs = isStdout ? STDOUT_BATCH_MS : FILE_BATCH_MS } = options;
-  const { retryMs = 1000, closeMs = 2000, sumMs = 1000 } = options;
+  const { log, clock, stdout, batchMs = BATCH_MS, retryMs = 1000, closeMs = 2000, sumMs = 1000 } = options;
   const room: Sizes = {
     client: isStdout ? MAX_WAITING_STDOUT : MAX_WAITING,
     unauthenticated: MAX_UNAUTHENTICATED,
@@ -146,15 +143,11 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
     }, ms);
     return timer;
   };
-  const stopTimer = () => {
-    clearTimeout(timer);
-    timer = undefined;
-  };
   const finish = async () => {
     await running;
-    stopTimer();
+    clearTimeout(timer);
+    timer = undefined;
     if (batch || lines.length > 0) await flush();
-    stopTimer();
   };
   const push = (whose: keyof Sizes, line: string) => {
     const size = Buffer.byteLength(line);
@@ -304,11 +297,7 @@ function openStream(stream: Writable, lose: (count: number) => void): Sink {
         if (isLost) lose(batch.count);
         resolve();
       };
-      if (!stream.writable) {
-        done(true);
-        return;
-      }
-      stream.write(String(batch.bytes.subarray(batch.written)), (error) => done(Boolean(error)));
+      stream.write(String(batch.bytes), (error) => done(Boolean(error)));
       batch.written = batch.bytes.length;
     });
   return {

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import fs from 'fs-extra';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
 import { rawRequest } from '../../support/raw-http';
+import { seriesOf } from '../../support/start-observed';
 import { PROVIDED } from '../../support/start-provisioning';
 import { API_KEY, errorBody, startSidecar } from '../../support/start-sidecar';
 import { until } from '../../support/until';
@@ -82,6 +83,11 @@ it('every stream fails when the folder is gone, and the log says once why', asyn
   expect(body.summary).toEqual(summary);
   const code = 'key_files_not_writable';
   expect(body.results[0].errors[0].code).toBe(code);
+  const { text } = await sidecar.unauthenticated.get('/metrics');
+  expect(seriesOf(text)).toMatchObject({
+    [`packagerdrmapi_failures_total{code="${code}"}`]: 50,
+    'packagerdrmapi_failures_total{code="invalid_body"}': 1,
+  });
   const entries = await sidecar.logEntries();
   const cause = expect.objectContaining({ code: 'ENOENT' });
   expect(entries.filter(({ level }) => level === 'error')).toEqual([

@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { join } from 'node:path';
 import { decodeBase64Block } from '../../../src/drm/bytes';
 import { widevinePsshDataOf } from '../../../src/drm/widevine';
+import { temporaryFolder } from '../../support/after-test';
 import type { FakeUpstream } from '../../support/fake-upstream';
 import { listening } from '../../support/listening';
 import {
@@ -13,7 +16,8 @@ import {
   sealed,
   startProvisioning,
 } from '../../support/start-provisioning';
-import { startSidecar } from '../../support/start-sidecar';
+import { API_KEY, startSidecar } from '../../support/start-sidecar';
+import { until } from '../../support/until';
 import { drmVectors } from '../../vectors/drm-vectors';
 
 const PATH = '/api/keyfiles';
@@ -133,4 +137,28 @@ it('upstreams are asked for eight streams at a time, all batches together', asyn
   // Three calls for each of them.
   expect(most).toBeGreaterThan(8);
   expect(most).toBeLessThanOrEqual(24);
+});
+
+it.each([
+  ['a pulled stream, which is written', `/cpix/${client}/${PROVIDED.contentId}`, undefined, 1, ['created']],
+  ['a batch, and begins no other stream of it', PATH, 10, 8, Array(10).fill('stopping')],
+] as const)('a stop waits for %s', async (_what, path, count, places, expected) => {
+  const audit = join(await temporaryFolder(), 'audit.log');
+  const { sidecar, upstream } = await startProvisioning({ audit, provisionOnRead: true });
+  // Three calls for each, and that of this test.
+  upstream.holdUntil(3 * places + 1);
+  const streams = Array.from({ length: count ?? 0 }, (_, index) => ({ streamid: `s-${index}`, ...PROVIDED }));
+  const headers = { 'x-api-key': API_KEY, 'api-key': clientApiKey, 'content-type': 'application/json' };
+  const batch = count === undefined ? {} : { method: 'POST', body: JSON.stringify({ streams }) };
+  const cut = fetch(sidecar.url + path, { headers, ...batch }).catch(() => 'cut');
+  await until(() => upstream.received.length === 3 * places);
+  const stopped = sidecar.stop();
+  expect(await cut).toBe('cut');
+  await new Promise(setImmediate);
+  await fetch(upstream.url);
+  await stopped;
+  const results = readFileSync(audit, 'utf8').trim().split('\n');
+  expect(results.map((line) => JSON.parse(line).result)).toEqual(expected);
+  expect(upstream.received.length).toBe(3 * places + 1);
+  expect(Object.keys(await sidecar.files())).toHaveLength(count === undefined ? 1 : 0);
 });

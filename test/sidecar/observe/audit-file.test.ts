@@ -109,6 +109,16 @@ test('begins a line of its own behind half a line that a power cut left', async 
   expect(text()).toBe(`half a li\n${auditLine('a')}`);
 });
 
+test('waits for the end of a line that another sidecar is writing', async () => {
+  writeFileSync(path, 'half a li');
+  const audit = startAudit(path);
+  await until(() => faulty.recorded().some(({ call, moment }) => call === 'open' && moment === 'end'));
+  appendFileSync(path, 'ne\n');
+  audit.change('a');
+  await audit.close();
+  expect(text()).toBe(`half a line\n${auditLine('a')}`);
+});
+
 test.each(['EACCES', 'EROFS', 'EISDIR', 'EMFILE', 'ENOENT', 'EIO'])(
   'keeps the lines when the file cannot be opened (%s), reports it once, and writes them when it can',
   async (code) => {
@@ -224,6 +234,9 @@ test('keeps the older lines and counts the newer ones when the disk stays full',
       ['warn', AGAIN, { path, dropped: 1 }],
     ],
   ]);
+  audit.change('after');
+  await until(() => audit.waiting() === 0);
+  expect([audit.lost(), text().endsWith(auditLine('after'))]).toEqual([101, true]);
 });
 
 test('ends, and reports how many lines are lost, when the disk is full at the stop', async () => {
@@ -257,8 +270,17 @@ test('takes entries while and after it is closed, and writes them at the end of 
   await closed;
   expect(text()).toBe(auditLine('a') + auditLine('b'));
   audit.change('c');
+  const elsewhere = join(folder, 'hangs.log');
+  const hanging = startAudit(elsewhere, { closeMs: 1 });
+  const gate = faulty.hold('write');
+  hanging.change('d');
+  await gate.reached;
+  await hanging.close();
+  appendFileSync(path, 'theirs');
   process.emit('exit', 0);
-  expect(text()).toBe(auditLine('a') + auditLine('b') + auditLine('c'));
+  expect(readFileSync(elsewhere, 'utf8')).toBe('');
+  gate.release();
+  expect(text()).toBe(`${auditLine('a')}${auditLine('b')}theirs\n${auditLine('c')}`);
 });
 
 test('writes what comes after it was closed without waiting for the end', async () => {

@@ -122,8 +122,8 @@ test('writes nothing anywhere when it is off', async () => {
 describe('attempts without an API key', () => {
   let path: string;
   const text = () => readFileSync(path, 'utf8');
-  /** A span that no test sees the end of. */
-  const LONG = { sumMs: 60_000 };
+  /** Spans that no test sees the end of. */
+  const LONG = { sumMs: 60_000, batchMs: 60_000 };
 
   beforeEach(async () => {
     path = join(await temporaryFolder(), 'audit.log');
@@ -183,10 +183,13 @@ describe('attempts without an API key', () => {
     );
   });
 
-  test('writes a sum of one as the attempt it is', async () => {
-    const audit = startAudit(path, LONG);
-    attempt(audit, 11);
-    await audit.close();
+  test('writes a sum of one as the attempt it is, at the end of the process at the latest, and nothing twice', async () => {
+    attempt(startAudit(path, LONG), 11);
+    const { stream: stdout, writes } = sink(() => undefined);
+    startAudit('stdout', { stdout, closeMs: 1 }).change('stalled');
+    await until(() => writes.length > 0);
+    process.emit('exit', 0);
+    expect(stdout.writableLength).toBe(auditLine('stalled').length);
     expect(text()).toBe(single(0, 11).join(''));
   });
 
@@ -226,6 +229,10 @@ describe('attempts without an API key', () => {
       await until(() => audit.waiting() === 0);
       expect(text().endsWith(auditLine('rightful'))).toBe(true);
       expect(text().length).toBeLessThanOrEqual(MAX_UNAUTHENTICATED + auditLine('rightful').length);
+      const lost = audit.lost();
+      attempt(audit, 1, 'after');
+      await until(() => text().includes('"after"'));
+      expect(audit.lost()).toBe(lost);
     });
 
     test('a stalled standard output keeps it too, however much the log has filled it', async () => {

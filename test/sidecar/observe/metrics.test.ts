@@ -42,6 +42,7 @@ test('answers /metrics without a key, in the text format of Prometheus, and lets
     'cache-control': 'no-store',
   });
   expect(text).toContain(`packagerdrmapi_build_info{version="1.2.3",node="${process.version}"} 1\n`);
+  expect(text).toMatch(/^# TYPE packagerdrmapi_audit_lines_lost_total counter$/m);
   await client.head('/metrics').expect(200);
   await client.post('/metrics').send({}).expect(405).expect('allow', 'GET, HEAD');
   expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);
@@ -82,6 +83,7 @@ test('counts upstream calls, write phases, changes and key files', async () => {
   const counted = metrics.counting(() => undefined);
   counted({ ...AUDIT_ENTRY, action: 'put', result: 'created' });
   counted({ ...AUDIT_ENTRY, action: 'put', result: 'created' });
+  counted({ ...AUDIT_ENTRY, action: 'put', result: 'created', isElsewhere: true });
   counted({ ...AUDIT_ENTRY, action: 'put', result: 'changed' });
   counted({ ...AUDIT_ENTRY, action: 'delete', result: 'deleted' });
   counted({ ...AUDIT_ENTRY, action: 'refused', result: 'forbidden' });
@@ -99,7 +101,7 @@ test('counts upstream calls, write phases, changes and key files', async () => {
     'packagerdrmapi_write_phase_duration_seconds_count{phase="sync"}': 1,
     'packagerdrmapi_write_phase_duration_seconds_sum{phase="folder_sync"}': 0.004,
     'packagerdrmapi_write_phase_duration_seconds_count{phase="folder_sync"}': 1,
-    'packagerdrmapi_key_file_changes_total{action="put",result="created"}': 2,
+    'packagerdrmapi_key_file_changes_total{action="put",result="created"}': 3,
     'packagerdrmapi_key_file_changes_total{action="put",result="changed"}': 1,
     'packagerdrmapi_key_file_changes_total{action="delete",result="deleted"}': 1,
     'packagerdrmapi_key_file_changes_total{action="refused",result="forbidden"}': 1,
