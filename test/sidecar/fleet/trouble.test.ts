@@ -383,6 +383,7 @@ test('after a compaction that a packager slept through, it is level again', asyn
   engine.isAway = true;
   await until(() => stateOf(two) === 'away');
   expect(() => two.fleet.checkReady()).not.toThrow();
+  expect((await two.fleet.status()).packagers.map(({ name }) => name)).toEqual(['one', 'two']);
   await one.remove('gone');
   await one.put('changed', B);
   await one.put('news', A);
