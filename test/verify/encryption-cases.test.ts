@@ -228,6 +228,22 @@ const CASES: Readonly<Record<string, Case>> = {
     verify: { keyFiles: [] },
   },
   'clear samples: E not_encrypted': { change: (stream) => takeClear(stream, MEDIA) },
+  'the same with another key file, scheme and box: E not_encrypted': {
+    change: async (stream) => {
+      await takeClear(stream, MEDIA);
+      await schm(stream, 'cbcs');
+      await stream.change('m.mpd', (text) => text.replaceAll(base64(WIDEVINE_BOX), base64(OTHER_BOX)));
+    },
+    verify: named(keyFile(OTHER_ID, OTHER_KEY)),
+  },
+  'samples that are said to be clear, with another key file: E not_signalled': {
+    change: (stream) => tenc(stream, (box) => box.writeUInt8(0, PROTECTED)),
+    verify: named(keyFile(OTHER_ID, OTHER_KEY)),
+  },
+  'a clear lead in a manifest that says nothing of the protection: E not_protected': {
+    options: { flags: ['--clear_lead=2'] },
+    change: withoutProtection,
+  },
   'samples that were encrypted twice: E encrypted_twice': {
     kind: 'hls',
     change: async (stream) => {
