@@ -20,7 +20,7 @@ function report(): string {
   for (const [route, parameters] of calls)
     collector.add({ route, parameters, line: 1 }, `${LONG}${MARKUP}.js`);
   collector.addInput({ name: MARKUP, kind: 'source', leftOut: [`${LONG} can't be read`] });
-  return htmlReport(collector.report({ site: 'S' }), {
+  return htmlReport(collector.report('S'), {
     client: 'python',
     address: 'https://api.jwplayer.com',
   });

@@ -128,26 +128,15 @@ function placesOf(ports: Ports, temporary: string) {
   };
 }
 
-interface Call {
-  readonly method: 'GET' | 'POST' | 'PUT';
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string | Buffer;
-}
-
 /** The text that a program answers. @throws Error with its answer when it refuses. */
-async function call(what: string, url: string, { method, headers = {}, body }: Call): Promise<string> {
-  const response = await fetch(url, {
-    method,
-    headers,
-    ...(body !== undefined && { body }),
-    signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
-  });
+async function call(what: string, url: string, request: RequestInit): Promise<string> {
+  const response = await fetch(url, { ...request, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
   const text = await response.text();
   if (response.ok) return text;
   throw new Error(`${what} answered ${response.status}: ${text}`);
 }
 
-function post(what: string, url: string, headers: Call['headers'], body: object): Promise<string> {
+function post(what: string, url: string, headers: object, body: object): Promise<string> {
   const json = { ...headers, 'content-type': 'application/json' };
   return call(what, url, { method: 'POST', headers: json, body: JSON.stringify(body) });
 }

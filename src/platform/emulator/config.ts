@@ -2,13 +2,13 @@ import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import * as z from 'zod';
+import { PROVIDER_ID } from '../../drm/envelope';
 import { ConfigError, type Environment, readConfig, unknownVariables } from '../../http/config';
 import { LOG_LEVELS } from '../../http/log';
 import type { TlsFiles } from '../../http/tls';
 import type { OwnCertificates } from './own-certificates';
 import type { PackagerAddress } from './packaging/packager-client';
 import { MB } from './uploads/file-store';
-import { isPathName } from './upstreams/config-service';
 
 const portOr = (other: string) =>
   z
@@ -73,7 +73,7 @@ export const VARIABLES = z.object({
   EMULATOR_ALLOW_HTTP_WEBHOOKS: trueFalse.default(false),
   EMULATOR_CLIENT: z
     .string()
-    .refine(isPathName, 'must be 1 to 200 letters, digits, _, - and ., and not . or ..')
+    .regex(PROVIDER_ID.pattern, 'must be 1 to 200 letters, digits, _, - and ., and not . or ..')
     .default('demo'),
   EMULATOR_CLIENT_API_KEY: headerText.default('demo-client-api-key'),
   EMULATOR_CLIENT_SHARED_SECRET: z

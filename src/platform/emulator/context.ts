@@ -11,7 +11,6 @@ import { createState, seedState } from './state';
 import type { Surroundings } from './surroundings';
 import { UPLOAD_SETTINGS, Uploads } from './uploads/uploads';
 import { IssuedKeys } from './upstreams/clearkey-license';
-import { clientsOf } from './upstreams/config-service';
 import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
 
 export type EmulatorContext = ReturnType<typeof createContext>;
@@ -58,7 +57,7 @@ export function createContext(
     journal,
     webhooks,
     library: createLibrary({ ...parts, broadcast, webhooks }),
-    clients: clientsOf(seeds.client),
+    clients: new Map([[seeds.client.name, seeds.client]]),
     issuedKeys,
     /** In a run with a seed. */
     source,

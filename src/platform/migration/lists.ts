@@ -15,15 +15,13 @@ export const LIST_NAMES: Partial<Readonly<Record<V1Resource, readonly [v1: strin
   track: ['tracks', 'text_tracks'],
 };
 
-/** How a list of v1 is narrowed by a parameter. */
+/**
+ * How a list of v1 is narrowed by a parameter: with `any_of`, the v2 field must have one of the words with commas between
+ * them; `since` and `until` are the ends of a range of times.
+ */
 type ListParameter =
   | { readonly v1: string; readonly kind: 'limit' | 'offset' | 'sort' | 'search' | 'tags' | 'tags_mode' }
-  /** Words with commas, one of which the v2 field must have. */
-  | { readonly v1: string; readonly kind: 'any_of'; readonly v2: string }
-  /** The end of a range of times. */
-  | { readonly v1: string; readonly kind: 'since' | 'until'; readonly v2: string }
-  /** The v2 field must have this value. */
-  | { readonly v1: string; readonly kind: 'is'; readonly v2: string };
+  | { readonly v1: string; readonly kind: 'any_of' | 'since' | 'until'; readonly v2: string };
 
 const PAGED: readonly ListParameter[] = [
   { v1: 'result_limit', kind: 'limit' },
@@ -42,7 +40,7 @@ const LIST_PARAMETERS: Partial<Readonly<Record<V1Resource, readonly ListParamete
     { v1: 'start_date', kind: 'since', v2: 'publish_start_date' },
     { v1: 'end_date', kind: 'until', v2: 'publish_start_date' },
   ],
-  channel: [...PAGED, { v1: 'type', kind: 'is', v2: 'playlist_type' }],
+  channel: [...PAGED, { v1: 'type', kind: 'any_of', v2: 'playlist_type' }],
   player: PAGED,
   conversion: PAGED,
   track: [
@@ -189,9 +187,8 @@ export function readListParameters(
     else if (kind === 'search') readSearch(name, text);
     else if (kind === 'tags') readTags(name, text);
     else if (kind === 'since' || kind === 'until') readBound(kind, parameter.v2, name, text);
-    else if (kind === 'is' || kind === 'any_of') {
-      const words = kind === 'is' ? [text] : splitList(text);
-      anyOf(words.map((word) => `${parameter.v2}: ${quoted(word)}`));
+    else if (kind === 'any_of') {
+      anyOf(splitList(text).map((word) => `${parameter.v2}: ${quoted(word)}`));
       note(name, CONTRACT.filter);
     }
   }

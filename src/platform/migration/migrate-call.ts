@@ -55,13 +55,11 @@ export interface Migration {
   readonly answers: readonly { readonly v1: string; readonly v2: string | null }[];
 }
 
-export interface MigrateOptions {
-  /** The id of the site; a placeholder when it isn't known. */
-  readonly site?: string;
-}
-
-/** Returns the calls of v2 that replace a call of v1, without secrets and values of unknown parameters. */
-export function migrateCall({ route, parameters }: V1Call, { site }: MigrateOptions = {}): Migration {
+/**
+ * Returns the calls of v2 that replace a call of v1, without secrets and values of unknown parameters.
+ * @param site its id; without one, the calls have a placeholder.
+ */
+export function migrateCall({ route, parameters }: V1Call, site = '{site_id}'): Migration {
   const mapping = findRoute(route);
   if (!mapping) return unknownRoute(route);
   if (mapping.v2.length === 0) return unsupported(mapping);
@@ -75,7 +73,7 @@ export function migrateCall({ route, parameters }: V1Call, { site }: MigrateOpti
       notes.set(key, { kind, ...(shown !== undefined && { field: shown }), sentence, byHand });
   };
   addGeneral(add, mapping, parts);
-  const work = { mapping, parts, ids: { site_id: site ?? '{site_id}', ...parts.ids }, add };
+  const work = { mapping, parts, ids: { site_id: site, ...parts.ids }, add };
   const calls = CALLS[mapping.resource]?.(work) ?? mapped(work);
   for (const name of missingIn(mapping, calls))
     add(
@@ -208,7 +206,7 @@ function mapped(work: Work): V2Call[] {
     const call = {
       method,
       query: method === 'GET' ? (parts.list?.query ?? {}) : {},
-      ...(hasBody(method) && { body }),
+      ...(method !== 'GET' && method !== 'DELETE' && { body }),
     };
     const first = readFirst(work, path);
     return [...first, ...repeated(work, path).map((each) => made({ ...call, path: fill(path, each) }))];
@@ -226,14 +224,10 @@ function repeated({ mapping, ids, add }: Work, path: string): Readonly<Record<st
 
 /** Reads the fields that an update replaces as a whole. */
 function readFirst({ mapping, parts, ids }: Work, path: string): V2Call[] {
-  const purpose =
-    (changesCustom(parts) && ADVICE.allCustom) || (changesOptions(parts) && ADVICE.setupReplaced);
+  const changesOptions = parts.body.metadata?.[SETUP] !== undefined;
+  const purpose = (changesCustom(parts) && ADVICE.allCustom) || (changesOptions && ADVICE.setupReplaced);
   if (mapping.action !== 'update' || !purpose) return [];
   return [made({ method: 'GET', path: fill(path, ids), query: {}, purpose })];
-}
-
-function changesOptions({ body }: V2Parts): boolean {
-  return body.metadata?.[SETUP] !== undefined;
 }
 
 function changesCustom({ custom }: V2Parts): boolean {
@@ -363,8 +357,6 @@ function thumbnailUpload({ upload = {} }: V2Body, media: Json): JsonObject {
     thumbnail_type: 'static',
   };
 }
-
-const hasBody = (method: HttpMethod) => method === 'POST' || method === 'PATCH' || method === 'PUT';
 
 /** A path with the ids that are known, encoded; placeholders of the caller's stay readable. */
 function fill(path: string, ids: Readonly<Record<string, string>>): string {

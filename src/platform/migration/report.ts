@@ -3,14 +3,7 @@ import { shown } from '../../terminal/text';
 import { isAuthentication, shownValue } from './mapping/fields';
 import { findRoute, shownRoute } from './mapping/routes';
 import { CONTRACT } from './mapping/sentences';
-import {
-  type MigrateOptions,
-  type Migration,
-  migrateCall,
-  type Note,
-  type V2Call,
-  type Verdict,
-} from './migrate-call';
+import { type Migration, migrateCall, type Note, type V2Call, type Verdict } from './migrate-call';
 import type { V1Parameters } from './parameters';
 import type { FoundCall } from './read-calls/found-call';
 import { asClientLine, asCurl, type Client } from './render';
@@ -20,7 +13,7 @@ interface Group {
   readonly call: FoundCall;
   count: number;
   /** Their places; at most so many are kept. */
-  readonly places: { readonly file: string; readonly line?: number }[];
+  readonly places: { readonly file: string; readonly line: number }[];
   morePlaces: number;
   /** Whether they may have parameters that could not be seen. */
   incomplete: boolean;
@@ -104,9 +97,9 @@ export class Collector {
   }
 
   /** The calls that were found, the most frequent first. */
-  report(options: MigrateOptions) {
+  report(site: string | undefined) {
     const entries = [...this.#groups.values()].map(({ call, ...rest }): Entry => {
-      const migration = migrateCall(call, options);
+      const migration = migrateCall(call, site);
       // A call that may have more than is known of it is not ready as it is shown.
       const isByHand = rest.incomplete && migration.verdict === 'ready';
       return { migration: isByHand ? { ...migration, verdict: 'by_hand' } : migration, ...rest };
@@ -196,7 +189,7 @@ const number = (value: number) => value.toLocaleString('en-US');
 
 /** The places of a call, as `a.js:1, b.py:3`. */
 function placesOf({ places, morePlaces }: Entry): string {
-  const known = places.map(({ file, line }) => (line === undefined ? file : `${file}:${line}`));
+  const known = places.map(({ file, line }) => `${file}:${line}`);
   return [...known, ...(morePlaces > 0 ? [`and ${number(morePlaces)} more`] : [])].join(', ');
 }
 

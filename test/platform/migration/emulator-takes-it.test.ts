@@ -117,6 +117,6 @@ test.each(CALLS.trim().split('\n'))('the platform takes what becomes of %s', asy
     query,
   );
   const parameters = Object.fromEntries(new URLSearchParams(filled));
-  const migration = migrateCall({ route, parameters }, { site: emulator.siteId });
+  const migration = migrateCall({ route, parameters }, emulator.siteId);
   expect(await send(emulator, migration)).toHaveLength(migration.calls.length);
 });

@@ -116,7 +116,7 @@ const ROWS = TABLE.trim()
 
 function migrated(call: string) {
   const [route = '', query] = call.split('?');
-  return migrateCall({ route, parameters: Object.fromEntries(new URLSearchParams(query)) }, { site: 'S' });
+  return migrateCall({ route, parameters: Object.fromEntries(new URLSearchParams(query)) }, 'S');
 }
 
 function line({ method, path, query, body }: V2Call): string {

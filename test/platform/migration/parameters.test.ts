@@ -156,7 +156,7 @@ test('v1 gets back the values that it sends, for the fields of a video and of a 
 });
 
 const first = (route: string, parameters: Record<string, string>): V2Call => {
-  const call = migrateCall({ route, parameters }, { site: 'S' }).calls.at(-1);
+  const call = migrateCall({ route, parameters }, 'S').calls.at(-1);
   if (!call) throw new Error(`${route} has no call`);
   return call;
 };

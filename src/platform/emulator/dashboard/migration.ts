@@ -57,7 +57,7 @@ export function mountMigrationPage(app: Express, context: EmulatorContext, platf
       if (isRun) requireRole(request, 'editor');
       const call = readV1Call(sent.text('call'));
       const site = siteOf(context, sent);
-      const migration = migrateCall(call, { site });
+      const migration = migrateCall(call, site);
       const runner = { context, platform, request, site };
       const answers = isRun ? await runBoth(runner, call, migration) : undefined;
       // The form stays filled in.

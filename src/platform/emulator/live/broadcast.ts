@@ -3,7 +3,7 @@ import { type Channel, channelOfKey } from '../resources/channels';
 import { type Published, replayOf } from '../resources/events';
 import type { EmulatorState } from '../state';
 import { channelNotification, mediaNotification, type Notify } from '../webhooks/notification';
-import { type EventInput, firstState, type LiveEvent, nextState, whyNotPublished } from './live-event';
+import { type EventInput, type LiveEvent, nextState, whyNotPublished } from './live-event';
 
 /** One connection of an encoder to a channel. A reconnect is a new session of the same event. */
 export interface EncoderSession {
@@ -45,7 +45,7 @@ interface Encoder {
   readonly drop: ((why: string) => void) | undefined;
 }
 
-export interface SimulatedEncoder extends Pick<EncoderSession, 'id' | 'channelId' | 'eventId'> {
+export interface SimulatedEncoder extends Omit<EncoderSession, 'pullToken'> {
   readonly since: Date;
 }
 
@@ -73,7 +73,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
       lastModified: created,
       metadata: {},
       mode,
-      state: firstState(mode),
+      state: mode === 'auto' ? 'live' : 'preview',
       previewToken: newSecret(),
       pullToken: newSecret(),
       publishedAt: mode === 'auto' ? created : undefined,
@@ -91,7 +91,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
 
   function putOnAir(channel: Channel, event: LiveEvent): OnAir {
     const left = event.created.getTime() + MAX_EVENT_MS - clock.now().getTime();
-    const timeLimit = clock.after(Math.max(left, 0), () => end(channel, 'stop', 'longest_duration'));
+    const timeLimit = clock.after(Math.max(left, 0), () => end(channel, 'longest_duration'));
     const air: OnAir = { channel, event, timeLimit, window: undefined, encoder: undefined };
     onAir.set(channel.id, air);
     return air;
@@ -99,7 +99,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
 
   /** Makes the transition when the machine allows it. */
   function take(event: LiveEvent, input: EventInput): boolean {
-    const next = nextState(event.mode, event.state, input);
+    const next = nextState(event.state, input);
     if (next === undefined) return false;
     event.state = next;
     event.lastModified = clock.now();
@@ -107,9 +107,9 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
     return true;
   }
 
-  function end(channel: Channel, input: 'stop' | 'window_over', why: string): void {
+  function end(channel: Channel, why: string): void {
     const air = onAir.get(channel.id);
-    if (!air || !take(air.event, input)) return;
+    if (!air || !take(air.event, 'stop')) return;
     onAir.delete(channel.id);
     air.timeLimit.cancel();
     air.window?.cancel();
@@ -137,7 +137,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
     }
     const until = event.encoderGoneAt.getTime() + channel.metadata.reconnect_window * 1000;
     const wait = Math.max(until - now.getTime(), 0);
-    air.window = clock.after(wait, () => end(channel, 'window_over', 'encoder_gone'));
+    air.window = clock.after(wait, () => end(channel, 'encoder_gone'));
   }
 
   return {
@@ -179,11 +179,9 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
     sessionOf: (channelId: string): EncoderSession | undefined => onAir.get(channelId)?.encoder?.session,
     /** The simulated encoders that are connected. */
     simulated: (): SimulatedEncoder[] =>
-      [...onAir.values()].flatMap(({ encoder }) => {
-        if (!encoder || encoder.drop) return [];
-        const { id, channelId, eventId } = encoder.session;
-        return [{ id, channelId, eventId, since: encoder.since }];
-      }),
+      [...onAir.values()].flatMap(({ encoder }) =>
+        encoder && !encoder.drop ? { ...encoder.session, since: encoder.since } : [],
+      ),
     /** Goes on with a restored event, which is not over: with its simulated encoder, or as if its encoder had just gone. */
     resume(event: LiveEvent, encoder: SimulatedEncoder | undefined): void {
       const channel = state.channels.find(event.channelId);
@@ -202,7 +200,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
       return { ok: true };
     },
     /** Ends the channel's current event, if there is one, and drops its encoder. */
-    stop: (channel: Channel, why: string): void => end(channel, 'stop', why),
+    stop: end,
     /** Drops every encoder and forgets every event under way, without ending them. */
     reset(): void {
       const all = [...onAir.values()];

@@ -1,8 +1,5 @@
 import type { StoredFile } from '../uploads/uploads';
 
-/** Whether viewers get an event as soon as the encoder connects, or after a publish call. */
-export type PublishingMode = 'auto' | 'manual';
-
 /**
  * - `preview`: the encoder streams, viewers see nothing yet.
  * - `live`: viewers watch.
@@ -18,8 +15,8 @@ export type EventState =
   | 'ended'
   | 'ended_unpublished';
 
-/** `stop` is an end by the platform: disable, delete, the longest duration. */
-export type EventInput = 'publish' | 'encoder_connected' | 'encoder_gone' | 'window_over' | 'stop';
+/** `stop` is an end by the platform: disable, delete, the longest duration, a reconnect window that is over. */
+export type EventInput = 'publish' | 'encoder_connected' | 'encoder_gone' | 'stop';
 
 export type EventRefusal = keyof typeof EVENT_REFUSALS;
 
@@ -32,8 +29,8 @@ export interface LiveEvent {
   lastModified: Date;
   /** An event is described by its channel. */
   readonly metadata: Readonly<Record<never, never>>;
-  /** The channel's publishing mode at the start of the event. */
-  readonly mode: PublishingMode;
+  /** Whether viewers get it as soon as the encoder connects, or after a publish call; its channel's mode at its start. */
+  readonly mode: 'auto' | 'manual';
   state: EventState;
   /** Unguessable part of the preview's address: its holder may watch before the event is published. */
   readonly previewToken: string;
@@ -83,32 +80,22 @@ export function dropMaster(
   if (file) void uploads.files.remove(file);
 }
 
-/** The first state of an event: its encoder has just connected. */
-export function firstState(mode: PublishingMode): EventState {
-  return mode === 'auto' ? 'live' : 'preview';
-}
-
 const NEXT: Readonly<Record<EventState, Partial<Readonly<Record<EventInput, EventState>>>>> = {
   preview: { publish: 'live', encoder_gone: 'preview_interrupted', stop: 'ended_unpublished' },
   preview_interrupted: {
     publish: 'live_interrupted',
     encoder_connected: 'preview',
-    window_over: 'ended_unpublished',
     stop: 'ended_unpublished',
   },
   live: { encoder_gone: 'live_interrupted', stop: 'ended' },
-  live_interrupted: { encoder_connected: 'live', window_over: 'ended', stop: 'ended' },
+  live_interrupted: { encoder_connected: 'live', stop: 'ended' },
   ended: {},
   ended_unpublished: {},
 };
 
 /** The next state after an input; undefined when it is refused and nothing changes. */
-export function nextState(
-  mode: PublishingMode,
-  state: EventState,
-  input: EventInput,
-): EventState | undefined {
-  return input === 'publish' && mode === 'auto' ? undefined : NEXT[state][input];
+export function nextState(state: EventState, input: EventInput): EventState | undefined {
+  return NEXT[state][input];
 }
 
 /** The reason that an event can't be published. */

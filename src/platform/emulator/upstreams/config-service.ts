@@ -14,23 +14,14 @@ export interface Client {
   readonly sharedSecret: string;
 }
 
+/** By name. */
 export type Clients = ReadonlyMap<string, Client>;
-
-/** The rule of client names and content ids: both are parts of the provider's paths. */
-export function isPathName(text: string): boolean {
-  return PROVIDER_ID.pattern.test(text);
-}
 
 /** @throws HttpError 400 unless it can be one. */
 export function requireContentId(contentId: string | undefined): string {
-  if (contentId !== undefined && isPathName(contentId)) return contentId;
+  if (contentId !== undefined && PROVIDER_ID.pattern.test(contentId)) return contentId;
   const description = 'A content id is 1 to 200 letters, digits, _, - and ., and not . or ..';
   throw new HttpError(400, { code: 'invalid_content_id', description });
-}
-
-/** Clients by name. */
-export function clientsOf(...clients: Client[]): Clients {
-  return new Map(clients.map((client) => [client.name, client]));
 }
 
 /** Older documents of the platform write the header with an underscore, newer ones with a dash. */

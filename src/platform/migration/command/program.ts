@@ -85,7 +85,7 @@ export async function runMigrate(run: Run): Promise<ExitCode> {
 
 /** The words, with a curl command that wasn't quoted as one. Its options look like those of the program. */
 function optionWords(argv: readonly string[]): string[] {
-  const start = argv.findIndex((word, at) => word === 'curl' && !/^--from$/.test(argv[at - 1] ?? ''));
+  const start = argv.findIndex((word, at) => word === 'curl' && argv[at - 1] !== '--from');
   if (start < 0) return [...argv];
   return [
     ...argv.slice(0, start),
@@ -144,7 +144,7 @@ async function migrate(
     if (input === '-') await readPieces(reading, 'Standard input', stdin, 0);
     else await readInput(reading, input);
   }
-  const report = collector.report({ ...(options.site !== undefined && { site: options.site }) });
+  const report = collector.report(options.site);
   await write(report, out, cwd, options);
   const { by_hand, unsupported, unknown } = report.totals;
   return by_hand + unsupported + unknown + report.uncounted > 0 ? EXIT.byHand : EXIT.done;

@@ -57,12 +57,9 @@ const FORMATS: readonly (readonly [v1: string, v2: string])[] = [
   ['smil', 'application/smil'],
 ];
 
-/** v1's source types, as v2 takes them in `upload.method` and answers them in `hosting_type`. */
-const SOURCE_METHODS = [
+/** v1's source types, as v2 takes them in `upload.method` and answers them in `hosting_type`, where a file is `hosted`. */
+const SOURCE_TYPES = [
   ['file', 'direct'],
-  ['url', 'external'],
-] as const;
-const HOSTING_TYPES = [
   ['file', 'hosted'],
   ['url', 'external'],
 ] as const;
@@ -97,8 +94,8 @@ const readBoolean = (text: string) => {
   return FALSE.includes(lower) ? false : undefined;
 };
 
-/** A boolean of v1 that says how a file comes. */
-function method(yes: string, no: string | null): Codec {
+/** v1: `true`, `false`, `1`, `0` and the like; v2: one of two values. */
+function either(yes: Json, no: Json): Codec {
   return {
     toV2: (text) => {
       const value = readBoolean(text);
@@ -117,14 +114,7 @@ const CODECS = {
       NUMBER.test(text.trim()) ? translated(Number(text)) : fault('must be a number, as 12.5'),
     toV1: asText,
   },
-  /** v1: `true`, `false`, `1`, `0` and the like; v2: a boolean. */
-  boolean: {
-    toV2: (text) => {
-      const value = readBoolean(text);
-      return value === undefined ? fault('must be true or false') : translated(value);
-    },
-    toV1: same,
-  },
+  boolean: either(true, false),
   /** v1: UNIX time in seconds, empty for none; v2: ISO 8601, null for none. */
   date: { toV2: readDate, toV1: writeDate },
   /** v1: one text with commas; v2: an array of texts. */
@@ -153,12 +143,12 @@ const CODECS = {
   },
   /** v1: a name of its own, as `mp4`; v2: a media type. */
   format: named(FORMATS, true),
-  source_type: { toV2: named(SOURCE_METHODS, false).toV2, toV1: named(HOSTING_TYPES, true).toV1 },
+  source_type: named(SOURCE_TYPES, false),
   upload_method: named(UPLOAD_METHODS, false),
   /** `update_file`: v1 answers where to send a file then, as v2 does for a direct upload. */
-  new_file: method('direct', null),
+  new_file: either('direct', null),
   /** `resumable`, which `upload_method` took the place of. */
-  resumable: method('multipart', 'direct'),
+  resumable: either('multipart', 'direct'),
   /** v1: `manual` and others; v2: the same with `_playlist` behind. */
   playlist_type: { toV2: readPlaylistType, toV1: (value) => asText(value).replace(/_playlist$/, '') },
   /** v1: UNIX time in seconds; v2: the day. */

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { type ParseEntry, parse } from 'shell-quote';
 import type { V1Call } from '../migrate-call';
+import type { V1Parameters } from '../parameters';
 import { addParameter, readForm, readJsonForm, readUrl, UnreadableInput } from './found-call';
 
 /** The options of curl that take a value, each with its short name; all others are switches. */
@@ -30,7 +31,7 @@ export function readCurl(text: string) {
   for (const line of commandLines(text)) {
     for (const words of curlCommands(line)) {
       commands += 1;
-      for (const part of splitAt(words, ['--next', '-:'])) calls.push(...readCommand(part, fromFiles));
+      for (const part of splitAtNext(words)) calls.push(...readCommand(part, fromFiles));
     }
   }
   return { calls, commands, fromFiles: [...fromFiles] };
@@ -115,10 +116,10 @@ function wordOf(entry: ParseEntry): string | undefined {
   return 'pattern' in entry ? entry.pattern : undefined;
 }
 
-function splitAt(words: readonly string[], marks: readonly string[]): string[][] {
+function splitAtNext(words: readonly string[]): string[][] {
   const parts: string[][] = [[]];
   for (const word of words) {
-    if (marks.includes(word)) parts.push([]);
+    if (word === '--next' || word === '-:') parts.push([]);
     else parts.at(-1)?.push(word);
   }
   return parts;
@@ -127,8 +128,7 @@ function splitAt(words: readonly string[], marks: readonly string[]): string[][]
 function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[] {
   const { tokens } = parseArgs({ args: [...words], options: OPTIONS, strict: false, tokens: true });
   const urls: string[] = [];
-  const forms: string[] = [];
-  const json: string[] = [];
+  const bodies: V1Parameters[] = [];
   const parameters: Record<string, string | string[]> = Object.create(null);
   // The content of a named file is the value, so its place in the call is known.
   const takeFromFile = (name: string, file: string) => {
@@ -144,7 +144,7 @@ function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[]
     else if (/^data(?:-ascii|-binary)?$/.test(option) && value.startsWith('@'))
       fromFiles.add('the whole body');
     else if (/^(?:json|data(?:-ascii|-binary|-raw)?)$/.test(option))
-      (/^\s*\{/.test(value) ? json : forms).push(value);
+      bodies.push(/^\s*\{/.test(value) ? (readJsonForm(value) ?? {}) : readForm(value.replace(/^\?/, '')));
     else if (option === 'data-urlencode' || option === 'url-query') {
       // `name=content`, `=content`, `content`, `name@file` or `@file`.
       const [, name = '', sign, content = ''] = /^([^=@]*)([=@])(.*)$/s.exec(value) ?? [];
@@ -160,15 +160,13 @@ function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[]
       else addParameter(parameters, name, text);
     }
   }
-  const sent = [
-    ...forms.map((form) => readForm(form.replace(/^\?/, ''))),
-    ...json.map((text) => readJsonForm(text) ?? {}),
-    parameters,
-  ];
   return urls.flatMap((url) => {
     const call = readUrl(url);
     if (!call) return [];
     // v1 read its parameters from the query and the form alike.
-    return { route: call.route, parameters: Object.assign(Object.create(null), call.parameters, ...sent) };
+    return {
+      route: call.route,
+      parameters: Object.assign(Object.create(null), call.parameters, ...bodies, parameters),
+    };
   });
 }

@@ -30,11 +30,8 @@ export interface Entry {
   readonly spread?: SyntaxNode | undefined;
 }
 
-/** The value of an expression, as far as the program's text says. */
-export type Literal =
-  | { readonly kind: 'text'; readonly text: string }
-  | KnownRecord
-  | { readonly kind: 'other' };
+/** The value of an expression; undefined when the program's text does not say it. */
+export type Literal = { readonly kind: 'text'; readonly text: string } | KnownRecord | undefined;
 
 /** Names and values; incomplete when some of them can't be known. */
 interface KnownRecord {
@@ -43,12 +40,10 @@ interface KnownRecord {
   isComplete: boolean;
 }
 
-const OTHER: Literal = { kind: 'other' };
-
 /** The nodes of all three grammars whose text is their value. */
 const PLAIN = ['Number', 'Integer', 'Float', 'Boolean', 'BooleanLiteral'];
 
-const METHODS = new Set([...ROUTES.map(({ action }) => action as string), 'list']);
+const METHODS = new Set<string>(ROUTES.map(({ action }) => action));
 
 /** Clients of other services have videos and channels, too. */
 const OTHER_SERVICES = /youtube|google|vimeo|dailymotion|brightcove|wistia|twitch|slack/i;
@@ -126,8 +121,8 @@ export class Finder {
   }
 
   /** Reads a node that can contain its own kind; stops in a program that is nested too deeply. */
-  #nested<Value>(read: () => Value, otherwise: Value): Value {
-    if (this.#depth >= MAX_DEPTH) return otherwise;
+  #nested<Value>(read: () => Value): Value | undefined {
+    if (this.#depth >= MAX_DEPTH) return undefined;
     this.#depth += 1;
     try {
       return read();
@@ -141,7 +136,7 @@ export class Finder {
   }
 
   literalOf(node: SyntaxNode): Literal {
-    return this.#nested(() => this.#readLiteral(node), OTHER);
+    return this.#nested(() => this.#readLiteral(node));
   }
 
   #readLiteral(node: SyntaxNode): Literal {
@@ -150,11 +145,11 @@ export class Finder {
     const written = this.textOf(node);
     if (PLAIN.includes(node.name) || (node.name === 'UnaryExpression' && /^-[\d.]+$/.test(written)))
       return { kind: 'text', text: written };
-    if (node.name === 'VariableName') return this.variables.get(written) ?? OTHER;
+    if (node.name === 'VariableName') return this.variables.get(written);
     const [inner] = node.name === 'ParenthesizedExpression' ? itemsOf(node) : [];
     if (inner) return this.literalOf(inner);
     const text = this.stringOf(node);
-    return text === undefined ? OTHER : { kind: 'text', text };
+    return text === undefined ? undefined : { kind: 'text', text };
   }
 
   /** @throws UnreadableInput when spreads copy more than the limit. */
@@ -177,7 +172,7 @@ export class Finder {
 
   /** The text of a string, or of several that are joined, with placeholders for variables. */
   stringOf(node: SyntaxNode): string | undefined {
-    return this.#nested(() => this.#readString(node), undefined);
+    return this.#nested(() => this.#readString(node));
   }
 
   #readString(node: SyntaxNode): string | undefined {
@@ -211,7 +206,7 @@ export class Finder {
 
   /** The names of `a.b['c']`, from the left; undefined for anything else. An unknown name is `?`. */
   chainOf(node: SyntaxNode): string[] | undefined {
-    return this.#nested(() => this.#readChain(node), undefined);
+    return this.#nested(() => this.#readChain(node));
   }
 
   #readChain(node: SyntaxNode): string[] | undefined {
@@ -252,7 +247,7 @@ export class Finder {
   /** A value as a parameter: its text, or a placeholder with the name of the variable that has it. */
   valueOf(node: SyntaxNode): string {
     const literal = this.literalOf(node);
-    return literal.kind === 'text' ? literal.text : this.placeholder(node);
+    return literal?.kind === 'text' ? literal.text : this.placeholder(node);
   }
 
   placeholder(node: SyntaxNode): string {
@@ -293,7 +288,7 @@ export class Finder {
     const parameters = readable(query);
     let isComplete = !Object.keys(query).some(isPlaceholder);
     for (const literal of literals) {
-      if (literal.kind !== 'record') {
+      if (literal?.kind !== 'record') {
         isComplete = false;
         continue;
       }
