@@ -116,7 +116,7 @@ export interface Watched {
   readonly ends: WatchEnd[];
 }
 
-/** Watches all keys with a prefix, and keeps what is reported. `since` is by default what the engine answers. */
+/** Watches all keys with a prefix until the test ends, and keeps what is reported. `since` is by default what the engine answers. */
 export async function watchAll(
   engine: Engine,
   prefix: string,
@@ -138,5 +138,6 @@ export async function watchAll(
       onEnd: (end) => watched.ends.push(end),
     },
   );
-  return { ...watched, close: () => watch.close() };
+  afterTest(watch.close);
+  return { ...watched, close: watch.close };
 }

@@ -236,11 +236,10 @@ export class FakeEngine implements Engine {
       const presents = changes.map(({ key }) => this.cluster.get(key));
       const isMade = changes.map(({ expected }, index) => (presents[index]?.revision ?? 0) === expected);
       const revision = this.cluster.apply(changes.filter((_, index) => isMade[index]));
-      const answers = changes.map(
+      return changes.map(
         (_, index): ChangeAnswer =>
           isMade[index] ? { made: true, revision } : { made: false, present: presents[index] },
       );
-      return { at: this.cluster.moment, answers };
     });
   }
 

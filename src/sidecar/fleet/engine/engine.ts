@@ -1,5 +1,4 @@
 import type { FleetAnswer } from '../../../api/fleet-answers';
-import type { HttpError } from '../../../http/errors';
 import { apiError, type ErrorCode } from '../../errors';
 
 /** Maximum number of changes in one transaction, and of keys in one read. */
@@ -19,13 +18,12 @@ export interface Engine {
   list(range: KeyRange, options: ListOptions): Promise<Page>;
   /**
    * Compare-and-set: makes each change whose key still has the expected revision. All are made in one transaction; if some
-   * can't be made, the others in another one. Nothing is changed if the guard's key has another revision. The keys differ,
-   * and all values together have less than 1 MiB. A call whose answer is lost is repeated, so a change that was made may be
-   * answered as not made with its own value as the present one, or as `undefined` if it changed the guard's key.
+   * can't be made, the others in another one. `undefined`: the guard's key has another revision, and nothing is changed. The
+   * keys differ, and all values together have less than 1 MiB. A call whose answer is lost is repeated, so a change that was
+   * made may be answered as not made with its own value as the present one, or as `undefined` if it changed the guard's key.
    * @throws EngineError of the kind `unknown` when the changes may have been made.
-   * @throws RangeError for more than `MAX_CHANGES`, or two of one key.
    */
-  change(changes: readonly Change[], guard?: Guard): Promise<ChangeAnswers>;
+  change(changes: readonly Change[], guard?: Guard): Promise<readonly ChangeAnswer[] | undefined>;
   /**
    * Reports every change of a range from a revision on, in order. Reconnects to the next server when one is gone or has
    * lost the majority, and continues where it was. Ends only as `WatchEnd` says.
@@ -102,9 +100,6 @@ export interface Guard {
   readonly revision: number;
 }
 
-/** `undefined`: the guard's key had another revision, and nothing was changed. */
-type ChangeAnswers = { readonly at: Moment; readonly answers: readonly ChangeAnswer[] } | undefined;
-
 export type ChangeAnswer =
   | { readonly made: true; readonly revision: number }
   | { readonly made: false; readonly present: StoredValue | undefined };
@@ -179,6 +174,6 @@ export class EngineError extends Error {
 }
 
 /** The error that a client gets for an `EngineError`; others pass unchanged. */
-export function toFleetError(thrown: unknown): HttpError | unknown {
+export function toFleetError(thrown: unknown): unknown {
   return thrown instanceof EngineError ? apiError(FAULTS[thrown.kind], undefined, { cause: thrown }) : thrown;
 }

@@ -42,12 +42,10 @@ export function momentOf(answer: JsonObject): Moment | undefined {
   return typeof cluster === 'string' ? { cluster, revision: whole(revision), term: whole(term) } : undefined;
 }
 
-/** The first key of a range and the one behind its last, as they are sent. An empty key is none, and `\0` ends no range. */
+/** The first key of a range and the one behind its last, as they are sent. The prefix has printable ASCII characters. */
 export function rangeOf({ prefix, after }: KeyRange): readonly [start: string, end: string] {
-  const start = after === undefined || after < prefix ? prefix : `${after}\0`;
-  const kept = prefix.replace(/\xff+$/, '');
-  const end = kept.slice(0, -1) + String.fromCharCode(kept.charCodeAt(kept.length - 1) + 1);
-  return [encodeKey(start || '\0'), encodeKey(kept === '' ? '\0' : end)];
+  const end = prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
+  return [encodeKey(after === undefined ? prefix : `${after}\0`), encodeKey(end)];
 }
 
 /** Why an attempt at a server failed, and the consequences. */

@@ -12,7 +12,6 @@ import {
   type Moment,
   type Snapshot,
   type StoredValue,
-  type Watch,
 } from './engine';
 import { encodeKey, Failed, fields, list, momentOf, rangeOf, storedValue, text, whole } from './etcd-answers';
 import { ALARM, type Calls, createCalls, type EtcdOptions, TRANSACTION } from './etcd-calls';
@@ -26,7 +25,6 @@ const NO_MOMENT: Moment = { cluster: '', term: 0, revision: 0 };
  */
 export function createEtcd(options: EtcdOptions): Engine {
   const calls = createCalls(options);
-  const watches = new Set<Watch>();
   /** A key that this user may read, if known: etcd has no call without rights that returns its revision. */
   let readable = encodeKey('\0');
 
@@ -72,9 +70,6 @@ export function createEtcd(options: EtcdOptions): Engine {
     },
 
     async change(changes, guard) {
-      if (changes.length > MAX_CHANGES) throw new RangeError(`More than ${MAX_CHANGES} changes at once`);
-      if (new Set(changes.map(({ key }) => key)).size < changes.length)
-        throw new RangeError('Two changes of one key at once');
       const answers = new Map<Change, ChangeAnswer>();
       for (let left = changes; ; left = left.filter((change) => !answers.has(change))) {
         const answer = await calls.call(TRANSACTION, toTransaction(left, guard), true);
@@ -88,21 +83,13 @@ export function createEtcd(options: EtcdOptions): Engine {
             answers.set(change, { made: false, present });
         }
         // Changes that failed because of others are made without them.
-        if (answers.size === changes.length)
-          return { at: at(answer), answers: changes.flatMap((change) => answers.get(change) ?? []) };
+        if (answers.size === changes.length) return changes.flatMap((change) => answers.get(change) ?? []);
       }
     },
 
     watch(keys, watchOptions) {
       [readable] = rangeOf(keys);
-      const watch = watchRange(calls, heartbeat, keys, watchOptions);
-      watches.add(watch);
-      return {
-        close() {
-          watches.delete(watch);
-          watch.close();
-        },
-      };
+      return watchRange(calls, heartbeat, keys, watchOptions);
     },
 
     async grant(seconds) {
@@ -115,11 +102,7 @@ export function createEtcd(options: EtcdOptions): Engine {
     },
 
     async revoke(lease) {
-      try {
-        await calls.call('/v3/lease/revoke', { ID: lease }, true);
-      } catch (thrown) {
-        if (!(thrown instanceof EngineError) || !/lease not found/.test(thrown.message)) throw thrown;
-      }
+      await calls.call('/v3/lease/revoke', { ID: lease });
     },
 
     servers: () => Promise.all(calls.servers.map((server) => askServer(calls, server))),
@@ -136,11 +119,7 @@ export function createEtcd(options: EtcdOptions): Engine {
 
     clockAhead: calls.clockAhead,
 
-    close() {
-      for (const watch of watches) watch.close();
-      watches.clear();
-      calls.close();
-    },
+    close: calls.close,
   };
 }
 

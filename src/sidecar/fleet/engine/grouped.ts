@@ -15,9 +15,6 @@ interface KeyRead {
   readonly cluster: string;
 }
 
-/** `undefined`: the guard failed. */
-type KeyChange = (ChangeAnswer & { readonly revision: number }) | undefined;
-
 export type Grouped = ReturnType<typeof groupCalls>;
 
 /** Bytes of the values in one transaction: etcd's limit of a request is 1.5 MiB, and base64 adds a third. */
@@ -31,20 +28,17 @@ export function groupCalls(engine: Engine) {
     const { at, values } = await engine.read(asked.map(({ key }) => key));
     return values.map((present) => ({ present, revision: at.revision, cluster: at.cluster }));
   });
-  const change = createGroups<Change & { readonly guard: Guard }, KeyChange>(async (asked) => {
+  const change = createGroups<Change & { readonly guard: Guard }, ChangeAnswer | undefined>(async (asked) => {
     const guard = asked[0]?.guard;
     // All of a group have one guard. A change with another guard is refused, and retried.
     const same = asked.filter((each) => each.guard.revision === guard?.revision);
-    const done = await engine.change(same, guard);
-    return asked.map((each) => {
-      const answer = done?.answers[same.indexOf(each)];
-      return done && answer && { ...answer, revision: answer.made ? answer.revision : done.at.revision };
-    });
+    const answers = await engine.change(same, guard);
+    return asked.map((each) => answers?.[same.indexOf(each)]);
   });
   return {
     /** @throws EngineError */
     read: (key: string) => read({ key }),
-    /** @throws EngineError */
+    /** `undefined`: the guard failed. @throws EngineError */
     change: (asked: Change, guard: Guard) => change({ ...asked, guard }),
   };
 }

@@ -185,8 +185,7 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
         lease = undefined;
         throw thrown;
       });
-      const answers = changed?.answers ?? [];
-      const [first, last] = [answers[0], answers.at(-1)];
+      const [first, last] = [changed?.[0], changed?.at(-1)];
       const takesName = changes[0]?.key === liveKey;
       if (takesName && first?.made) {
         [held, lastHeld] = [first.revision, first.revision];
@@ -283,7 +282,7 @@ function createReporter(options: PacedOptions, lease: NameLease) {
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       // Another packager that has taken the name must not get this report.
       const guard = { key: keys.live(name), revision: heldSince };
-      const [answer] = (await engine.change([{ key, expected: revision, value }], guard))?.answers ?? [];
+      const [answer] = (await engine.change([{ key, expected: revision, value }], guard)) ?? [];
       if (!answer) {
         if (lease.heldSince() === heldSince) lease.checkSoon();
         return false;

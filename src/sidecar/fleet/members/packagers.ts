@@ -194,7 +194,7 @@ export async function retire(engine: Engine, keys: EngineKeys, name: string): Pr
     );
     // If it starts meanwhile, the guard fails and it is read again.
     const done = await engine.change(removals, { key: keys.live(name), revision: 0 });
-    if (done?.answers[0]?.made) return;
+    if (done?.[0]?.made) return;
   }
   throw new EngineError('unavailable', `the registration of the packager ${name} keeps changing`);
 }

@@ -28,7 +28,7 @@ async function startWatch(answer?: Gateway['answer'], take?: () => Promise<void>
 }
 
 test('asks for a range from a revision on, with fragments and progress, and reports what comes', async () => {
-  const { gateway, engine, watched } = await startWatch();
+  const { gateway, watched } = await startWatch();
   await until(() => watched.heartbeats.length > 0);
   const range = { key: base64('a'), range_end: base64('b'), start_revision: '101' };
   expect(gateway.watches).toEqual([{ ...range, progress_notify: true, fragment: true }]);
@@ -43,7 +43,7 @@ test('asks for a range from a revision on, with fragments and progress, and repo
     losses: [],
     ends: [],
   });
-  engine.close();
+  watched.close();
   gateway.send({ events: [eventOf('a', 102, 'y')] });
   gateway.cut();
   await new Promise((resolve) => setImmediate(resolve));
@@ -81,7 +81,7 @@ describe('bytes', () => {
         const engine = openEngine([gateway.url]);
         const watched = await watchAll(engine, 'a/', { from: 101, since: AT });
         await until(() => watched.events.length === 4);
-        engine.close();
+        watched.close();
         expect(watched.events).toEqual(expected);
         for (const batch of watched.batches)
           expect(batch.filter(({ revision }) => revision === 102)).not.toHaveLength(1);

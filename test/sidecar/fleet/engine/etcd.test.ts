@@ -53,25 +53,20 @@ test('reads keys in one transaction for each 64, and answers undefined for those
   await expect(engine.read(['€'])).rejects.toThrow(RangeError);
 });
 
-test.each([
-  ['a/', 'a/', 'a0'],
-  ['a\xff', 'a\xff', 'b'],
-  ['\xff', '\xff', '\0'],
-  ['', '\0', '\0'],
-])('lists the range of the prefix %j', async (prefix, start, end) => {
+test('lists a range by its first key and the one behind its last', async () => {
   const gateway = await startGateway(() => ({ kvs: [kv('x', 7)], more: true, count: '3' }));
   const engine = openEngine([gateway.url]);
-  expect(await engine.list({ prefix }, { limit: 1 })).toEqual({
+  expect(await engine.list({ prefix: 'a/' }, { limit: 1 })).toEqual({
     at: AT,
     values: [{ key: 'a', value: bytes('x'), revision: 7 }],
     more: true,
     count: 3,
   });
-  await engine.list({ prefix, after: `${prefix}z` }, { limit: 2, revision: 9 });
-  const range_end = base64(end);
+  await engine.list({ prefix: 'a/', after: 'a/z' }, { limit: 2, revision: 9 });
+  const range_end = base64('a0');
   expect(bodies(gateway)).toEqual([
-    ['/v3/kv/range', { key: base64(start), range_end, limit: 1 }],
-    ['/v3/kv/range', { key: base64(`${prefix}z\0`), range_end, limit: 2, revision: '9' }],
+    ['/v3/kv/range', { key: base64('a/'), range_end, limit: 1 }],
+    ['/v3/kv/range', { key: base64('a/z\0'), range_end, limit: 2, revision: '9' }],
   ]);
 });
 
@@ -86,13 +81,10 @@ test('makes changes in a flat transaction, and those alone whose keys are as exp
     { key: 'a', expected: 7, value: bytes('new'), lease: '9' as Lease },
     { key: 'b', expected: 8, value: undefined },
   ];
-  expect(await engine.change(changes, { key: 'guard', revision: 3 })).toEqual({
-    at: AT,
-    answers: [
-      { made: true, revision: 100 },
-      { made: false, present: undefined },
-    ],
-  });
+  expect(await engine.change(changes, { key: 'guard', revision: 3 })).toEqual([
+    { made: true, revision: 100 },
+    { made: false, present: undefined },
+  ]);
   const compare = (key: string, revision: string) => ({
     ...{ key: base64(key), target: 'MOD', result: 'EQUAL', mod_revision: revision },
   });
@@ -115,13 +107,10 @@ test('makes changes in a flat transaction, and those alone whose keys are as exp
   ]);
 });
 
-test('makes no change when the guard has another revision, and refuses too many and two of one key', async () => {
+test('makes no change when the guard has another revision', async () => {
   const gateway = await startGateway(() => ({ responses: [found(kv('x', 7)), found(kv('g', 4))] }));
   const engine = openEngine([gateway.url]);
   expect(await engine.change(CHANGE, { key: 'guard', revision: 3 })).toBeUndefined();
-  const many = Array.from({ length: 65 }, (_, index) => ({ key: `${index}`, expected: 0, value: undefined }));
-  await expect(engine.change(many)).rejects.toThrow(RangeError);
-  await expect(engine.change([...CHANGE, ...CHANGE])).rejects.toThrow(RangeError);
   expect(gateway.asked).toHaveLength(1);
 });
 
@@ -131,21 +120,16 @@ test('grants, renews and ends leases', async () => {
     { result: { header: { cluster_id: '5' }, TTL: '15' } },
     { result: { header: { cluster_id: '5' } } },
     {},
-    refusal('etcdserver: requested lease not found', 5, 404),
-    refusal('etcdserver: permission denied', 7, 403),
   ];
   const gateway = await startGateway((_asked, count) => replies[count - 1]);
   const engine = openEngine([gateway.url]);
   const lease = await engine.grant(15);
   expect([lease, await engine.keepAlive(lease), await engine.keepAlive(lease)]).toEqual(['9', true, false]);
   await engine.revoke(lease);
-  await engine.revoke(lease);
-  await expect(engine.revoke(lease)).rejects.toMatchObject({ kind: 'denied' });
-  expect(bodies(gateway).slice(0, 5)).toEqual([
+  expect(bodies(gateway)).toEqual([
     ['/v3/lease/grant', { TTL: '15' }],
     ['/v3/lease/keepalive', { ID: '9' }],
     ['/v3/lease/keepalive', { ID: '9' }],
-    ['/v3/lease/revoke', { ID: '9' }],
     ['/v3/lease/revoke', { ID: '9' }],
   ]);
 });
@@ -280,7 +264,7 @@ describe('a change whose answer is lost', () => {
       const engine = openEngine([gateway.url], { timeoutMs: 600, pace: { attemptMs: 150 } });
       const changed = await engine.change(CHANGE).catch((thrown: EngineError) => thrown);
       if (changed instanceof EngineError) expect(changed.kind).toBe(outcome);
-      else expect(changed?.answers).toEqual([outcome]);
+      else expect(changed).toEqual([outcome]);
     }
   });
 
@@ -293,7 +277,7 @@ describe('a change whose answer is lost', () => {
     setTimeout(() => {
       isElected = true;
     }, 620);
-    expect((await changing)?.answers).toEqual([{ made: true, revision: 100 }]);
+    expect(await changing).toEqual([{ made: true, revision: 100 }]);
   });
 
   test('at a slow server is made there: its late answer counts, and the server stays the first', async () => {
@@ -306,7 +290,7 @@ describe('a change whose answer is lost', () => {
     });
     const engine = openEngine([late.url, other.url], { pace: { attemptMs: 300 } });
     for (let count = 1; count <= 2; count += 1) {
-      expect((await engine.change(CHANGE))?.answers).toEqual([{ made: true, revision: 9 }]);
+      expect(await engine.change(CHANGE)).toEqual([{ made: true, revision: 9 }]);
       expect([late.asked.length, other.asked.length]).toEqual([count, count]);
     }
     // Many large answers at a time would make a slow engine slower.
@@ -327,7 +311,7 @@ describe('a change whose answer is lost', () => {
       if (count === 3) setTimeout(() => held?.end(made), 20);
     });
     const pausing = openEngine([slow.url, broken.url], { pace: { attemptMs: 1500 } });
-    expect((await pausing.change(CHANGE))?.answers).toEqual([{ made: true, revision: 9 }]);
+    expect(await pausing.change(CHANGE)).toEqual([{ made: true, revision: 9 }]);
     await pause(50);
     expect([slow.asked.length, broken.asked.length]).toEqual([3, 3]);
     held = undefined;
@@ -343,7 +327,7 @@ describe('a change whose answer is lost', () => {
       setTimeout(() => held?.end(made), 20);
     });
     const waiting = openEngine([late.url, silent.url, refusing.url], { pace: { attemptMs: 900 } });
-    expect((await waiting.change(CHANGE))?.answers).toEqual([{ made: true, revision: 9 }]);
+    expect(await waiting.change(CHANGE)).toEqual([{ made: true, revision: 9 }]);
     await pause(50);
     expect(isGivenUp).toBe(false);
     // It stays the first, though it was asked once more and has not answered that.
@@ -351,7 +335,7 @@ describe('a change whose answer is lost', () => {
     const { log, lines } = recordedLog();
     const asked = await startGateway((_asked, count) => (count === 1 ? hold : () => held?.end(made)));
     const staying = openEngine([asked.url, silent.url], { log, pace: { attemptMs: 300 } });
-    expect((await staying.change(CHANGE))?.answers).toEqual([{ made: true, revision: 9 }]);
+    expect(await staying.change(CHANGE)).toEqual([{ made: true, revision: 9 }]);
     expect([asked.asked.length, lines]).toEqual([2, []]);
   });
 
