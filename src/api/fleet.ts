@@ -61,6 +61,8 @@ export const fleetStepQuery = z.strictObject({
   after: z
     .string('is given twice')
     .max(200, 'must be a stream id')
+    // The engine's keys are bytes.
+    .refine((text) => !/[^\0-\xff]/.test(text), 'must be a stream id')
     .optional()
     .describe('The `next` of the step before; left out for the first one.'),
   limit: wholeNumber(1, MAX_FLEET_STEP)

@@ -131,6 +131,7 @@ test.each([
     '/api/fleet/import?found=true&after=a',
     'found is for the first step of an import: leave it out where after is given. Nothing was changed.',
   ],
+  ['post', '/api/fleet/reseal?after=%E2%82%AC', 'after: must be a stream id. Nothing was changed.'],
   [
     'post',
     '/api/fleet/reseal?found=true',
