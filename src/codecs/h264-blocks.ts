@@ -94,18 +94,11 @@ export class BlockReader {
     }
   }
 
-  #left(): number {
-    return this.#hasLeft ? (this.#coded[this.#mb - 1] ?? 0) : 0;
-  }
-
-  #top(): number {
-    return this.#hasTop ? (this.#coded[this.#mb - this.#width] ?? 0) : 0;
-  }
-
   #dcFlag(plane: number): boolean {
     const bit = 0x100 << plane;
-    const left = this.#hasLeft ? (this.#left() & bit ? 1 : 0) : this.#outside;
-    const top = this.#hasTop ? (this.#top() & bit ? 1 : 0) : this.#outside;
+    const flagOf = (mb: number) => ((this.#coded[mb] ?? 0) & bit ? 1 : 0);
+    const left = this.#hasLeft ? flagOf(this.#mb - 1) : this.#outside;
+    const top = this.#hasTop ? flagOf(this.#mb - this.#width) : this.#outside;
     const flag = this.#cabac.decision((CODED_FLAG[plane === 0 ? 0 : 3] ?? 0) + left + 2 * top) === 1;
     if (flag) this.#coded[this.#mb] = (this.#coded[this.#mb] ?? 0) | bit;
     return flag;

@@ -17,9 +17,8 @@ const SKIPPED = 1;
 const DIRECT = 2;
 const INTRA_NXN = 4;
 const INTRA_16X16 = 8;
-const PCM = 16;
-const INTRA = INTRA_NXN | INTRA_16X16 | PCM;
-const TRANSFORM_8X8 = 32;
+const INTRA = INTRA_NXN | INTRA_16X16;
+const TRANSFORM_8X8 = 16;
 
 /**
  * Reads the macroblocks of one slice (ISO/IEC 14496-10 § 7.3.5 under CABAC), without making a picture of them: a slice
@@ -32,7 +31,7 @@ export class MacroblockReader {
   readonly #width: number;
   readonly #count: number;
   readonly #chromaRows: number;
-  /** Flags of each macroblock; 0 is one that the slice does not have. */
+  /** Flags of each macroblock; 0 is also one of I_PCM. */
   readonly #flags: Uint8Array;
   readonly #isRead: Uint8Array;
   /** coded_block_pattern, with the DC blocks of luma, Cb and Cr from bit 8 on. */
@@ -44,8 +43,6 @@ export class MacroblockReader {
   /** Absolute differences of motion vectors, of blocks of 4 x 4, x and y in turn. */
   readonly #motion: readonly [Uint8Array, Uint8Array];
   #mb = 0;
-  #x = 0;
-  #y = 0;
   #hasLeft = false;
   #hasTop = false;
   #lastDelta = 0;
@@ -67,22 +64,20 @@ export class MacroblockReader {
     this.#blocks = new BlockReader(cabac, this.#coded, this.#width, this.#chromaRows, isField);
   }
 
-  /** Reads to the end of the slice; returns the number of its macroblocks. Throws `SyntaxBroken`. */
-  read(): number {
+  /** Reads to the end of the slice. Throws `SyntaxBroken`. */
+  read(): void {
     const { type, firstMacroblock } = this.#header;
     for (let mb = firstMacroblock; ; mb += 1) {
       if (mb >= this.#count) throw new SyntaxBroken('has more macroblocks than its picture');
       this.#mb = mb;
-      this.#x = mb % this.#width;
-      this.#y = (mb - this.#x) / this.#width;
-      this.#hasLeft = this.#x > 0 && this.#isRead[mb - 1] === 1;
-      this.#hasTop = this.#y > 0 && this.#isRead[mb - this.#width] === 1;
+      this.#hasLeft = mb % this.#width > 0 && this.#isRead[mb - 1] === 1;
+      this.#hasTop = mb >= this.#width && this.#isRead[mb - this.#width] === 1;
       if (type !== 'I' && this.#isSkipped()) {
         this.#flags[mb] = SKIPPED | DIRECT;
         this.#lastDelta = 0;
       } else this.#macroblock();
       this.#isRead[mb] = 1;
-      if (this.#cabac.terminate() === 1) return mb + 1 - firstMacroblock;
+      if (this.#cabac.terminate() === 1) return;
     }
   }
 
@@ -216,7 +211,6 @@ export class MacroblockReader {
     const bits = 256 * sequence.lumaBits + chroma * sequence.chromaBits;
     this.#cabac.start(((this.#cabac.position + 7) >> 3) + Math.ceil(bits / 8));
     const mb = this.#mb;
-    this.#flags[mb] = PCM;
     this.#coded[mb] = 0x72f;
     this.#blocks.fill(mb);
     this.#lastDelta = 0;

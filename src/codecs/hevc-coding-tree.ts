@@ -203,7 +203,7 @@ export class CodingTreeReader {
     for (const sides of parts) isMerged = this.#prediction((sides << log2) >> 2, depth);
     const isWhole = parts === WHOLE;
     if (!(isWhole && isMerged) && cabac.decision(CONTEXT.rootCoded) === 0) return;
-    const unit = { isIntra, isSplit: false, isWhole, isBypassed, modes: NO_MODES, chromaMode: DC };
+    const unit = { isIntra, isSplit: false, isWhole, isBypassed, modes: [], chromaMode: DC };
     this.#transform.read(unit, log2);
   }
 
@@ -349,5 +349,3 @@ export class CodingTreeReader {
     cabac.bypass();
   }
 }
-
-const NO_MODES: readonly number[] = [];

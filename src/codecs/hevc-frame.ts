@@ -76,8 +76,6 @@ export class HevcFrame {
 
   /** Whether a block is there for another one: read by the same slice, in the same tile (§ 6.4.1). */
   isNear(address: number, of: number): boolean {
-    return (
-      this.slices[address] === this.sliceAddress + 1 && this.tiles[address] === this.tiles[of] && address < of
-    );
+    return this.slices[address] === this.sliceAddress + 1 && this.tiles[address] === this.tiles[of];
   }
 }

@@ -42,9 +42,6 @@ export class PictureCheck {
   #slice(nal: Buffer): Outcome {
     if (this.#parameters.pictures.size === 0) return 'undecided';
     const rbsp = rbspOf(nal.subarray(1));
-    let last = rbsp.length - 1;
-    // cabac_zero_words may follow.
-    while (last >= 0 && rbsp[last] === 0) last -= 1;
     let isSure = true;
     try {
       const bits = new BitReader(rbsp);
@@ -65,10 +62,10 @@ export class PictureCheck {
       cabac.initialize(CABAC_CONTEXTS[header.type === 'I' ? 0 : 1 + header.cabacInit] ?? [], header.qp);
       cabac.start(bits.position / 8);
       new MacroblockReader(cabac, header).read();
-      // Behind the stop bit x264 leaves bits that are not 0, within the same byte.
+      // Behind the stop bit x264 leaves bits that are not 0, within the same byte; cabac_zero_words may follow.
       const stop = cabac.position - 1;
       const isStop = ((rbsp[stop >> 3] ?? 0) >> (7 - (stop & 7))) & 1;
-      if (isStop === 1 && stop >> 3 === last) return 'valid';
+      if (isStop === 1 && stop >> 3 === bits.stop >> 3) return 'valid';
     } catch (error) {
       if (!(error instanceof SyntaxBroken)) throw error;
     }
