@@ -120,3 +120,16 @@ export function parseXml(
   }
   return root ? { ok: true, value: root } : malformed('has no root element');
 }
+
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+const escaped = (text: string) => text.replaceAll(/[&<>"]/g, (character) => ESCAPES[character] ?? character);
+
+/** Writes an element on lines of its own; of one with children, its text is left out. */
+export function writeXml({ name, attributes, children, text }: XmlElement, indent = ''): string {
+  const pairs = Object.entries(attributes).map(([key, value]) => ` ${key}="${escaped(value)}"`);
+  const head = `${indent}<${name}${pairs.join('')}`;
+  if (children.length > 0) {
+    return `${head}>\n${children.map((child) => writeXml(child, `${indent}  `)).join('')}${indent}</${name}>\n`;
+  }
+  return text.trim() === '' ? `${head}/>\n` : `${head}>${escaped(text.trim())}</${name}>\n`;
+}

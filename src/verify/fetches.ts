@@ -2,35 +2,23 @@ import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import { refused } from '../drm/bytes';
 import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 
-export interface Limits {
+export const DEFAULT_LIMITS = {
   /** Of all answers together, unpacked or not. */
-  readonly totalBytes: number;
-  /** Of one manifest or playlist, unpacked. */
-  readonly manifestBytes: number;
-  readonly initBytes: number;
-  readonly segmentBytes: number;
-  readonly requests: number;
-  readonly redirects: number;
-  /** Of one request with its redirects, and of all. */
-  readonly requestMs: number;
-  readonly totalMs: number;
-  /** Further ones are counted, not tested. */
-  readonly renditions: number;
-  readonly periods: number;
-}
-
-export const DEFAULT_LIMITS: Limits = {
   totalBytes: 512 * 1024 * 1024,
+  /** Of one manifest or playlist, unpacked. */
   manifestBytes: 8 * 1024 * 1024,
   initBytes: 4 * 1024 * 1024,
   segmentBytes: 48 * 1024 * 1024,
   requests: 500,
   redirects: 8,
+  /** Of one request with its redirects, and of all. */
   requestMs: 15_000,
   totalMs: 120_000,
+  /** Further ones are counted, not tested. */
   renditions: 40,
   periods: 20,
 };
+export type Limits = Readonly<typeof DEFAULT_LIMITS>;
 
 /** A resource: a whole file, or a part of one; `last` is the last byte, undefined up to the end. */
 export interface Resource {
@@ -229,6 +217,11 @@ export function shownAddress(address: string): string {
   const shown = `${url.protocol}//${url.host}${url.pathname}`;
   if (shown.length > MAX_SHOWN) return `${shown.slice(0, MAX_SHOWN)}…`;
   return `${shown}${url.search === '' ? '' : '?…'}`;
+}
+
+/** One that can't be resolved stays as it is, and is refused when it is fetched. */
+export function absoluteAddress(address: string, base: string): string {
+  return URL.canParse(address, base) ? new URL(address, base).href : address;
 }
 
 /** The name of a file, by its address: its last part, or its host. */

@@ -2,6 +2,7 @@ import { isAmong } from '../drm/bytes';
 import { boxesIn, FULL_BOX } from '../drm/check/boxes';
 import { type CheckedInput, checkInput } from '../drm/check/check';
 import {
+  absoluteAddress,
   type Fetched,
   type Fetches,
   fileName,
@@ -72,10 +73,11 @@ export async function testRendition(
   const init = await test.init(wanted);
   // Without its init segment, a segment can't be judged.
   const isUnreadable = wanted !== undefined && init === undefined;
-  const segment = isUnreadable ? undefined : await test.newest(segments, init?.bytes, live);
+  const segment = isUnreadable ? undefined : await test.newest(segments, init?.bytes);
   const { former, inPlace } = test;
-  const wantsFirst = !live && segments.first && segments.first.number !== segment?.source.number;
-  const first = wantsFirst && segment ? await test.firstOf(segments, wanted, init) : undefined;
+  const isTested = segments.first?.number === segment?.source.number;
+  const wantsFirst = !live && segment && !isTested ? segments.first : undefined;
+  const first = wantsFirst && (await test.firstOf(wantsFirst, wanted, init));
   const { name, text } = rendition.signalling;
   return {
     rendition,
@@ -143,11 +145,8 @@ class RenditionTest {
     return undefined;
   }
 
-  async newest(
-    { newest }: Segments,
-    init: Buffer | undefined,
-    live: boolean,
-  ): Promise<TestedSegment | undefined> {
+  async newest({ newest }: Segments, init: Buffer | undefined): Promise<TestedSegment | undefined> {
+    const { live } = this.options;
     for (const [index, source] of newest.entries()) {
       const fetched = await this.#take(source, 'segment');
       if (fetched.ok) {
@@ -164,11 +163,10 @@ class RenditionTest {
 
   /** The first segment, which may have another init segment than the newest: a part of a clear stream, for one. */
   async firstOf(
-    { first }: Segments,
+    first: SegmentSource,
     ofNewest: Resource | undefined,
     newestInit: FetchedPart | undefined,
   ): Promise<TestedSegment | undefined> {
-    if (!first) return undefined;
     const wanted = first.init ?? this.rendition.init;
     const isSame = wanted === undefined || (ofNewest && placeOf(wanted) === placeOf(ofNewest));
     const init = isSame ? newestInit : await this.init(wanted);
@@ -217,7 +215,7 @@ class RenditionTest {
     if (line?.uri === undefined) return undefined;
     const { uri } = line;
     if (/^data:/i.test(uri)) return this.#inlineKey(uri, keyIds);
-    const resource = { url: URL.canParse(uri, line.base) ? new URL(uri, line.base).href : uri };
+    const resource = { url: absoluteAddress(uri, line.base) };
     const fetched = await this.#take(resource, 'init');
     if (fetched.ok && fetched.body.length === 16) return fetched.body;
     const why = fetched.ok
@@ -321,9 +319,6 @@ interface SegmentIndex {
   readonly references: readonly IndexReference[];
 }
 
-/** No segment index of a day has as many. */
-const MAX_REFERENCES = 65_535;
-
 /** Reads the first whole `sidx` box (ISO/IEC 14496-12 § 8.16.3) in bytes that stand at `at` in their file. */
 function readSegmentIndex(bytes: Buffer, url: string, at: number): SegmentIndex | undefined {
   let start = at;
@@ -341,7 +336,7 @@ function referencesOf(body: Buffer, url: string, end: number): IndexReference[] 
   if (body.length < fixed + 4) return undefined;
   const timescale = body.readUInt32BE(FULL_BOX + 4) || 1;
   const offset = isLong ? Number(body.readBigUInt64BE(FULL_BOX + 16)) : body.readUInt32BE(FULL_BOX + 12);
-  const count = Math.min(body.readUInt16BE(fixed + 2), MAX_REFERENCES);
+  const count = body.readUInt16BE(fixed + 2);
   if (body.length < fixed + 4 + 12 * count) return undefined;
   let first = end + offset;
   return Array.from({ length: count }, (_, index) => {

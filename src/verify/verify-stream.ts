@@ -49,19 +49,24 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
   const { outline } = read;
   if (!outline) return reportOf(read, [], read.problems, fetches, keyFiles);
   let done = 0;
-  const tested = await inTurns(outline.renditions, AT_A_TIME, async (rendition) => {
-    const result = await testRendition(rendition, {
-      fetches,
-      keyFiles,
-      formerKeyFiles,
-      live: outline.live,
-      memory: options.memory,
-      now: options.now(),
-    });
-    done += 1;
-    options.onProgress?.(done, outline.renditions.length, rendition.name);
-    return result;
-  });
+  const tested: TestedRendition[] = [];
+  const waiting = [...outline.renditions.entries()];
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const [index, rendition] = next;
+      tested[index] = await testRendition(rendition, {
+        fetches,
+        keyFiles,
+        formerKeyFiles,
+        live: outline.live,
+        memory: options.memory,
+        now: options.now(),
+      });
+      done += 1;
+      options.onProgress?.(done, outline.renditions.length, rendition.name);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_A_TIME }, work));
   const findings = tested.flatMap((each) =>
     findingsOf(each, {
       keyFiles,
@@ -211,19 +216,4 @@ function renditionReport({ rendition, init, segment, signalling }: TestedRenditi
 function judgementReport({ tracks, ...judgement }: MediaJudgement): RenditionJudgement {
   const idOf = (keyId: Buffer | undefined) => (keyId ? formatUuid(keyId) : null);
   return { ...judgement, tracks: tracks.map(({ keyId, ...track }) => ({ ...track, keyId: idOf(keyId) })) };
-}
-
-/** Does something with each, a few at a time; the results are in the order of the input. */
-async function inTurns<Item, Result>(
-  items: readonly Item[],
-  most: number,
-  act: (item: Item) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = [];
-  const waiting = [...items.entries()];
-  const work = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) results[next[0]] = await act(next[1]);
-  };
-  await Promise.all(Array.from({ length: Math.min(most, items.length) }, work));
-  return results;
 }

@@ -1,6 +1,6 @@
 import { type Checked, isJsonObject, refused, refusedAs } from '../../drm/bytes';
-import { parseXml, type XmlElement } from '../../drm/xml';
-import type { Limits, Resource } from '../fetches';
+import { parseXml, writeXml, type XmlElement } from '../../drm/xml';
+import { absoluteAddress, type Limits, type Resource } from '../fetches';
 import type { MediaKind } from '../media/judgement';
 import type { IndexedFile, Rendition, SegmentSource, StreamOutline } from '../rendition';
 import {
@@ -237,9 +237,8 @@ function nearest(each: InheritedRepresentation, names: readonly string[], child:
   return [];
 }
 
-/** An address that can't be resolved stays as it is, and is refused when it is fetched. */
 function resourceOf(address: string, base: string, range?: string): Resource {
-  const url = URL.canParse(address, base) ? new URL(address, base).href : address;
+  const url = absoluteAddress(address, base);
   const [, first, last] = /^\s*(\d{1,15})-(\d{1,15})?\s*$/.exec(range ?? '') ?? [];
   if (first === undefined) return { url };
   return { url, range: { first: Number(first), last: last === undefined ? undefined : Number(last) } };
@@ -256,20 +255,7 @@ function protectionText(root: XmlElement, each: InheritedRepresentation): string
     .filter((element) => !inRoot.includes(element))
     .map((element) => named.get(element.attributes.ref ?? '') ?? element);
   const ofRoot = inRoot.filter(({ attributes }) => !attributes.refId);
-  return `<MPD>${[...ofRoot, ...meant].map(written).join('\n')}</MPD>`;
-}
-
-function written({ name, attributes, children, text }: XmlElement): string {
-  const own = Object.entries(attributes).map(([key, value]) => ` ${key}="${escaped(value)}"`);
-  return `<${name}${own.join('')}>${escaped(text)}${children.map(written).join('')}</${name}>`;
-}
-
-function escaped(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
+  return `<MPD>${[...ofRoot, ...meant].map((each) => writeXml(each)).join('')}</MPD>`;
 }
 
 function numberOf(value: unknown): number | undefined {

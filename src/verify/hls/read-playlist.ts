@@ -1,6 +1,6 @@
 import { type Checked, isJsonObject, refused, refusedAs } from '../../drm/bytes';
 import { attributesOf } from '../../drm/check/playlist';
-import type { Resource } from '../fetches';
+import { absoluteAddress, type Resource } from '../fetches';
 import type { MediaKind } from '../media/judgement';
 import type { KeyLine, SegmentSource, Segments } from '../rendition';
 
@@ -151,7 +151,7 @@ function variantOf(uri: string, attributes: Readonly<Record<string, unknown>>, u
     typeof bandwidth === 'number' && bandwidth > 0 ? `${Math.round(bandwidth / 1000)} kb/s` : undefined,
   ];
   const name = parts.filter((part) => part !== undefined).join(' ');
-  return [{ url: absolute(uri, url), name, kind, codec: codecs }];
+  return [{ url: absoluteAddress(uri, url), name, kind, codec: codecs }];
 }
 
 const AUDIO = /^(?:mp4a|ac-3|ec-3|ac-4|opus|flac|alac|mp3)\b/i;
@@ -165,7 +165,7 @@ function renditionOf(attributes: ReadonlyMap<string, string>, url: string): Name
   if (uri === undefined || kind === undefined) return [];
   const parts = [kind, attributes.get('LANGUAGE') ?? attributes.get('NAME'), attributes.get('GROUP-ID')];
   const name = [...new Set(parts.filter((part) => part !== undefined))].join(' ').slice(0, 80);
-  return [{ url: absolute(uri, url), name, kind, codec: undefined }];
+  return [{ url: absoluteAddress(uri, url), name, kind, codec: undefined }];
 }
 
 /** Variants that differ in their sound name one playlist several times. */
@@ -182,16 +182,8 @@ function uniquePlaylists(all: readonly NamedPlaylist[]): NamedPlaylist[] {
   return [...found.values()];
 }
 
-function absolute(address: string, base: string): string {
-  return URL.canParse(address, base) ? new URL(address, base).href : address;
-}
-
-function resourceOf(
-  address: string,
-  base: string,
-  range: { readonly offset?: number; readonly length: number } | undefined,
-): Resource {
-  const url = absolute(address, base);
+function resourceOf(address: string, base: string, range: ByteRange | undefined): Resource {
+  const url = absoluteAddress(address, base);
   if (!range || !(range.length > 0)) return { url };
   const first = range.offset ?? 0;
   return { url, range: { first, last: first + range.length - 1 } };
@@ -227,7 +219,6 @@ interface ParsedManifest {
   readonly discontinuitySequence?: number;
   readonly targetDuration?: number;
   readonly endList?: boolean;
-  readonly iFramesOnly?: boolean;
 }
 
 /** Byte ranges are of `length` bytes from `offset`. */

@@ -3,7 +3,7 @@ import { isAmong, refused } from '../../drm/bytes';
 import { FULL_BOX, readBoxHeader } from '../../drm/check/boxes';
 import { padIv, readKeyGroups, type SampleProtection } from '../../drm/check/sample-protection';
 import type { Problem } from '../../drm/finding';
-import type { MediaSample, MediaScheme, MediaTrack, Opened, Subsample } from './judgement';
+import type { MediaSample, MediaTrack, Opened, Subsample } from './judgement';
 import { guardMp4 } from './mp4-guard';
 import { kindOf, readSampleEntries, type SampleEntry } from './sample-entry';
 
@@ -11,7 +11,6 @@ import { kindOf, readSampleEntries, type SampleEntry } from './sample-entry';
 Object.assign(Log, { error: () => undefined, warn: () => undefined });
 
 const SCHEMES = ['cenc', 'cens', 'cbc1', 'cbcs'] as const;
-type Scheme = (typeof SCHEMES)[number];
 
 /** The state without any information. */
 const UNKNOWN_ENTRY: SampleEntry = { codec: 'unknown', format: { codec: 'unknown' }, protection: undefined };
@@ -304,6 +303,6 @@ function unknownScheme(scheme = ''): string {
   return `A track is encrypted with a scheme${name} that is not one of ${SCHEMES.join(', ')}.`;
 }
 
-function schemeOf(name: string | undefined): (MediaScheme & Scheme) | undefined {
+function schemeOf(name: string | undefined): (typeof SCHEMES)[number] | undefined {
   return SCHEMES.find((scheme) => scheme === name);
 }

@@ -1,4 +1,4 @@
-import { parseXml, type XmlElement } from '../../../drm/xml';
+import { parseXml, writeXml, type XmlElement } from '../../../drm/xml';
 import {
   largest,
   NoSegments,
@@ -94,7 +94,7 @@ export function joinManifests(parts: readonly PlaylistPart[], options: ManifestO
     { ...Object.fromEntries(attributes), ...timing, maxSegmentDuration: duration(longest) },
     [...periods, ...(ended ? [] : [utc])],
   );
-  return `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, '')}`;
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${writeXml(root)}`;
 }
 
 /** Attributes that hold only for the part of the MPD. */
@@ -109,7 +109,7 @@ const TIMING = [
 
 /** The length of each track of an MPD of shaka-packager, 0 without a segment; none for an empty text. */
 export function secondsOfManifest(text: string): number[] {
-  const part = text === '' ? undefined : readPart({ folder: '', text });
+  const part = text === '' ? undefined : readPart({ folder: 'the stream', text });
   if (!part) return [];
   const seconds = [...part.tracks.values()].map((track) => endOf(track) - startOf(track));
   return part.isBeginning ? [...seconds, 0] : seconds;
@@ -126,10 +126,10 @@ function readPart({ folder, text }: PlaylistPart) {
     return `<SegmentTimeline index="${timelines.length - 1}"/>`;
   });
   const parsed = parseXml(short, LIMITS);
-  if (!parsed.ok) throw new Error(`the MPD of ${folder || 'the stream'} ${parsed.problem.description}`);
+  if (!parsed.ok) throw new Error(`the MPD of ${folder} ${parsed.problem.description}`);
   const mpd = parsed.value;
   const period = mpd.children.find(({ name }) => name === 'Period');
-  if (mpd.name !== 'MPD' || !period) throw new Error(`the MPD of ${folder || 'the stream'} has no Period`);
+  if (mpd.name !== 'MPD' || !period) throw new Error(`the MPD of ${folder} has no Period`);
   const tracks = new Map<XmlElement, Track>();
   const templates = descendants(period, 'SegmentTemplate');
   for (const template of templates) {
@@ -208,7 +208,7 @@ function periodOf(part: Placed, next: Placed | undefined, edge: number, ended: b
     ...part.period,
     attributes: {
       ...attributes,
-      id: part.folder.replaceAll('/', '-') || '0',
+      id: part.folder,
       ...(ended ? {} : { start: duration(part.start) }),
       ...(ended || hasGapBehind ? { duration: duration(length) } : {}),
     },
@@ -235,9 +235,7 @@ function templateOf(source: XmlElement, part: Placed, edge: number): XmlElement 
   if (dropped < 0) return undefined;
   const prefixed = (name: string) => {
     const path = source.attributes[name];
-    return path === undefined || part.folder === ''
-      ? {}
-      : { [name]: `${part.folder.replaceAll('$', '$$$$')}/${path}` };
+    return path === undefined ? {} : { [name]: `${part.folder}/${path}` };
   };
   const attributes = {
     ...source.attributes,
@@ -286,16 +284,4 @@ function element(
 /** ISO 8601, in seconds to the microsecond. */
 function duration(seconds: number): string {
   return `PT${Number(seconds.toFixed(6))}S`;
-}
-
-const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-const escaped = (text: string) => text.replaceAll(/[&<>"]/g, (character) => ESCAPES[character] ?? character);
-
-function write({ name, attributes, children, text }: XmlElement, indent: string): string {
-  const pairs = Object.entries(attributes).map(([key, value]) => ` ${key}="${escaped(value)}"`);
-  const head = `${indent}<${name}${pairs.join('')}`;
-  if (children.length > 0) {
-    return `${head}>\n${children.map((child) => write(child, `${indent}  `)).join('')}${indent}</${name}>\n`;
-  }
-  return text.trim() === '' ? `${head}/>\n` : `${head}>${escaped(text.trim())}</${name}>\n`;
 }

@@ -105,7 +105,7 @@ test('a part with other keys begins where its times say, not at the clock, and o
 });
 
 test('a live part is listed with its time from zero, its files below its folder, and the live attributes', () => {
-  const text = joinManifests([part('1/dash', FOUR())], live());
+  const text = joinManifests([part('1-dash', FOUR())], live());
   expect(text).toBe(`<?xml version="1.0" encoding="UTF-8"?>
 <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" xmlns:cenc="urn:mpeg:cenc:2013" profiles="urn:mpeg:dash:profile:isoff-live:2011" minBufferTime="PT2S" type="dynamic" availabilityStartTime="2026-11-22T16:00:01.000Z" publishTime="2026-11-22T16:05:00.000Z" minimumUpdatePeriod="PT2S" suggestedPresentationDelay="PT6S" maxSegmentDuration="PT2S">
   <Period id="1-dash" start="PT0S">
@@ -117,7 +117,7 @@ ${['video', 'audio']
         <cenc:pssh>AAAA&amp;</cenc:pssh>
       </ContentProtection>
       <Representation id="${id}" bandwidth="1000" mimeType="${kind}/mp4">
-        <SegmentTemplate timescale="90000" initialization="1/dash/${kind}_init.mp4" media="1/dash/${kind}_$Number$.m4s" startNumber="1" presentationTimeOffset="90000">
+        <SegmentTemplate timescale="90000" initialization="1-dash/${kind}_init.mp4" media="1-dash/${kind}_$Number$.m4s" startNumber="1" presentationTimeOffset="90000">
           <SegmentTimeline>
 ${kind === 'video' ? '            <S t="90000" d="180000" r="3"/>' : '            <S t="99000" d="171000"/>\n            <S t="270000" d="180000" r="2"/>'}
           </SegmentTimeline>
@@ -202,14 +202,10 @@ test.each([[[]], [['', '']], [[written([], [])]], [[written([], [[0, 1]])]]])(
 );
 
 test.each([
-  ['<MPD', 'the MPD of 4/dash is not well-formed XML: see line 1'],
-  ['<MPD/>', 'the MPD of 4/dash has no Period'],
+  ['<MPD', 'the MPD of 4-dash is not well-formed XML: see line 1'],
+  ['<MPD/>', 'the MPD of 4-dash has no Period'],
 ])('the text %s is refused with the name of the part', (text, message) => {
-  expect(() => joinManifests([part('4/dash', text)], live())).toThrow(message);
-});
-
-test('a dollar in the name of a folder is no variable of the template', () => {
-  expect(joinManifests([part('a$b', FOUR())], live())).toContain('media="a$$b/video_$Number$.m4s"');
+  expect(() => joinManifests([part('4-dash', text)], live())).toThrow(message);
 });
 
 test('a day of live sound, whose segments differ in length, is joined within a window in less than a few seconds', () => {
