@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type Checked, refused } from '../../drm/bytes';
 import type { Problem } from '../../http/faults';
 import { wordsOf } from './running-program';
 import {
@@ -26,10 +27,9 @@ export interface FileStream {
 }
 
 /** `problem`: the reason that the file can't be packaged, with the remedy. */
-type Refused = { readonly ok: false; readonly problem: Problem };
 type PackagedFile =
   | { readonly ok: true; readonly seconds: number; readonly systems: readonly System[] }
-  | Refused;
+  | ReturnType<typeof refused>;
 
 const CODECS = { video: /^avc[13]\./, audio: /^mp4a\.40\./ };
 
@@ -45,7 +45,7 @@ export async function packageFile(file: FileStream): Promise<PackagedFile> {
     (system): ShakaJob => ({
       system,
       keys,
-      streams: read.streams,
+      streams: read.value,
       folder: join(folder, system),
       live: false,
       signal,
@@ -68,9 +68,7 @@ export async function packageFile(file: FileStream): Promise<PackagedFile> {
   }
 }
 
-async function readTracks(
-  file: FileStream,
-): Promise<{ ok: true; streams: readonly ShakaStream[] } | Refused> {
+async function readTracks(file: FileStream): Promise<Checked<readonly ShakaStream[]>> {
   const { source, signal } = file;
   const text = await dumpStreams(file);
   signal.throwIfAborted();
@@ -110,7 +108,7 @@ async function readTracks(
     };
   });
   const ofVideo = { input: source, name: 'video', kind: 'video', title: 'Video' } as const;
-  return { ok: true, streams: [...(video ? [{ ...ofVideo, select: video.number }] : []), ...ofSounds] };
+  return { ok: true, value: [...(video ? [{ ...ofVideo, select: video.number }] : []), ...ofSounds] };
 }
 
 const BOX_HEADER_BYTES = 16;
@@ -194,8 +192,4 @@ async function run({ programs }: FileStream, job: ShakaJob): Promise<Problem | u
   if (end.code === 0) return undefined;
   const description = `shaka-packager can't package the file: ${wordsOf(end)}.`;
   return { code: 'packaging_failed', description };
-}
-
-function refused(code: string, description: string): Refused {
-  return { ok: false, problem: { code, description } };
 }

@@ -41,15 +41,16 @@ export function mountRecordings(app: Express, { streams, programs }: Parts): voi
       const asked = from === undefined && to === undefined ? '' : `, and nothing from ${from ?? 0} on`;
       throw packagerError('nothing_recorded', `The stream has ${total} seconds of recorded media${asked}.`);
     }
-    await sendMade(programs, response, 'recording.mp4', (folder) => write(programs, folder, pieces));
+    await sendMade(programs, response, (folder) => write(programs, folder, pieces));
   });
 }
 
-/** Makes an MP4 file in a new folder, sends it and removes it. @throws the error of `make`. */
+const OUTPUT = 'made.mp4';
+
+/** Makes an MP4 file of this name in a new folder, sends it and removes it. @throws the error of `make`. */
 async function sendMade(
   programs: Programs,
   response: Response,
-  name: string,
   make: (folder: string) => Promise<void>,
 ): Promise<void> {
   const root = await mkdtemp(join(programs.folder, 'made-'));
@@ -61,7 +62,7 @@ async function sendMade(
     throw thrown;
   }
   response.set({ 'content-type': 'video/mp4', 'cache-control': 'no-store' });
-  response.sendFile(name, { root, cacheControl: false, etag: false }, () => {
+  response.sendFile(OUTPUT, { root, cacheControl: false, etag: false }, () => {
     if (!response.writableEnded) response.destroy();
     void remove();
   });
@@ -102,7 +103,7 @@ function piecesOf(
 async function write(programs: Programs, folder: string, pieces: readonly Piece[]): Promise<void> {
   const { ffmpeg, env } = programs;
   const always = ['-hide_banner', '-nostdin', '-loglevel', 'error', '-y'];
-  const toMp4 = ['-c', 'copy', '-movflags', '+faststart', '-f', 'mp4', 'recording.mp4'];
+  const toMp4 = ['-c', 'copy', '-movflags', '+faststart', '-f', 'mp4', OUTPUT];
   const cuts: string[] = [];
   for (const [index, { path, from, to }] of pieces.entries()) {
     const name = `${index}.ts`;
@@ -157,7 +158,6 @@ type Wanted = z.output<typeof WANTED>;
 const CONVERSIONS = 1;
 /** A film of two hours takes less on two processors. */
 const LONGEST_MS = 2 * 60 * 60 * 1000;
-const OUTPUT = 'converted.mp4';
 
 /**
  * Answers the media file of the body in another size, as MP4 with H.264 and AAC, **clear**. It keeps no file; a caller
@@ -174,7 +174,7 @@ export function mountConversions(app: Express, { streams, programs }: Parts): vo
       const { signal } = ending;
       const room = streams.room(Number(request.headers['content-length'] ?? 0));
       try {
-        await sendMade(programs, response, OUTPUT, async (folder) => {
+        await sendMade(programs, response, async (folder) => {
           const source = join(folder, 'source');
           await receive(request, source, room.take, signal);
           const leave = await turns.enter();

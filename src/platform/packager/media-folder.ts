@@ -43,7 +43,6 @@ export async function openMediaFolder(parent: string, newId: () => string) {
     const streams = join(path, 'streams');
     mkdirSync(streams, { recursive: true, mode: 0o700 });
     return {
-      path,
       /** For files of the packager and its programs: on the same file system, and emptied at each start. */
       temporary,
       /** Whether another packager on this machine is kept away. */

@@ -1,14 +1,12 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamId } from '../../api/stream-id';
+import { refused } from '../../drm/bytes';
 import { readPackagingKeys } from '../../drm/packaging';
 import { systemCode } from '../../http/errors';
-import type { Problem } from '../../http/faults';
 import { CLEAR, type StreamKeys } from './shaka-packager';
 
-type Read =
-  | { readonly ok: true; readonly keys: StreamKeys }
-  | { readonly ok: false; readonly problem: Problem };
+type Read = { readonly ok: true; readonly keys: StreamKeys } | ReturnType<typeof refused>;
 
 /** A key file has about 1 KiB. */
 const MAX_BYTES = 1024 * 1024;
@@ -20,25 +18,22 @@ const MAX_BYTES = 1024 * 1024;
 export function readKeys(folder: string, keyFile: StreamId | undefined): Read {
   if (keyFile === undefined) return { ok: true, keys: CLEAR };
   const name = `${keyFile}.key`;
-  const refused = (code: string, sentence: string): Read => ({
-    ok: false,
-    problem: { code, description: `The key file ${name} ${sentence}.` },
-  });
+  const fault = (code: string, sentence: string) => refused(code, `The key file ${name} ${sentence}.`);
   let text: string | undefined;
   try {
     text = readText(folder, name);
   } catch (thrown) {
     const code = systemCode(thrown) ?? 'unknown error';
-    if (code === 'ENOENT' || code === 'ENOTDIR') return refused('key_file_missing', MISSING);
+    if (code === 'ENOENT' || code === 'ENOTDIR') return fault('key_file_missing', MISSING);
     const isForbidden = code === 'EACCES' || code === 'EPERM';
-    return refused('key_file_unreadable', isForbidden ? FORBIDDEN : `can't be read (${code})`);
+    return fault('key_file_unreadable', isForbidden ? FORBIDDEN : `can't be read (${code})`);
   }
   if (text === undefined) {
     const sentence = 'is a symbolic link, a folder or too large; put the key file itself there';
-    return refused('not_a_key_file', sentence);
+    return fault('not_a_key_file', sentence);
   }
   const read = readPackagingKeys(text);
-  return read.ok ? read : refused(read.problem.code, read.problem.description);
+  return read.ok ? read : fault(read.problem.code, read.problem.description);
 }
 
 const MISSING = 'does not exist; provision the stream; it then starts automatically';

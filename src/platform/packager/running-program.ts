@@ -15,7 +15,7 @@ export interface ProgramEnd {
   readonly lastWords: string;
 }
 
-export interface RunProgram {
+interface RunProgram {
   readonly cwd: string;
   /** All its variables: a child must not inherit an API key. */
   readonly env: Readonly<Record<string, string>>;
@@ -87,7 +87,6 @@ function lastWordsOf(words: string, { secrets = [], paths = [] }: RunProgram): s
     .filter((line) => line !== '');
   const clean = hiderOf(secrets)(lines.slice(-KEPT_LINES).join('; '));
   return paths
-    .filter((path) => path.length > 1)
     .reduce((text, path) => text.replaceAll(path, basename(path)), clean)
     .replaceAll(/[0-9a-f]{32,}/gi, HIDDEN)
     .replaceAll(/[^\x20-\x7e]/g, '?')

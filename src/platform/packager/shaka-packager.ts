@@ -19,10 +19,7 @@ export const SYSTEMS = ['dash', 'hls'] as const;
 export type System = (typeof SYSTEMS)[number];
 
 /** The keys of a stream: a system without keys is left out; `none` leaves it clear. */
-export interface StreamKeys {
-  readonly dash: StreamKey | 'none' | undefined;
-  readonly hls: StreamKey | 'none' | undefined;
-}
+export type StreamKeys = { readonly [system in System]: StreamKey | 'none' | undefined };
 
 export const CLEAR: StreamKeys = { dash: 'none', hls: 'none' };
 
@@ -110,8 +107,8 @@ function flagsOf({ system, folder, live, latency = 'default' }: ShakaJob): strin
 }
 
 /** The flags that encrypt and signal: secrets, so that they go through a file that has no name any more. */
-function protectionFlagsOf({ system, keys: { dash, hls } }: ShakaJob): string[] {
-  const own = system === 'dash' ? dash : hls;
+function protectionFlagsOf({ system, keys }: ShakaJob): string[] {
+  const own = keys[system];
   if (own === undefined) throw new TypeError(`There are no keys for ${system}`);
   return own === 'none' ? [] : shakaFlags(own);
 }

@@ -13,8 +13,8 @@ echo $$ >> "${home}/running"
 case "$(cat source)" in
   fails) echo "source: Invalid data found" >&2; exit 1;;
   hangs) exec sleep 60;;
-  large) head -c 70000000 /dev/zero > converted.mp4 || exit 1;;
-  *) cp source converted.mp4;;
+  large) head -c 70000000 /dev/zero > made.mp4 || exit 1;;
+  *) cp source made.mp4;;
 esac
 `;
   writeFileSync(path, script, { mode: 0o755 });

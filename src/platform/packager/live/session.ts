@@ -82,6 +82,8 @@ const SILENCE_SECONDS = 40;
  * discontinuity, where its keys change.
  */
 export class Session {
+  /** Whether a segment was made of its present part. */
+  hasSegment = false;
   readonly #options: SessionOptions;
   readonly #puller: RunningProgram;
   readonly #simulcasts: readonly Simulcast[];
@@ -97,7 +99,6 @@ export class Session {
   #kinds: MediaKinds = { video: false, audio: false };
   #keys: StreamKeys;
   #partAt = 0;
-  #hasSegment = false;
   #finishing: Promise<void> = Promise.resolve();
   #lastDataAt: number;
   #hasData = false;
@@ -121,11 +122,6 @@ export class Session {
   get isFlowing(): boolean {
     const { now, limits } = this.#options;
     return this.#hasData && !this.#isOver && now() - this.#lastDataAt < limits.silentMs;
-  }
-
-  /** Whether a segment was made of it. */
-  get hasSegment(): boolean {
-    return this.#hasSegment;
   }
 
   /** The present problem of a session that continues. */
@@ -221,7 +217,7 @@ export class Session {
     const [kinds, keys] = [this.#kinds, this.#keys];
     const record = newPart(kinds, keys, continues);
     this.#partAt = now();
-    this.#hasSegment = false;
+    this.hasSegment = false;
     const options = { folder, record, kinds, keys, latency, programs, log };
     return new Part({ ...options, onFailure: (failure) => this.#partFailed(failure) });
   }
@@ -277,10 +273,10 @@ export class Session {
       this.#end({ state: 'interrupted', problem: problemOf('no_media') });
     } else if (silentMs > limits.goneMs) {
       this.#end({ state: 'interrupted', problem: problemOf('encoder_silent') });
-    } else if (part && !this.#hasSegment) {
-      this.#hasSegment = hasSegment(part.record);
+    } else if (part && !this.hasSegment) {
+      this.hasSegment = hasSegment(part.record);
       const waitedMs = at - this.#partAt;
-      const isLate = !this.#hasSegment && waitedMs > limits.firstSegmentMs;
+      const isLate = !this.hasSegment && waitedMs > limits.firstSegmentMs;
       this.#problem = isLate ? problemOf('no_segment') : undefined;
       // shaka-packager writes nothing before all that is announced has come.
       if (waitedMs > limits.silentMs && this.#cutter?.lacksSound)

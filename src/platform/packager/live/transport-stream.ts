@@ -199,16 +199,13 @@ function stepOf(from: number, to: number): number {
   return ahead < WRAP / 2 ? ahead : ahead - WRAP;
 }
 
-const isBefore = (time: number, other: number): boolean => stepOf(other, time) < 0;
+/** Where a PES packet has these times. */
+const PTS_AT = 9;
+const DTS_AT = 14;
 
 /** The 33 bits of a PES packet's DTS, or of its PTS where that is the same. */
 function decodingTimeOf(pes: Buffer): number | undefined {
-  return timeAt(pes, ((pes[7] ?? 0) & 0x40) !== 0 ? 14 : 9);
-}
-
-/** The 33 bits of a PES packet's PTS. */
-function presentationTimeOf(pes: Buffer): number | undefined {
-  return timeAt(pes, 9);
+  return timeAt(pes, ((pes[7] ?? 0) & 0x40) !== 0 ? DTS_AT : PTS_AT);
 }
 
 function timeAt(pes: Buffer, at: number): number | undefined {
@@ -267,7 +264,7 @@ export class StreamCutter {
       const isSound = pid === this.#audio;
       this.#hasSound ||= isSound;
       if (!isSound && pid !== this.#video) this.#tables.set(pid, Buffer.from(packet));
-      const time = beginsUnit(packet) ? presentationTimeOf(payloadOf(packet)) : undefined;
+      const time = beginsUnit(packet) ? timeAt(payloadOf(packet), PTS_AT) : undefined;
       const isKeyFrame = this.#video === undefined ? isSound : !isSound && isRandomAccess(packet);
       if (time !== undefined && isKeyFrame) {
         // One key frame on, no sound of the part before is to be expected.
@@ -279,7 +276,7 @@ export class StreamCutter {
           if (this.#video === undefined || this.#audio === undefined) endFormer();
         }
       } else if (time !== undefined && isSound && this.#cutAt !== undefined) {
-        this.#isSoundOfFormer = isBefore(time, this.#cutAt);
+        this.#isSoundOfFormer = stepOf(this.#cutAt, time) < 0;
         if (!this.#isSoundOfFormer) endFormer();
       }
       add(isSound && this.#isSoundOfFormer ? 'former' : 'present', packet);

@@ -1,3 +1,5 @@
+import { attributesOf } from '../../../drm/check/playlist';
+
 export const LATENCIES = ['default', 'low'] as const;
 export type Latency = (typeof LATENCIES)[number];
 
@@ -12,7 +14,7 @@ export class NoSegments extends Error {}
 
 /** The part of a stream that one run of shaka-packager wrote. */
 export interface PlaylistPart {
-  /** The folder of its files, relative to the joined playlist: `3/hls`, or empty for the same folder. */
+  /** The folder of its files, below that of the joined playlist. */
   readonly folder: string;
   /** Its media playlist or MPD with every segment that it has; empty while there is none. */
   readonly text: string;
@@ -102,19 +104,20 @@ function segmentsOf({ folder, text }: PlaylistPart, part: number): Segment[] {
       // Several in a row apply together; one behind a segment replaces them.
       if (keysAreUsed) keys = [];
       keysAreUsed = false;
-      const { METHOD, KEYFORMAT } = attributesOf(line);
-      if (METHOD === 'NONE') keys = [];
+      const attributes = attributesOf(line);
+      const format = attributes.get('KEYFORMAT') ?? 'identity';
+      if (attributes.get('METHOD') === 'NONE') keys = [];
       // shaka-packager repeats the FairPlay address as that of a file with the key in it, which it is not.
-      else if (KEYFORMAT !== undefined && KEYFORMAT !== 'identity') keys.push(line);
+      else if (format !== 'identity') keys.push(line);
     } else if (line.startsWith('#EXT-X-MAP:')) {
-      map = withUri(line, (uri) => inFolder(folder, uri));
+      map = withUri(line, (uri) => `${folder}/${uri}`);
     } else if (line.startsWith('#EXTINF:')) {
       extinf = line;
     } else if (line !== '' && !line.startsWith('#')) {
       const seconds = Number.parseFloat(extinf.slice('#EXTINF:'.length));
       if (Number.isNaN(seconds))
         throw new Error(`the media playlist of ${folder} has ${line} without #EXTINF`);
-      segments.push({ part, seconds, extinf, uri: inFolder(folder, line), keys: keys.join('\n'), map });
+      segments.push({ part, seconds, extinf, uri: `${folder}/${line}`, keys: keys.join('\n'), map });
       extinf = '';
       keysAreUsed = true;
     }
@@ -124,7 +127,7 @@ function segmentsOf({ folder, text }: PlaylistPart, part: number): Segment[] {
 
 /** The length of all segments of a media playlist; 0 for an empty text. */
 export function secondsOfPlaylist(text: string): number {
-  return segmentsOf({ folder: '', text }, 0).reduce((sum, { seconds }) => sum + seconds, 0);
+  return segmentsOf({ folder: 'the stream', text }, 0).reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
 /** The index of the first segment that a window of this length still shows. */
@@ -157,7 +160,7 @@ export function masterPlaylist(masters: readonly string[], windowSeconds: number
   const streams = newest.streams.flatMap(({ line, uri }) => {
     const same = read.flatMap((master) => master.streams.filter((stream) => stream.uri === uri));
     const bandwidth = (name: string) =>
-      largest(same.map((stream) => Number(attributesOf(stream.line)[name] ?? 0)));
+      largest(same.map((stream) => Number(attributesOf(stream.line).get(name) ?? 0)));
     const updated = line
       .replace(/([:,])BANDWIDTH=\d+/, `$1BANDWIDTH=${bandwidth('BANDWIDTH')}`)
       .replace(/,AVERAGE-BANDWIDTH=\d+/, `,AVERAGE-BANDWIDTH=${bandwidth('AVERAGE-BANDWIDTH')}`);
@@ -178,36 +181,21 @@ function readMaster(text: string) {
 }
 
 function isWhole(line: string): boolean {
-  const { RESOLUTION: picture, 'FRAME-RATE': rate } = attributesOf(line);
-  return picture === undefined || rate !== undefined;
+  const attributes = attributesOf(line);
+  return !attributes.has('RESOLUTION') || attributes.has('FRAME-RATE');
 }
 
 /** The addresses of the media playlists that a multivariant playlist names, each once. */
 export function mediaPlaylistsOf(master: string): string[] {
   const { media, streams } = readMaster(master);
-  const sounds = media.flatMap((line) => attributesOf(line).URI ?? []);
+  const sounds = media.flatMap((line) => attributesOf(line).get('URI') ?? []);
   return [...new Set([...streams.map(({ uri }) => uri), ...sounds])];
 }
 
-const groupOf = (line: string) => attributesOf(line)['GROUP-ID'];
-
-/** The attributes of a tag, without the quotes of their values. */
-function attributesOf(line: string): Readonly<Record<string, string>> {
-  const list = line.slice(line.indexOf(':') + 1);
-  return Object.fromEntries(
-    [...list.matchAll(/([A-Z0-9-]+)=("[^"]*"|[^,]*)/g)].map(([, name = '', value = '']) => [
-      name,
-      value.replaceAll('"', ''),
-    ]),
-  );
-}
+const groupOf = (line: string) => attributesOf(line).get('GROUP-ID');
 
 function withUri(line: string, change: (uri: string) => string): string {
   return line.replace(/([:,]URI=")([^"]*)"/, (_, start: string, uri: string) => `${start}${change(uri)}"`);
-}
-
-function inFolder(folder: string, uri: string): string {
-  return folder === '' ? uri : `${folder}/${uri}`;
 }
 
 /** Not `Math.max(...)`: a day has more segments than a call may have arguments. */
