@@ -38,7 +38,7 @@ async function deliver(receiver: Started, count: number): Promise<number> {
   const sent = Array.from({ length: count }, (_none, index) => `channel-${index}`);
   const began = performance.now();
   for (const channelId of sent) {
-    webhooks.notify({ event: 'channel_active', siteId: SITE, subject: { channelId } });
+    webhooks.notify('channel_active', { id: channelId, siteId: SITE });
   }
   while (!isDone(webhooks, sent.at(-1))) await new Promise((resolve) => setTimeout(resolve, 10));
   const seconds = (performance.now() - began) / 1000;

@@ -154,6 +154,7 @@ function sourcesOf(context: DeliveryParts, watchable: Watchable, origin: string)
   const streams = streamsOf(context, `/manifests/${media.id}`, media.id, origin);
   if (packaging.encrypts(media)) return streams;
   const ready = state.renditions.of(media.id).filter(({ status }) => status === 'ready' && media.file);
+  ready.sort((a, b) => a.filesize - b.filesize || a.height - b.height);
   const renditions = ready.map((rendition) => {
     const { height, width, filesize } = rendition;
     return {
@@ -165,10 +166,7 @@ function sourcesOf(context: DeliveryParts, watchable: Watchable, origin: string)
       filesize,
     };
   });
-  return [
-    ...streams,
-    ...renditions.sort((a, b) => a.filesize - b.filesize || (a.height ?? 0) - (b.height ?? 0)),
-  ];
+  return [...streams, ...renditions];
 }
 
 /**

@@ -124,17 +124,15 @@ async function forward(
   request: Request,
   response: Response,
 ): Promise<void> {
-  const { client } = parts.packaging;
-  if (!client) return answer(response, NO_MEDIA, undefined);
   const ending = new AbortController();
   response.on('close', () => ending.abort());
-  const outcome = await client.forward({
+  const outcome = await parts.packaging.client?.forward({
     path: `/media/${id}/${file}${MANIFEST.test(file) ? queryOf(window) : ''}`,
     method: request.method === 'HEAD' ? 'HEAD' : 'GET',
     headers: headersOf(request.headers, ASKED),
     signal: ending.signal,
   });
-  if (!outcome.ok) {
+  if (!outcome?.ok) {
     if (!response.destroyed) fail(response);
     return;
   }

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../clock';
 import { type Channel, channelOfKey } from '../resources/channels';
 import { type Published, replayOf } from '../resources/events';
 import type { EmulatorState } from '../state';
-import { channelNotification, mediaNotification, type Notify } from '../webhooks/notification';
+import type { Notify } from '../webhooks/notification';
 import { type EventInput, type LiveEvent, nextState, whyNotPublished } from './live-event';
 
 /** One connection of an encoder to a channel. A reconnect is a new session of the same event. */
@@ -122,8 +122,8 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
     state.channels.changed(channel);
     const replay = replayOf(event, channel);
     state.media.add(replay);
-    notify(channelNotification('channel_idle', channel));
-    if (!replay.hidden) notify(mediaNotification('media_available', replay));
+    notify('channel_idle', channel);
+    if (!replay.hidden) notify('media_available', replay);
     encoder?.drop?.(why);
   }
 
@@ -159,7 +159,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
       const { id: eventId, pullToken } = air.event;
       const session = { id: newResourceId(), channelId: channel.id, eventId, pullToken };
       air.encoder = { session, drop, since: clock.now() };
-      if (!current) notify(channelNotification('channel_active', channel));
+      if (!current) notify('channel_active', channel);
       return { ok: true, session };
     },
     /**

@@ -80,16 +80,15 @@ const UNREACHABLE = 'packager_unreachable';
 
 /** Calls of the packager. None of them rejects, and none waits longer than the limits, or `timeout`, say. */
 export class PackagerClient {
-  readonly limits: PackagerLimits;
-  readonly #address: PackagerAddress;
   readonly #protocol: typeof http | typeof https;
   readonly #calls: Agent;
   /** Viewers don't wait for the calls that bring streams to the packager. */
   readonly #viewers: Agent;
 
-  constructor(address: PackagerAddress, limits: PackagerLimits) {
-    this.limits = limits;
-    this.#address = address;
+  constructor(
+    private readonly address: PackagerAddress,
+    readonly limits: PackagerLimits,
+  ) {
     this.#protocol = address.url.startsWith('https:') ? https : http;
     this.#calls = new this.#protocol.Agent({ keepAlive: true, maxSockets: 16 });
     this.#viewers = new this.#protocol.Agent({ keepAlive: true, maxFreeSockets: 16 });
@@ -149,7 +148,7 @@ export class PackagerClient {
   }
 
   #open(call: Call, agent: Agent): Promise<Outcome<IncomingMessage>> {
-    const { url, apiKey } = this.#address;
+    const { url, apiKey } = this.address;
     const { method, file, signal, timeout = this.limits.callMs } = call;
     const body = call.body && JSON.stringify(call.body);
     const headers = {
@@ -177,7 +176,7 @@ export class PackagerClient {
   }
 
   #failed(thrown: unknown, { signal }: Call): Failed {
-    const { url } = this.#address;
+    const { url } = this.address;
     const code = systemCode(thrown);
     if (signal?.aborted) return failed('call_ended', 'The call was ended.');
     if (code === undefined)

@@ -18,31 +18,29 @@ type Wanted = Pick<WantedRecording, 'take' | 'problem'> & Partial<Pick<WantedRec
 
 /** Fetches recordings of events, as soon as they are complete, and conversions from the packager. */
 export class Recordings {
-  readonly #packaging: Packaging;
-  readonly #uploads: Uploads;
   readonly #fetches = createSemaphore(FETCHES);
   /** Next to them: a conversion takes long. */
   readonly #conversions = createSemaphore(1);
   #ending = new AbortController();
 
-  constructor(packaging: Packaging, uploads: Uploads) {
-    this.#packaging = packaging;
-    this.#uploads = uploads;
-  }
+  constructor(
+    private readonly packaging: Packaging,
+    private readonly uploads: Uploads,
+  ) {}
 
   get areMade(): boolean {
-    return this.#packaging.client !== undefined;
+    return this.packaging.client !== undefined;
   }
 
   /** Without a packager, its absence is reported at once. */
   want(wanted: WantedRecording): void {
-    const { client } = this.#packaging;
+    const { client } = this.packaging;
     if (client) void this.#follow(client, wanted, this.#ending.signal);
     else wanted.absent();
   }
 
   convert(wanted: WantedConversion): void {
-    const { client } = this.#packaging;
+    const { client } = this.packaging;
     if (client) void this.#convert(client, wanted, AbortSignal.any([this.#ending.signal, wanted.signal]));
   }
 
@@ -56,9 +54,9 @@ export class Recordings {
     const { eventId, piece } = wanted;
     const path = `/streams/${eventId}/recording${piece ? `?from=${piece.from}&to=${piece.to}` : ''}`;
     for (;;) {
-      await this.#packaging.nextRound();
+      await this.packaging.nextRound();
       if (signal.aborted || !wanted.isWanted()) return;
-      const state = stateOf(this.#packaging.find(eventId), piece?.to);
+      const state = stateOf(this.packaging.find(eventId), piece?.to);
       if (state === 'coming') continue;
       if (state === 'absent') return wanted.absent();
       const call = () => client.open({ method: 'GET', path, signal, timeout: client.limits.fileMs });
@@ -66,7 +64,7 @@ export class Recordings {
       if (!refused) return;
       if (refused.absent || refused.problem.code === 'nothing_recorded') return wanted.absent();
       wanted.problem(refused.problem.description, false);
-      for (let round = 1; round < ROUNDS; round += 1) await this.#packaging.nextRound();
+      for (let round = 1; round < ROUNDS; round += 1) await this.packaging.nextRound();
     }
   }
 
@@ -85,7 +83,7 @@ export class Recordings {
       if (refused.absent || code === 'ffmpeg_missing') unconverted(description);
       else problem(description, !isAway);
       if (!isAway) return;
-      for (let round = 0; round < ROUNDS; round += 1) await this.#packaging.nextRound();
+      for (let round = 0; round < ROUNDS; round += 1) await this.packaging.nextRound();
     }
   }
 
@@ -102,8 +100,8 @@ export class Recordings {
       const outcome = await call();
       if (signal.aborted) return undefined;
       if (!outcome.ok) return outcome;
-      const file = await this.#uploads.files.receive(outcome.value, { maxBytes: MAX_FILE_BYTES });
-      if (signal.aborted || wanted.isWanted?.() === false) await this.#uploads.files.remove(file);
+      const file = await this.uploads.files.receive(outcome.value, { maxBytes: MAX_FILE_BYTES });
+      if (signal.aborted || wanted.isWanted?.() === false) await this.uploads.files.remove(file);
       else await wanted.take({ ...file, declaredType: 'video/mp4' });
       return undefined;
     } catch (thrown) {

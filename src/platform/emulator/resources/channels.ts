@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { field, objectOf, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { dropMaster, type LiveEvent, previewPath, statusOf } from '../live/live-event';
-import { channelNotification } from '../webhooks/notification';
 import { Choice, CUSTOM_PARAMS, FlatObject, list, row, SITE, TAGS } from './fields';
 import { KEY_FILE_PARAMETER } from './media';
 import {
@@ -179,7 +178,7 @@ export function channelBehaviour(parts: ChannelParts): Behaviour<typeof CHANNEL,
 export function createChannel(parts: Platform, siteId: string, metadata: ChannelMetadata): Channel {
   const made = { ...newItem(parts, siteId), streamKey: parts.newSecret(), metadata };
   const channel = addChannel(parts.state, made);
-  parts.notify(channelNotification('channel_created', channel));
+  parts.notify('channel_created', channel);
   return channel;
 }
 

@@ -14,7 +14,6 @@ import {
   statusOf,
 } from '../live/live-event';
 import type { StoredFile } from '../uploads/uploads';
-import { mediaNotification } from '../webhooks/notification';
 import { valuesAfter } from './body';
 import { type Channel, channelOf, eventsOf, keyFileOfChannel, ONE_CHANNEL } from './channels';
 import { Choice, row, secondsOf, Timecode } from './fields';
@@ -261,7 +260,7 @@ function makeClip(
     clip.errorMessage = null;
     clip.converted = true;
     clip.announced = true;
-    notify(mediaNotification('media_available', clip));
+    notify('media_available', clip);
     state.media.changed(clip);
   };
   recordings.want({

@@ -1,7 +1,6 @@
 import { wireTime } from '../clock';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/uploads';
-import { mediaNotification } from '../webhooks/notification';
 import {
   CONTENT_VALUES,
   dropAll,
@@ -33,7 +32,7 @@ export function mediaBehaviour(parts: Platform): Behaviour<typeof MEDIA, Media> 
     actions: {
       reupload(media, { upload }) {
         beginContent(parts, media, upload);
-        notify(mediaNotification('media_reuploaded', media));
+        notify('media_reuploaded', media);
         return 'item';
       },
     },
@@ -46,7 +45,7 @@ function createMedia(parts: Platform, siteId: string, metadata: MediaMetadata, u
   const from = { publish_start_date: metadata.publish_start_date ?? wireTime(made.created) };
   const media = state.media.add(newMedia({ ...made, metadata: { ...metadata, ...from } }));
   state.usage.count(siteId, made.created, 'media_created');
-  notify(mediaNotification('media_created', media));
+  notify('media_created', media);
   beginContent(parts, media, upload);
   return media;
 }
@@ -58,7 +57,7 @@ function change({ clock, state }: Platform, media: Media, to: Partial<Media>): v
 
 export function updateMedia(parts: Platform, media: Media, metadata: MediaMetadata): void {
   change(parts, media, { metadata });
-  parts.notify(mediaNotification('media_updated', media));
+  parts.notify('media_updated', media);
   announce(parts, media);
 }
 
@@ -72,7 +71,7 @@ function deleteMedia(parts: Platform, media: Media): void {
   dropAll(parts, thumbnails, thumbnailsOf(parts.state, media));
   takeFromPlaylists(parts, media);
   parts.state.media.remove(media);
-  parts.notify(mediaNotification('media_deleted', media));
+  parts.notify('media_deleted', media);
 }
 
 /** Drops the content of a media, its originals and its renditions. */
@@ -222,7 +221,7 @@ function announce(parts: Platform, media: Media): void {
   const now = clock.now();
   if (isPublished(media, now)) {
     media.announced = true;
-    notify(mediaNotification('media_available', media));
+    notify('media_available', media);
     return;
   }
   const wait = publicationOf(media).getTime() - now.getTime();

@@ -2,7 +2,6 @@ import * as z from 'zod';
 import type { ItemStore } from '../listing/item-store';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/uploads';
-import { mediaNotification } from '../webhooks/notification';
 import { type Content, dropAll, dropContent, noContent, STATE_FIELDS } from './content';
 import { Choice, Reference, row } from './fields';
 import { inMedia, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
@@ -229,5 +228,5 @@ function settle(parts: Platform, media: Media, rendition: Rendition, status: 're
   const all = parts.state.renditions.of(media.id);
   if (media.converted || media.timers.processing || all.some((each) => each.status !== 'ready')) return;
   media.converted = true;
-  parts.notify(mediaNotification('conversions_complete', media));
+  parts.notify('conversions_complete', media);
 }

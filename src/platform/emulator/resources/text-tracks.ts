@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
-import { mediaNotification } from '../webhooks/notification';
 import {
   CONTENT_FIELDS,
   CONTENT_VALUES,
@@ -94,7 +93,7 @@ export function textTrackBehaviour(parts: Platform): Behaviour<typeof TEXT_TRACK
         isPublished: false,
         fileFormat: formatOf(upload),
       });
-      notify(mediaNotification('track_created', media));
+      notify('track_created', media);
       takeContent(parts, state.textTracks, track, upload, {
         maxBytes: MAX_TRACK_BYTES,
         arrived() {
@@ -107,7 +106,7 @@ export function textTrackBehaviour(parts: Platform): Behaviour<typeof TEXT_TRACK
     },
     remove(track) {
       dropAll(parts, state.textTracks, [track]);
-      notify(mediaNotification('track_deleted', { id: track.mediaId, siteId: track.siteId }));
+      notify('track_deleted', { id: track.mediaId, siteId: track.siteId });
     },
     shown: {
       ...CONTENT_VALUES,

@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { HttpError, httpError, type Problem } from '../../../http/errors';
 import { field, objectOf, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
-import { mediaNotification } from '../webhooks/notification';
 import {
   CONTENT_FIELDS,
   CONTENT_VALUES,
@@ -117,7 +116,7 @@ export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL,
         thumbnail.status = 'ready';
         thumbnail.lastModified = clock.now();
         const { mediaId: id } = thumbnail;
-        if (id !== undefined) notify(mediaNotification('thumbnail_created', { id, siteId }));
+        if (id !== undefined) notify('thumbnail_created', { id, siteId });
       };
       if (taken !== undefined) ready();
       else {
@@ -135,7 +134,7 @@ export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL,
     remove(thumbnail) {
       dropAll(parts, state.thumbnails, [thumbnail]);
       const { mediaId: id, siteId } = thumbnail;
-      if (id !== undefined) notify(mediaNotification('thumbnail_deleted', { id, siteId }));
+      if (id !== undefined) notify('thumbnail_deleted', { id, siteId });
     },
     shown: {
       ...CONTENT_VALUES,
@@ -212,5 +211,5 @@ export function makePoster(parts: Platform, media: Media): void {
   if (posterOf(parts, media)) return;
   const thumbnail = state.thumbnails.add(newThumbnail(parts, media.siteId, { status: 'ready' }));
   attach(parts, thumbnail, media.id, !thumbnailsOf(state, media).some(({ isPoster }) => isPoster));
-  notify(mediaNotification('thumbnail_created', media));
+  notify('thumbnail_created', media);
 }

@@ -25,31 +25,15 @@ export const EVENT_NAMES = Object.keys(EVENTS) as WebhookEventName[];
 export interface Notification {
   readonly event: WebhookEventName;
   readonly siteId: string;
-  readonly subject: { readonly channelId: string } | { readonly mediaId: string };
+  /** The channel or media that it is about; the media of a thumbnail or text track. */
+  readonly subjectId: string;
 }
 
 /** Returns at once and never throws: delivery goes on in the background. */
-export type Notify = (notification: Notification) => void;
-
-interface Owned {
-  readonly id: string;
-  readonly siteId: string;
-}
-
-export function channelNotification(
-  event: 'channel_created' | 'channel_active' | 'channel_idle',
-  { id, siteId }: Owned,
-): Notification {
-  return { event, siteId, subject: { channelId: id } };
-}
-
-/** A notification about a media, or a thumbnail or text track of it. */
-export function mediaNotification(
-  event: Exclude<WebhookEventName, 'channel_created' | 'channel_active' | 'channel_idle'>,
-  { id, siteId }: Owned,
-): Notification {
-  return { event, siteId, subject: { mediaId: id } };
-}
+export type Notify = (
+  event: WebhookEventName,
+  subject: { readonly id: string; readonly siteId: string },
+) => void;
 
 export interface SignedNotification {
   readonly body: string;
@@ -59,7 +43,7 @@ export interface SignedNotification {
 
 /** Writes a notification for one webhook and signs it. The order of the keys is part of the wire shape. */
 export async function signNotification(
-  { event, siteId, subject }: Notification,
+  { event, siteId, subjectId }: Notification,
   to: { readonly webhookId: string; readonly key: KeyObject },
   happened: Date,
 ): Promise<SignedNotification> {
@@ -67,7 +51,7 @@ export async function signNotification(
   const { default: jwt } = await import('jsonwebtoken');
   const body = JSON.stringify({
     event,
-    ...('channelId' in subject ? { channel_id: subject.channelId } : { media_id: subject.mediaId }),
+    [event.startsWith('channel_') ? 'channel_id' : 'media_id']: subjectId,
     webhook_id: to.webhookId,
     site_id: siteId,
     event_time: `${happened.toISOString().slice(0, 19)}+00:00`,

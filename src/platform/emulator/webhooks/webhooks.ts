@@ -4,12 +4,7 @@ import type { FaultSwitches } from '../control/faults';
 import type { MetadataOf } from '../resources/resource';
 import type { WEBHOOK } from '../resources/webhooks';
 import type { Surroundings } from '../surroundings';
-import {
-  type Notification,
-  type SignedNotification,
-  signNotification,
-  type WebhookEventName,
-} from './notification';
+import { type Notification, type Notify, type SignedNotification, signNotification } from './notification';
 import { type Answer, ReceiverCalls, type ReceiverRules } from './receiver';
 
 export type WebhookMetadata = MetadataOf<typeof WEBHOOK>;
@@ -25,11 +20,8 @@ export interface Webhook {
 }
 
 /** One try to deliver a notification, or the loss of one that found no room. */
-export interface Delivery {
+export interface Delivery extends Pick<Notification, 'event' | 'subjectId'> {
   readonly webhookId: string;
-  readonly event: WebhookEventName;
-  /** The channel or media that the notification is about. */
-  readonly subjectId: string;
   readonly url: string;
   /** 1 for the first try; 0 when it was dropped without one. */
   readonly attempt: number;
@@ -109,11 +101,10 @@ export class Webhooks {
   }
 
   /** Notifies every webhook that asked for this. Returns at once and never throws. */
-  readonly notify = (notification: Notification): void => {
+  readonly notify: Notify = (event, { id: subjectId, siteId }) => {
     for (const queue of this.#queues.values()) {
       const { events, site_ids } = queue.webhook.metadata;
-      if (events.includes(notification.event) && site_ids.includes(notification.siteId))
-        queue.add(notification);
+      if (events.includes(event) && site_ids.includes(siteId)) queue.add({ event, siteId, subjectId });
     }
   };
 
@@ -260,8 +251,7 @@ class DeliveryQueue {
     this.#overflowing = true;
   }
 
-  #about({ event, subject }: Notification) {
-    const subjectId = 'channelId' in subject ? subject.channelId : subject.mediaId;
+  #about({ event, subjectId }: Notification) {
     return { webhookId: this.webhook.id, event, subjectId };
   }
 }

@@ -38,6 +38,7 @@ export function toV1Value(kind: ValueKind, value: Json): Json {
 const translated = (value: Json): Translated => ({ ok: true, value });
 const fault = (text: string): Translated => ({ ok: false, fault: text });
 const same = (value: Json) => value;
+const joined = (value: Json) => (Array.isArray(value) ? value.map(asText).join(',') : value);
 const asText = (value: Json) => (typeof value === 'object' ? JSON.stringify(value) : String(value));
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)$/;
@@ -118,10 +119,7 @@ const CODECS = {
   /** v1: UNIX time in seconds, empty for none; v2: ISO 8601, null for none. */
   date: { toV2: readDate, toV1: writeDate },
   /** v1: one text with commas; v2: an array of texts. */
-  list: {
-    toV2: (text) => translated(splitList(text)),
-    toV1: (value) => (Array.isArray(value) ? value.map(asText).join(',') : asText(value)),
-  },
+  list: { toV2: (text) => translated(splitList(text)), toV1: joined },
   /** An option of a player, which can be anything: a boolean or a number where it looks like one. */
   option: {
     toV2: (text) => {
@@ -139,7 +137,7 @@ const CODECS = {
       if (rates.length > 0 && rates.every((rate) => NUMBER.test(rate))) return translated(rates.map(Number));
       return fault('must be true, false, or numbers with commas between them');
     },
-    toV1: (value) => (Array.isArray(value) ? value.map(asText).join(',') : value),
+    toV1: joined,
   },
   /** v1: a name of its own, as `mp4`; v2: a media type. */
   format: named(FORMATS, true),

@@ -8,18 +8,18 @@ import { startWebhookReceiver } from '../../../support/webhook-receiver';
 const SECRET = '0123456789abcdefghijklmnopqrstuvwxyzABCD';
 const HAPPENED = new Date('2030-01-02T03:04:05.678Z');
 
-function sign(subject: Notification['subject'], event: Notification['event']) {
+function sign(event: Notification['event'], subjectId: string) {
   const to = { webhookId: 'hook0001', key: createSecretKey(Buffer.from(SECRET)) };
-  return signNotification({ event, siteId: 'demosite', subject }, to, HAPPENED);
+  return signNotification({ event, siteId: 'demosite', subjectId }, to, HAPPENED);
 }
 
-test.each<[Notification['event'], Notification['subject'], string]>([
-  ['channel_active', { channelId: 'channel1' }, '"channel_id":"channel1"'],
-  ['media_available', { mediaId: 'media001' }, '"media_id":"media001"'],
+test.each<[Notification['event'], string, string]>([
+  ['channel_active', 'channel1', '"channel_id":"channel1"'],
+  ['media_available', 'media001', '"media_id":"media001"'],
 ])(
   'writes the body of %s with its keys in order, which the token has byte for byte, signed with the text of the secret',
-  async (event, subject, id) => {
-    const { body, token } = await sign(subject, event);
+  async (event, subjectId, id) => {
+    const { body, token } = await sign(event, subjectId);
     expect(body).toBe(
       `{"event":"${event}",${id},"webhook_id":"hook0001","site_id":"demosite","event_time":"2030-01-02T03:04:05+00:00"}`,
     );

@@ -60,8 +60,8 @@ function startWebhooks(settings: Partial<WebhookSettings> = {}, clock = leapingC
       }),
     /** Notifies of `channel_created` of these channels. */
     notify(...channelIds: string[]) {
-      for (const channelId of channelIds) {
-        webhooks.notify({ event: 'channel_created', siteId: SITE, subject: { channelId } });
+      for (const id of channelIds) {
+        webhooks.notify('channel_created', { id, siteId: SITE });
       }
     },
     /** Waits until this many tries have been made in all. */
@@ -269,10 +269,10 @@ test('calls only the webhooks that asked for the event and the site', async () =
   create(`${receiver.url}/events`, { events: ['media_available', 'channel_idle'] });
   create(`${receiver.url}/sites`, { site_ids: ['othrsite', SITE] });
   create(`${receiver.url}/neither`, { site_ids: ['thrdsite'] });
-  webhooks.notify({ event: 'channel_idle', siteId: SITE, subject: { channelId: 'channel1' } });
-  webhooks.notify({ event: 'channel_active', siteId: 'othrsite', subject: { channelId: 'channel2' } });
-  webhooks.notify({ event: 'media_available', siteId: SITE, subject: { mediaId: 'media001' } });
-  webhooks.notify({ event: 'channel_created', siteId: SITE, subject: { channelId: 'channel3' } });
+  webhooks.notify('channel_idle', { id: 'channel1', siteId: SITE });
+  webhooks.notify('channel_active', { id: 'channel2', siteId: 'othrsite' });
+  webhooks.notify('media_available', { id: 'media001', siteId: SITE });
+  webhooks.notify('channel_created', { id: 'channel3', siteId: SITE });
   await receiver.until(5);
   await turn();
   const got = receiver.received.map(({ path, text }) => `${path} ${JSON.parse(text).event}`);
