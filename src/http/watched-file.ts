@@ -48,7 +48,7 @@ export function followFiles(named: readonly NamedFile[], options: FollowedFiles)
     return faults.map((fault) => {
       const about = named.filter(([, path]) => fault.startsWith(`${path}:`) || fault.startsWith(`${path} `));
       const variables = (about.length === 0 ? named : about).map(([variable]) => variable);
-      return `${[...new Set(variables)].join(', ')}: ${fault}`;
+      return `${variables.join(', ')}: ${fault}`;
     });
   };
   const take = (contents: readonly Buffer[]) => {

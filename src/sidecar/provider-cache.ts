@@ -57,12 +57,9 @@ export function createProviderCache(options: ProviderCacheOptions) {
   const inTurn = queueByName();
   /** The entries and when they were written, the oldest first. */
   let entries = new Map<string, number>();
-  /** Whether the folder was looked at. */
-  let isOpen = false;
   let failing = false;
   let hasWarned = false;
   const waiting = new Set<Promise<void>>();
-  let hourly: NodeJS.Timeout | undefined;
 
   /** A time in the future is that of a clock that was wrong. */
   const isTooOld = (time: number) => Math.abs(clock().getTime() - time) > maxAgeMs;
@@ -83,7 +80,6 @@ export function createProviderCache(options: ProviderCacheOptions) {
   };
 
   const removeSurplus = async (): Promise<void> => {
-    if (!isOpen) return;
     for (const [name, time] of entries) {
       if (entries.size <= mostEntries && !isTooOld(time)) return;
       // In the turn of its name: one that is being kept again stays.
@@ -190,7 +186,7 @@ export function createProviderCache(options: ProviderCacheOptions) {
     },
     /** Reads the folder, removes old and surplus entries, and repeats this every hour. */
     async open(): Promise<void> {
-      hourly = setInterval(() => void removeSurplus(), LOOK_MS).unref();
+      setInterval(() => void removeSurplus(), LOOK_MS).unref();
       await writer.sweep(folder, 0);
       const found = await look().catch((thrown: unknown) => {
         log.error('the provider cache cannot be read', { folder, cause: describeThrown(thrown) });
@@ -198,12 +194,10 @@ export function createProviderCache(options: ProviderCacheOptions) {
       });
       const older = found.filter(([name]) => !entries.has(name)).sort(([, one], [, other]) => one - other);
       entries = new Map([...older, ...entries]);
-      isOpen = true;
       await removeSurplus();
     },
     /** Waits for running writes, but no longer than two seconds: a network file system may hang. */
     async close(): Promise<void> {
-      clearInterval(hourly);
       await Promise.race([Promise.all(waiting), wait(CLOSE_MS, undefined, { ref: false })]);
     },
   };

@@ -72,6 +72,8 @@ test('throws when a file is missing, no file, or too large', () => {
   expect(() => watch('absent')).toThrow(`${at('absent')}: there is no such file`);
   mkdirSync(at('sub'));
   expect(() => watch('sub')).toThrow(`${at('sub')} is not a file`);
+  writeFileSync(at('file'), '');
+  expect(() => watch('file/x')).toThrow(`${at('file/x')}: there is no such file`);
   writeFileSync(at('large'), Buffer.alloc(4 * 1024 * 1024 + 1));
   expect(() => watch('large')).toThrow(`${at('large')} has more than 4 MiB`);
 });
@@ -120,6 +122,9 @@ test('keeps its content and reports once a change that cannot be taken', async (
   await seen('one', 'fault: a: cannot use bad', 'fault: a: cannot use bad again');
   rmSync(at('a'));
   await seen('one', 'fault: a: cannot use bad', 'fault: a: cannot use bad again', noFile());
+  mkdirSync(at('a'));
+  const odd = `fault: a: ${at('a')} is not a file`;
+  await seen('one', 'fault: a: cannot use bad', 'fault: a: cannot use bad again', noFile(), odd);
 });
 
 test('reports when the files can be used again, even as they were', async () => {
@@ -127,6 +132,10 @@ test('reports when the files can be used again, even as they were', async () => 
   watch('a');
   rmSync(at('a'));
   await seen('one', noFile());
+  writeFileSync(at('a'), 'one');
+  await seen('one', noFile(), 'one');
+  rmSync(at('a'));
+  await look();
   writeFileSync(at('a'), 'one');
   await seen('one', noFile(), 'one');
 });

@@ -16,7 +16,13 @@ import type { SidecarConfig } from '../../src/sidecar/config';
 import { temporaryFolder } from '../support/after-test';
 import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { pullAsNginxVod, pullAsShaka } from '../support/pulling-packagers';
-import { PATHS, PROVIDED, PROVIDED_FILE, startProvisioning } from '../support/start-provisioning';
+import {
+  PATHS,
+  PROVIDED,
+  PROVIDED_FILE,
+  SHARED_SECRET,
+  startProvisioning,
+} from '../support/start-provisioning';
 import { API_KEY, apiKeysFile, startSidecar } from '../support/start-sidecar';
 import { answering, startSpeke } from '../support/start-speke';
 
@@ -98,6 +104,7 @@ describe('stand-ins of packagers', () => {
     const other = await unauthenticated.get('/api/keyfile/show').auth('packager', API_KEY).expect(401);
     expect(other.headers['www-authenticate']).toBeUndefined();
     await api.put('/cpix/demo/show').expect(405).expect('allow', 'GET, HEAD');
+    await api.get('/speke/v2/demo').expect(405).expect('allow', 'POST');
   });
 });
 
@@ -321,10 +328,13 @@ describe('provisioning on read', () => {
     expect(body.errors[0].code).toBe('invalid_header');
     const { text } = await sidecar.api
       .get(PULL)
-      .set('api-key', PROVIDED.clientApiKey)
+      .set({ 'api-key': PROVIDED.clientApiKey, 'x-request-id': 'pull' })
       .buffer(true)
       .expect(200);
     expect(text).toContain('<cpix:CPIX');
+    expect(new Set(upstream.received.map(({ headers }) => headers['x-request-id']))).toEqual(
+      new Set(['pull']),
+    );
     expect(await sidecar.files()).toEqual({ [stored]: PROVIDED_FILE });
     const calls = upstream.received.length;
     await sidecar.api.get(PULL).expect(200);
@@ -350,6 +360,21 @@ describe('provisioning on read', () => {
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     // One for each scheme.
     expect(upstream.received).toHaveLength(2);
+  });
+
+  it('asks in the name of each client and with each key that it gives', async () => {
+    const { sidecar, upstream } = await startProvisioning(ON);
+    upstream.on(PATHS.config, ({ headers }) =>
+      headers['api-key'] === PROVIDED.clientApiKey
+        ? { body: { shared_secret: SHARED_SECRET } }
+        : { status: 401 },
+    );
+    upstream.on('/config/other', { status: 404 });
+    const pull = (client: string, key: string) =>
+      sidecar.api.get(`/cpix/${client}/${PROVIDED.contentId}`).set('api-key', key);
+    const { client, clientApiKey } = PROVIDED;
+    const pulls = [pull('other', clientApiKey), pull(client, 'wrong'), pull(client, clientApiKey)];
+    expect((await Promise.all(pulls)).map(({ status }) => status)).toEqual([422, 422, 200]);
   });
 
   it('takes the provider cache in an outage, and leaves a file that was written meanwhile', async () => {
@@ -388,30 +413,33 @@ describe('provisioning on read', () => {
       answering(() => '<html>'),
     );
     await sidecar.api.get('/cpix/demo/odd').expect(502);
-    const audited = (await sidecar.logEntries()).filter(({ audit }) => audit === true);
+    const entries = await sidecar.logEntries();
+    const audited = entries.filter(({ audit }) => audit === true);
     expect(audited.map(({ action, stream_id, result }) => [action, stream_id, result])).toEqual([
       ['refused', 'absent', 'key_provider_failed'],
       ['refused', 'odd', 'key_provider_failed'],
     ]);
+    const requests = entries.filter(({ message }) => message === 'request');
+    expect(requests.map(({ streamId }) => streamId)).toEqual(['absent', 'odd']);
     expect(await sidecar.files()).toEqual({});
   });
 
   it.each([true, false])(
     'limits unknown content ids of one API key, and answers streams with a key file (on: %p)',
     async (provisionOnRead) => {
-      // All but three of the 200 are counted beforehand: as many requests may take longer than the window of ten seconds.
+      // All but ten of the 200 are counted beforehand: as many requests may take longer than the window of ten seconds.
       const misses = new MemoryStore();
       const { sidecar, upstream } = await startSpeke({ config: { provisionOnRead }, ambient: { misses } });
       upstream.on('/speke', { status: 404 });
       await fs.writeFile(join(sidecar.folder, 'show.key'), POST_MANUAL_FILE);
-      for (let count = 0; count < 197; count += 1) await misses.increment('default');
-      const pulls = Array.from({ length: 5 }, (_, index) => sidecar.api.get(`/cpix/demo/unknown-${index}`));
+      for (let count = 0; count < 190; count += 1) await misses.increment('default');
+      const pulls = Array.from({ length: 12 }, (_, index) => sidecar.api.get(`/cpix/demo/unknown-${index}`));
       const answers = await Promise.all(pulls);
-      expect(answers.map(({ status }) => status).sort()).toEqual([404, 404, 404, 429, 429]);
+      expect(answers.map(({ status }) => status).sort()).toEqual([...Array(10).fill(404), 429, 429]);
       const limited = answers.filter(({ status }) => status === 429);
       expect(limited.map(({ headers }) => headers['retry-after'])).toEqual(['10', '10']);
       // The calls for both schemes of a content that is unknown.
-      expect(upstream.received.length).toBeLessThanOrEqual(provisionOnRead ? 2 * 3 : 0);
+      expect(upstream.received.length).toBeLessThanOrEqual(provisionOnRead ? 2 * 10 : 0);
       await sidecar.api.get('/cpix/demo/show').expect(200);
       const { text } = await sidecar.api.get('/metrics');
       expect(text).toMatch(/refused_total\{reason="too_many_pulls"\} 2$/m);

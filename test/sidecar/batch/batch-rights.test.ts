@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { HttpError } from '../../../src/http/errors';
+import { RefusalError } from '../../../src/provider/upstream';
 import type { ApiKey } from '../../../src/sidecar/api-key';
 import { createCircuitBreaker } from '../../../src/sidecar/batch';
 import { type SampleKey, sampleText, widevineFile } from '../../support/cpix-sample';
@@ -98,6 +99,9 @@ const failing = (status: number, code: string) => () =>
 const late = failing(504, 'key_provider_failed');
 const refused = failing(502, 'key_provider_failed');
 const unknown = failing(422, 'client_api_key_refused');
+const strange = failing(422, 'client_unknown');
+const denied = () =>
+  Promise.reject(new RefusalError(502, { code: 'key_provider_failed', description: 'Failed.' }));
 const answered = () => Promise.resolve('keys');
 
 const ASKING = { client: 'demo', clientApiKey: 'wrong' };
@@ -124,6 +128,18 @@ it.each([
     unknown,
     'client_api_key_refused',
     'an upstream refused this client 5 times in a row. No key file was changed; check client and clientApiKey, and send the batch again.',
+  ],
+  [
+    5,
+    strange,
+    'client_unknown',
+    'an upstream refused this client 5 times in a row. No key file was changed; check client and clientApiKey, and send the batch again.',
+  ],
+  [
+    5,
+    denied,
+    'key_provider_failed',
+    'an upstream refused the credentials of this service 5 times in a row. No key file was changed; correct the headers for the key provider, and send the batch again.',
   ],
 ])('asks nothing more after %i failures in a row', async (count, failure, code, why) => {
   const { breaker } = await askAll(times(count, failure));

@@ -157,6 +157,7 @@ it('a dry run returns the lines that would change, and writes nothing', async ()
     ],
     summary: summary({ created: 1, changed: 1, unchanged: 1, failed: 1 }),
   });
+  expect(answer.results[1]).toEqual(unchanged('same'));
   expect(answer.results[3].lines.slice(1, 2)).toEqual([{ name, value: mask, change: 'added' }]);
   expect(await sidecar.files()).toEqual({ 'old.key': PLAIN_FILE, 'same.key': PLAIN_FILE });
 });

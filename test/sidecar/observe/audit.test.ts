@@ -1,9 +1,11 @@
 import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { HttpError } from '../../../src/http/errors';
 import { createLog } from '../../../src/http/log';
 import {
   type AuditEntry,
+  createRefusals,
   formatAuditLine,
   MAX_UNAUTHENTICATED,
   type OpenAudit,
@@ -119,6 +121,19 @@ test('writes nothing anywhere when it is off', async () => {
   expect([writes, audit.waiting(), audit.lost(), audit.logged]).toEqual([[], 0, 0, []]);
 });
 
+test('holds of dry runs what the caller has no right to, and nothing else', () => {
+  const results: string[] = [];
+  const { failed } = createRefusals(({ result }) => results.push(result));
+  const { key, address, streamId, requestId } = AUDIT_ENTRY;
+  for (const [status, code] of [
+    [400, 'invalid_body'],
+    [403, 'forbidden'],
+    [429, 'too_many_pulls'],
+  ] as const)
+    failed(new HttpError(status, { code, description: 'No.' }), { key, address, streamId, requestId }, true);
+  expect(results).toEqual(['forbidden', 'too_many_pulls']);
+});
+
 describe('attempts without an API key', () => {
   let path: string;
   const text = () => readFileSync(path, 'utf8');
@@ -186,10 +201,12 @@ describe('attempts without an API key', () => {
   test('writes a sum of one as the attempt it is, at the end of the process at the latest, and nothing twice', async () => {
     attempt(startAudit(path, LONG), 11);
     const { stream: stdout, writes } = sink(() => undefined);
-    startAudit('stdout', { stdout, closeMs: 1 }).change('stalled');
+    const audit = startAudit('stdout', { stdout, closeMs: 1 });
+    audit.change('stalled');
     await until(() => writes.length > 0);
+    audit.change('later');
     process.emit('exit', 0);
-    expect(stdout.writableLength).toBe(auditLine('stalled').length);
+    expect(stdout.writableLength).toBe(auditLine('stalled').length + auditLine('later').length);
     expect(text()).toBe(single(0, 11).join(''));
   });
 

@@ -197,6 +197,7 @@ describe('audited refusals', () => {
     ['default', 'post', `${PATH}?dryrun=false`, { cenc: {} }, 'live', 'invalid_body'],
     ['default', 'post', PATH, '{', 'live', 'malformed_json'],
     ['default', 'post', `${PATH}/`, '{', 'live', 'malformed_json'],
+    ['default', 'post', '/API/KeyFile/live', '{', 'live', 'malformed_json'],
     ['default', 'post', PATH, '<p>', 'live', 'unsupported_media_type'],
     ['default', 'post', '/api/keyfile/.x', CENC_ONLY, null, 'invalid_stream_id'],
     ['default', 'post', BATCH, { streams: [{ streamid: 'live', cenc: {} }] }, 'live', 'invalid_body'],

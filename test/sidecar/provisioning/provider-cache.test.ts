@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import type { ProviderProtocol } from '../../../src/provider/upstream';
 import type { SidecarConfig } from '../../../src/sidecar/config';
 import { createProviderCache } from '../../../src/sidecar/provider-cache';
 import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
@@ -102,6 +103,7 @@ describe('the provider cache, in an outage', () => {
   });
 
   it.each([
+    [-HOUR, '0 seconds'],
     [1999, '1 second'],
     [119_000, '119 seconds'],
     [2 * MINUTE, '2 minutes'],
@@ -223,14 +225,18 @@ describe('the provider cache gives nothing', () => {
     const elsewhere = await startFakeUpstream();
     elsewhere.on(PATHS.cenc, 'reset');
     elsewhere.on(PATHS.fairplay, 'reset');
-    const other = await restart({ keyProviderUrl: `${elsewhere.url}/keys` });
-    await other.api.post(PATH).send(PROVIDED).expect(502);
+    elsewhere.on(PATHS.config, 'reset');
+    for (const urls of [
+      { keyProviderUrl: `${elsewhere.url}/keys` },
+      { configServiceUrl: `${elsewhere.url}/config` },
+    ])
+      await (await restart(urls)).api.post(PATH).send(PROVIDED).expect(502);
   });
 
-  it('that is older than the limit, and removes it', async () => {
+  it.each([1, -1])('that is further away than the limit, and removes it (%i)', async (direction) => {
     const { sidecar, folder, time, cut } = await startKept();
     cut();
-    time.passed = 7 * DAY + 1;
+    time.passed = direction * (7 * DAY + 1);
     await post(sidecar).expect(502);
     expect(await namesIn(folder)).toEqual([]);
   });
@@ -379,13 +385,17 @@ describe('the number of answers that are kept', () => {
   };
   const content = (contentId: string) => ({ client: 'client', clientApiKey: 'key', contentId });
 
-  function openCache(folder: string, mostEntries: number) {
+  function openCache(folder: string, mostEntries = 3, keyProviderProtocol?: ProviderProtocol) {
     const newId = () => randomUUID();
     const cache = createProviderCache({
       folder,
       mostEntries,
       maxAgeMs: DAY,
-      scope: { configServiceUrl: 'http://config.example', keyProviderUrl: 'http://keys.example' },
+      scope: {
+        configServiceUrl: 'http://config.example',
+        keyProviderUrl: 'http://keys.example',
+        keyProviderProtocol,
+      },
       writer: createDurableWriter(newId),
       log: recordedLog().log,
       clock: () => new Date(CLOCK.time),
@@ -404,8 +414,43 @@ describe('the number of answers that are kept', () => {
       const found = await Promise.all(contentIds.map((contentId) => cache.find(content(contentId))));
       return contentIds.filter((_, index) => found[index]);
     };
-    return { ...cache, keep, kept };
+    return { ...cache, keepOne: cache.keep, keep, kept };
   }
+
+  it('is what was under way at a stop, too', async () => {
+    const folder = await temporaryFolder();
+    const cache = openCache(folder);
+    cache.keepOne(content('a'), KEY_FILE);
+    await cache.close();
+    expect(await namesIn(folder)).toHaveLength(1);
+  });
+
+  const choice = {
+    keyId: Buffer.alloc(16),
+    track: 'SD',
+    period: '1',
+    systems: ['widevine', 'fairplay'],
+  } as const;
+  const ASKED = { ...content('a'), choice, playReadyUrl: 'https://license.example' };
+  it.each<[ProviderProtocol, found: boolean, change: object]>([
+    ['cpix', true, { choice: { ...choice, systems: ['fairplay', 'widevine'] } }],
+    ['cpix', false, { choice: { ...choice, systems: ['widevine'] } }],
+    ['cpix', false, { choice: { ...choice, keyId: Buffer.alloc(16, 1) } }],
+    ['cpix', false, { choice: { ...choice, track: 'HD' } }],
+    ['cpix', false, { choice: { ...choice, period: '2' } }],
+    ['cpix', false, { playReadyUrl: 'https://other.example' }],
+    ['cpix', false, { client: 'other' }],
+    ['cpix', false, { clientApiKey: 'other' }],
+    ['speke2', false, {}],
+    ['json', false, { choice, aes: true }],
+  ])('is one for each question to a provider: %s, %p, %j', async (protocol, found, change) => {
+    const folder = await temporaryFolder();
+    const cache = openCache(folder, 3, protocol === 'json' ? 'json' : 'cpix');
+    cache.keepOne(ASKED, KEY_FILE);
+    await cache.close();
+    const answer = await openCache(folder, 3, protocol).find({ ...ASKED, ...change });
+    expect(answer !== undefined).toBe(found);
+  });
 
   it('is bounded, and the oldest go first', async () => {
     const folder = await temporaryFolder();

@@ -1,6 +1,7 @@
 import fs from 'fs-extra';
 import type { ProviderHeaders } from '../../../src/provider/provider-headers';
 import { temporaryFolder } from '../../support/after-test';
+import { seriesOf } from '../../support/start-observed';
 import { CONTENT_ID, dashLines, hlsLines, SPEKE_PATH, startSpeke } from '../../support/start-speke';
 import { until } from '../../support/until';
 
@@ -65,6 +66,12 @@ it.each([
   upstream.on(SPEKE_PATH, 'reset');
   await sidecar.api.post(PATH).send(BODY).expect(502);
   await sidecar.api.post(PATH).send(named).expect(200, FILE);
+  const { text } = await sidecar.unauthenticated.get('/metrics');
+  expect(seriesOf(text)).toMatchObject({
+    'packagerdrmapi_provider_cache_events_total{event="kept"}': 1,
+    'packagerdrmapi_provider_cache_events_total{event="not_kept"}': 2,
+    'packagerdrmapi_provider_cache_events_total{event="missed"}': 1,
+  });
   const reported = (await sidecar.logEntries()).filter(({ message }) =>
     String(message).includes('keeps no answers'),
   );
