@@ -60,13 +60,17 @@ export function readNamedFile({ cwd }: Pick<CommandRun, 'cwd'>, name: string): B
   return Buffer.concat(chunks);
 }
 
-/** The stat of a path; undefined if there is nothing, or no permission. */
-export function statsOf({ cwd }: Pick<CommandRun, 'cwd'>, name: string): Stats | undefined {
+/** The result of a call of the file system; undefined if there is nothing, or no permission. */
+export function attempt<Result>(call: () => Result): Result | undefined {
   try {
-    return statSync(resolve(cwd, name));
+    return call();
   } catch {
     return undefined;
   }
+}
+
+export function statsOf({ cwd }: Pick<CommandRun, 'cwd'>, name: string): Stats | undefined {
+  return attempt(() => statSync(resolve(cwd, name)));
 }
 
 /** The text of a file that `name` names for the user. @throws CliError when it is no UTF-8. */

@@ -1,4 +1,7 @@
 import { createInterface } from 'node:readline/promises';
+import type { Problem } from '../http/errors';
+import type { Output } from '../terminal/output';
+import { shown, showSome } from '../terminal/text';
 import { CliError, EXIT, interrupted, usageError } from './cli-error';
 import { SidecarAway } from './client';
 import type { CliContext } from './context';
@@ -89,6 +92,19 @@ export function endAs(
   if (stopped) context.endWith(stopped.exitCode);
   else if (isFaulty) context.endWith(EXIT.failed);
   else if (waited) context.endWith(EXIT_CODES[waited.end]);
+}
+
+/** Shows streams for which a command failed, with their errors. */
+export function showFailed(
+  out: Output,
+  title: string,
+  failed: readonly { readonly streamid: string; readonly errors: readonly Pick<Problem, 'description'>[] }[],
+  all: boolean | undefined,
+): void {
+  showSome(out, title, failed, all, ({ streamid, errors }) => {
+    out.write(`  ${out.style('red', '!')} ${shown(streamid)}\n`);
+    for (const { description } of errors) out.write(`      ${shown(description)}\n`);
+  });
 }
 
 export function countsOf<Kind extends string>(

@@ -148,6 +148,18 @@ export function parseUuid(text: string): Checked<Buffer> {
   return { ok: true, value: Buffer.from(text.replaceAll(/[{}-]/g, ''), 'hex') };
 }
 
+/** The items that share a key, by it, in their order. */
+export function groupedBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  return groups;
+}
+
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Whether a value is one: neither null nor a list. */

@@ -1,3 +1,4 @@
+import { groupedBy } from '../drm/bytes';
 import type { CheckedInput } from '../drm/check/check';
 import { type Finding, isError, sentenceOf } from '../drm/finding';
 
@@ -42,11 +43,9 @@ const MAX_NAMED = 4;
 
 /** The findings of a report: equal ones on several files are one. Errors come first. */
 export function toldOnce(findings: readonly StreamFinding[]): Finding[] {
-  const groups = new Map<string, StreamFinding[]>();
-  for (const finding of findings) {
-    const key = [finding.severity, finding.code, finding.field, finding.description].join('\n');
-    groups.set(key, [...(groups.get(key) ?? []), finding]);
-  }
+  const groups = groupedBy(findings, ({ severity, code, field, description }) =>
+    [severity, code, field, description].join('\n'),
+  );
   const merged = [...groups.values()].map(mergeGroup);
   return [...merged.filter(isError), ...merged.filter((finding) => !isError(finding))];
 }

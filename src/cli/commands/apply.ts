@@ -1,4 +1,5 @@
 import type { BatchResult } from '../../api/answers';
+import { groupedBy } from '../../drm/bytes';
 import type { Problem } from '../../http/errors';
 import type { Output } from '../../terminal/output';
 import { showProgress } from '../../terminal/progress';
@@ -343,21 +344,13 @@ function showChanges(
 
 /** Streams that failed for the same reason as one row: a wrong client of 300 rows is one mistake. */
 function byReason(failed: readonly StreamResult[]): StreamResult[] {
-  const reasons = new Map<string, [StreamResult, ...StreamResult[]]>();
-  for (const one of failed) {
-    const reason = JSON.stringify([one.errors, one.warnings]);
-    const same = reasons.get(reason);
-    if (same) same.push(one);
-    else reasons.set(reason, [one]);
-  }
-  return [...reasons.values()].map((same) => {
-    if (same.length === 1) return same[0];
+  const reasons = groupedBy(failed, ({ errors, warnings }) => JSON.stringify([errors, warnings]));
+  return [...reasons.values()].flatMap((same) => {
+    const [first, ...others] = same;
+    if (!first || others.length === 0) return same;
     const names = same.map(({ streamid, line }) => `${streamid}${lineText(line)}`);
-    return {
-      ...same[0],
-      streamid: `${count(same.length, 'stream')}: ${someNames(names, 5)}`,
-      line: undefined,
-    };
+    const streamid = `${count(same.length, 'stream')}: ${someNames(names, 5)}`;
+    return [{ ...first, streamid, line: undefined }];
   });
 }
 

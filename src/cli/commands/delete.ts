@@ -9,7 +9,16 @@ import type { CliContext } from '../context';
 import { requireFleet, secondsOfOne, waitFields, waitForPackagers } from '../fleet/wait';
 import { readStreamIds } from '../manifest/read-manifest';
 import type { Options } from '../options';
-import { confirm, countsOf, countsText, endAs, failureOf, requireTerminal, stopFields } from '../outcome';
+import {
+  confirm,
+  countsOf,
+  countsText,
+  endAs,
+  failureOf,
+  requireTerminal,
+  showFailed,
+  stopFields,
+} from '../outcome';
 
 const NOTHING = 'Nothing was deleted.';
 
@@ -35,7 +44,7 @@ export async function deleteKeyFiles(
         )
       : await findByRule(context, options);
   const { deletions } = found;
-  if (!context.out.json) showPlan(context.out, found, options.all ?? false);
+  if (!context.out.json) showPlan(context.out, found, options.all);
   const isDry = options.dryRun || deletions.length === 0;
   if (!isDry && !options.yes) {
     const question = `Delete ${count(deletions.length, 'key file')} at ${context.sidecar().address}?`;
@@ -59,7 +68,7 @@ export async function deleteKeyFiles(
     context.out.document({ ...document, ...waitFields(waited), ...stopFields(stopped) });
   } else {
     const late = results.filter(({ result }) => result === 'failed');
-    showFailed(context.out, late, options.all ?? false);
+    showFailed(context.out, failedTitle(late), late, options.all);
   }
   const nothing = dryRun ? NOTHING : 'There is nothing to delete.';
   const sentence = sent ? `Key files: ${countsText(summary)}.` : nothing;
@@ -90,23 +99,19 @@ async function deleteOne(context: CliContext, streamId: string, { ifMatch, wait 
   else out.note(`Removed the key file of ${shown(streamId)}.`, 'green');
 }
 
-function showPlan(out: Output, { deletions, failed, staying = 0 }: Found, all: boolean): void {
+function showPlan(out: Output, { deletions, failed, staying = 0 }: Found, all: boolean | undefined): void {
   const title = `${count(deletions.length, 'key file')} would be deleted`;
   showSome(out, title, deletions, all, ({ streamid, modified, content_id }) => {
     const content = content_id ? `, content ${shown(content_id)}` : '';
     const details = modified === undefined ? '' : `  (of ${shown(timeText(modified))} UTC${content})`;
     out.write(`  ${out.style('red', '-')} ${shown(streamid)}${out.style('dim', details)}\n`);
   });
-  showFailed(out, failed, all);
+  showFailed(out, failedTitle(failed), failed, all);
   if (staying > 0) out.write(`${out.style('bold', `${count(staying, 'key file')} would stay`)}\n`);
 }
 
-function showFailed(out: Output, failed: readonly DeleteResult[], all: boolean): void {
-  const title = `${count(failed.length, 'key file')} can’t be deleted`;
-  showSome(out, title, failed, all, ({ streamid, errors }) => {
-    out.write(`  ${out.style('red', '!')} ${shown(streamid)}\n`);
-    for (const { description } of errors) out.write(`      ${shown(description)}\n`);
-  });
+function failedTitle({ length }: readonly DeleteResult[]): string {
+  return `${count(length, 'key file')} can’t be deleted`;
 }
 
 interface Deletion {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseStreamId } from '../../api/stream-id';
+import { groupedBy } from '../../drm/bytes';
 import { count, shown, someNames } from '../../terminal/text';
 import { CliError, EXIT } from '../cli-error';
 import type { CliContext } from '../context';
@@ -70,13 +71,7 @@ function readText(file: string): { text: string; fault?: undefined } | { fault: 
 }
 
 function faulty(problems: readonly FoundProblem[], hasUnknown: boolean): CliError {
-  const together = new Map<string, FoundProblem[]>();
-  for (const problem of problems) {
-    const key = `${problem.line} ${sentenceIn(problem)}`;
-    const same = together.get(key);
-    if (same) same.push(problem);
-    else together.set(key, [problem]);
-  }
+  const together = groupedBy(problems, (problem) => `${problem.line} ${sentenceIn(problem)}`);
   const all = [...together.values()].map((same) => {
     const line = same[0]?.line;
     const place = line === undefined ? '' : same.length > 1 ? `, line ${line}` : `:${line}`;

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { showProgress } from '../../terminal/progress';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
+import { attempt } from '../input';
 
 const MOUNTINFO = '/proc/self/mountinfo';
 
@@ -33,14 +34,6 @@ export function watchableFolder(
   throw usageError(
     `Whether the packager has read a key file can't be known here: ${folder} ${why}. Leave --watch out, and check at the packager when the streams started. Nothing was written.`,
   );
-}
-
-function attempt<Result>(read: () => Result): Result | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }
 
 /** A key file, without reading it, which would count as a read; undefined when it is not there. */

@@ -12,13 +12,7 @@ import { checkHlsSettings, checkStreaming, needsCmafLines, type Setting } from '
 import { type Check, error, ok, type Section, someOf, warning } from './finding';
 import { fleetSection } from './fleet';
 import { type ApplicationFile, DEFAULT_KEY_DIR, readNamedStreams, readPackager } from './installation';
-import {
-  type CheckedKeyFile,
-  CLASH_CODES,
-  checkCmafLines,
-  checkKeyClashes,
-  checkKeyFiles,
-} from './key-files';
+import { type CheckedKeyFile, CLASH_CODES, checkCmafLines, checkKeyFiles } from './key-files';
 import { checkNames, isGroupName, keyFileIdOf, readKeyFolder } from './key-folder';
 import { renderReport, reportDocument, reportRows, summaryOf } from './report';
 import {
@@ -196,7 +190,7 @@ async function judgeFolder(
   // For a file that the doctor may not read, the sidecar's list is used.
   const listed = new Map(prefix === undefined ? [] : sidecar.listed?.map((file) => [file.streamid, file]));
   const keyFiles = files.map(({ id, summary, keys }) =>
-    summary ? { id, summary, keys, shownKeyId: summary.keyId } : byWord(id, listed.get(`${prefix}${id}`)),
+    summary ? { id, summary, keys } : byWord(id, listed.get(`${prefix}${id}`)),
   );
   const [groups, streams] = [groupNames(named), streamNames(named)];
   const ofStreams = keyFiles.filter(({ id }) => !isGroupName(id, groups, streams));
@@ -206,7 +200,7 @@ async function judgeFolder(
     ...(user
       ? checkAccess(user.identity, realPath, rights, guarded)
       : [warning('no_user', 'The user that the packager runs as is not known', 'give the user with --user')]),
-    ...checkKeyFiles(ofStreams, checkKeyClashes(ofStreams)),
+    ...checkKeyFiles(ofStreams),
     ...checkNamedStreams(named, new Set(ids)),
     ...named.unread.map(({ what, todo }) =>
       warning('unreadable_smil', what, `${todo}: its streams are not checked`),

@@ -1,18 +1,17 @@
 import { hash } from 'node:crypto';
-import { formatUuid, isZero, parseUuid, swapKeyIdOrder } from '../../drm/bytes';
-import { type Finding, isError } from '../../drm/finding';
+import { formatUuid, groupedBy, isZero, parseUuid, swapKeyIdOrder } from '../../drm/bytes';
+import type { KeyFileSummary } from '../../drm/check/key-file-text';
+import { isError } from '../../drm/finding';
 import { decodeKeys, keysIn } from '../../drm/key-file';
 import { count } from '../../terminal/text';
 import { type Check, error, ok, someOf, warning } from './finding';
 
 export interface CheckedKeyFile {
   readonly id: string;
-  /** Undefined when neither the doctor nor the sidecar could read the file. */
-  readonly summary?: { readonly parts: readonly string[]; readonly faults: readonly Finding[] };
+  /** Undefined when neither the doctor nor the sidecar could read the file; its key id, when that may be a secret. */
+  readonly summary?: Pick<KeyFileSummary, 'parts' | 'faults'> & { readonly keyId?: string | undefined };
   /** Undefined when the file has none, has malformed ones, or could not be read. */
   readonly keys?: FileKeys | undefined;
-  /** The key id as it may be shown; undefined when it may be a secret. */
-  readonly shownKeyId?: string | undefined;
   /** Codes of `CLASH_CODES` that the sidecar gives a file that the doctor could not read. */
   readonly reported?: readonly string[];
 }
@@ -20,8 +19,9 @@ export interface CheckedKeyFile {
 /** Maximum lines of one kind: a folder may have thousands of faulty files. */
 const MAX_LINES = 50;
 
-/** Reports the faults of key files, errors first, then their `clashes`, the faults of several files together. */
-export function checkKeyFiles(files: readonly CheckedKeyFile[], clashes: readonly Check[] = []): Check[] {
+/** Reports the faults of key files, errors first, then those of several files together. */
+export function checkKeyFiles(files: readonly CheckedKeyFile[]): Check[] {
+  const clashes = checkKeyClashes(files);
   const rank = ({ severity }: Check) => (severity === 'error' ? 0 : 1);
   const checks = files.flatMap(checkKeyFile).toSorted((one, other) => rank(one) - rank(other));
   const unread = files.filter(({ summary }) => summary === undefined).map(({ id }) => id);
@@ -149,26 +149,16 @@ type Clash = ReturnType<typeof clashesOf>[number];
  */
 function clashesOf(files: readonly CheckedKeyFile[], common: keyof FileKeys, other: keyof FileKeys) {
   const bySize = (one: readonly unknown[], another: readonly unknown[]) => another.length - one.length;
-  return [...groupedBy(files, common)]
+  const having = files.filter(({ keys }) => keys);
+  const by = (field: keyof FileKeys) => (file: CheckedKeyFile) => file.keys?.[field] ?? '';
+  return [...groupedBy(having, by(common))]
     .sort(([, one], [, another]) => bySize(one, another))
-    .map(([value, same]) => ({ value, groups: [...groupedBy(same, other).values()].sort(bySize) }))
+    .map(([value, same]) => ({ value, groups: [...groupedBy(same, by(other)).values()].sort(bySize) }))
     .filter(({ groups }) => groups.length > 1);
 }
 
-function groupedBy(files: readonly CheckedKeyFile[], field: keyof FileKeys): Map<string, CheckedKeyFile[]> {
-  const groups = new Map<string, CheckedKeyFile[]>();
-  for (const file of files) {
-    const value = file.keys?.[field];
-    if (value === undefined) continue;
-    const group = groups.get(value);
-    if (group) group.push(file);
-    else groups.set(value, [file]);
-  }
-  return groups;
-}
-
 function keyIdText({ value, groups }: Clash, contentKeys: ReadonlySet<string>): string {
-  const isSame = groups.flat().every(({ shownKeyId }) => shownKeyId === value);
+  const isSame = groups.flat().every(({ summary }) => summary?.keyId === value);
   const read = parseUuid(value);
   // A key id may be the content key of another file, in either byte order.
   const orders = read.ok ? [read.value, swapKeyIdOrder(read.value)] : [];

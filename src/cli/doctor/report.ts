@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { groupedBy } from '../../drm/bytes';
 import type { Output } from '../../terminal/output';
 import { count, csvRow, shown, someNames } from '../../terminal/text';
 import type { Check, Section } from './finding';
@@ -38,13 +39,11 @@ export function renderReport(
     `packager   ${packager}`,
     ...(user ? [`runs as    ${user.identity.name} (${user.because})`] : []),
   ];
-  const groups = new Map<string, Section[]>();
-  for (const section of sections) {
+  const groups = groupedBy(sections, (section) => {
     const { kind, subject, checks } = section;
     const same = kind === 'key_folder' ? checks.map((check) => keyOf(section, check)).join() : subject;
-    const key = kind === 'application' ? kind : `${kind} ${same}`;
-    groups.set(key, [...(groups.get(key) ?? []), section]);
-  }
+    return kind === 'application' ? kind : `${kind} ${same}`;
+  });
   const blocks = [...groups.values()].map((group) => blockOf(group, style).join('\n'));
   const { warnings, faults } = summaryOf(sections);
   const end = faults > 0 ? style('red', count(faults, 'fault')) : style('green', 'No fault');
@@ -56,10 +55,8 @@ function blockOf(group: readonly Section[], style: Output['style']): string[] {
   if (!first) return [];
   const isOne = group.length === 1;
   const merged = new Map<string, { check: Check; subjects: string[]; commands: Set<string> }>();
-  const notes = new Map<string, string[]>();
+  const notes = groupedBy(group, (section) => (isOne ? section.note : inGeneral(section, section.note)));
   for (const section of group) {
-    const note = isOne ? section.note : inGeneral(section, section.note);
-    notes.set(note, [...(notes.get(note) ?? []), section.subject]);
     for (const check of section.checks) {
       const key = isOne ? String(merged.size) : keyOf(section, check);
       const same = merged.get(key) ?? { check, subjects: [], commands: new Set() };
@@ -77,7 +74,7 @@ function blockOf(group: readonly Section[], style: Output['style']): string[] {
   const [note = ''] = notes.keys();
   const below = isFolder
     ? group.map(({ subject }) => `  ${shown(subject)}`)
-    : [...notes].map(([each, names]) => `  ${shown(each)}: ${someNames(names)}`);
+    : [...notes].map(([each, same]) => `  ${shown(each)}: ${someNames(same.map(({ subject }) => subject))}`);
   const head = isFolder || notes.size > 1 ? [title, ...below] : [`${title}  ${style('dim', shown(note))}`];
   const checks = [...merged.values()];
   if (!isOne)

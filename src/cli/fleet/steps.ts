@@ -1,12 +1,11 @@
 import type { FleetImportAnswer } from '../../api/fleet-answers';
-import type { Output } from '../../terminal/output';
 import { type Progress, showProgress } from '../../terminal/progress';
-import { count, shown, showSome } from '../../terminal/text';
+import { count, shown } from '../../terminal/text';
 import { CliError, EXIT, interrupted } from '../cli-error';
 import { type FleetStep, withRetries } from '../client';
 import type { CliContext } from '../context';
 import type { Options } from '../options';
-import { confirm, countsText, endAs, requireTerminal, stopFields } from '../outcome';
+import { confirm, countsText, endAs, requireTerminal, showFailed, stopFields } from '../outcome';
 
 /** Few enough for a bar that moves and a stop that comes soon; many enough, since each step looks at the whole folder. */
 const STEP = 500;
@@ -33,11 +32,13 @@ export async function importKeyFiles(
     refused.push(...answer.refused);
     return { ...answer, done: answer.imported + answer.same + answer.refused.length };
   });
-  if (out.json) out.document({ ...sum, refused, total: total ?? null, ...stopFields(stopped) });
+  if (out.json) out.document({ ...sum, refused, total, ...stopFields(stopped) });
   else
     for (const [code, why] of Object.entries(REFUSED)) {
-      const some = refused.filter((one) => one.code === code);
-      showFaulty(out, `${count(some.length, 'file')} refused: ${why}`, some, all);
+      const some = refused.flatMap((one) =>
+        one.code === code ? [{ streamid: one.streamid, errors: [one] }] : [],
+      );
+      showFailed(out, `${count(some.length, 'file')} refused: ${why}`, some, all);
     }
   const counts = { imported: sum.imported, 'in the fleet already': sum.same, refused: refused.length };
   endAs(context, { sentence: `Key files: ${countsText(counts)}.`, isFaulty: refused.length > 0, stopped });
@@ -50,18 +51,6 @@ const REFUSED: Readonly<Record<FleetImportAnswer['refused'][number]['code'], str
   not_a_key_file: 'no key files',
   not_taken: 'of streams that this packager does not take',
 };
-
-interface Faulty {
-  readonly streamid: string;
-  readonly description?: string;
-}
-
-function showFaulty(out: Output, title: string, faulty: readonly Faulty[], all: boolean): void {
-  showSome(out, title, faulty, all, ({ streamid, description }) => {
-    out.write(`  ${out.style('red', '!')} ${shown(streamid)}\n`);
-    if (description !== undefined) out.write(`      ${shown(description)}\n`);
-  });
-}
 
 /** `fleet reseal`: seals the entries of the engine with the first secret. */
 export async function reseal(context: CliContext, { all = false }: Options): Promise<void> {
@@ -77,12 +66,12 @@ export async function reseal(context: CliContext, { all = false }: Options): Pro
     return { ...answer, done: answer.resealed + answer.current + answer.unreadable.length };
   });
   const entries = count(unreadable.length, 'entry', 'entries');
-  if (out.json) out.document({ ...sum, unreadable, total: total ?? null, ...stopFields(stopped) });
+  if (out.json) out.document({ ...sum, unreadable, total, ...stopFields(stopped) });
   else
-    showFaulty(
+    showFailed(
       out,
       `${entries} that no secret of the sidecar opens`,
-      unreadable.map((streamid) => ({ streamid })),
+      unreadable.map((streamid) => ({ streamid, errors: [] })),
       all,
     );
   const { resealed, current } = sum;
@@ -98,22 +87,16 @@ interface StepAnswer {
   readonly total: number;
 }
 
-interface Steps {
-  /** undefined: no step was answered. */
-  readonly total: number | undefined;
-  /** Why the rest was not done. */
-  readonly stopped: CliError | undefined;
-}
-
 /**
- * Runs step after step until there is none. A step without an answer is repeated, which is safe.
+ * Runs step after step until there is none; `stopped` says why the rest was not done. A step without an answer is
+ * repeated, which is safe.
  * @throws CliError when not even the first one was taken.
  */
 async function inSteps(
   context: CliContext,
   title: string,
   take: (step: FleetStep) => Promise<StepAnswer>,
-): Promise<Steps> {
+): Promise<{ readonly total: number; readonly stopped?: CliError }> {
   let progress: Progress | undefined;
   let total: number | undefined;
   let after: string | undefined;
@@ -128,8 +111,11 @@ async function inSteps(
       total = answer.total;
       progress ??= showProgress(context, title, total);
       progress.advance(answer.done);
-      if (answer.next === null) return { total, stopped: undefined };
-      if (after !== undefined && answer.next <= after) throw endless(context.sidecar().address);
+      if (answer.next === null) return { total };
+      if (after !== undefined && answer.next <= after) {
+        const description = `The server at ${context.sidecar().address} does not continue: it returned the same step twice. Check the address.`;
+        throw new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
+      }
       after = answer.next;
     }
   } catch (thrown) {
@@ -138,11 +124,6 @@ async function inSteps(
   } finally {
     progress?.stop();
   }
-}
-
-function endless(address: string): CliError {
-  const description = `The server at ${address} does not continue: it returned the same step twice. Check the address.`;
-  return new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
 }
 
 /** `fleet retire`: removes a packager that no longer runs. */

@@ -6,7 +6,7 @@ import { shellWord } from '../../terminal/text';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readDocument } from '../cpix-document';
-import { encodingFault, isBelow } from '../input';
+import { attempt, encodingFault, isBelow } from '../input';
 import type { Options } from '../options';
 
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -86,21 +86,15 @@ export function readNamedText(path: string): string | undefined {
 }
 
 function readNamedBytes(path: string): Buffer | undefined {
-  try {
+  return attempt(() => {
     const stats = statSync(path);
     return stats.isFile() && stats.size <= MAX_BYTES ? readFileSync(path) : undefined;
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 /** A path without links; undefined when nothing is there. */
 function realPath(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => realpathSync(path));
 }
 
 function fromHere(cwd: string, path: string): string {

@@ -1,4 +1,4 @@
-import { formatUuid } from '../bytes';
+import { formatUuid, groupedBy } from '../bytes';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { type ProtectionScheme, WIDEVINE_SYSTEM_ID } from '../widevine';
 
@@ -121,12 +121,7 @@ export interface CpixRule {
 export function byKeyId<Item extends { readonly keyId: Buffer }>(
   items: readonly Item[],
 ): Map<string, Item[]> {
-  const groups = new Map<string, Item[]>();
-  for (const item of items) {
-    const kid = formatUuid(item.keyId);
-    groups.set(kid, [...(groups.get(kid) ?? []), item]);
-  }
-  return groups;
+  return groupedBy(items, ({ keyId }) => formatUuid(keyId));
 }
 
 export const EMPTY_DOCUMENT: CpixDocument = {
