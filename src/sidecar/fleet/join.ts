@@ -13,32 +13,21 @@ import { openFleet } from './open-fleet';
  */
 export function joinFleet(config: FleetConfig, { log, clock }: Following): OpenFleet {
   const access = openEngineAccess(config, { log, clock });
-  let listener: () => void = () => undefined;
-  const secret = openFleetSecret({ file: config.secretFile, log, onChange: () => listener() });
+  const { close, ...secret } = openFleetSecret(config.secretFile, { log });
   const { urls, timeoutMs, user } = config;
   return (local, hooks) => {
     const signIn = () => user && { name: user.name, password: access.password() ?? '' };
     const engine = createEtcd({ ...hooks, urls, timeoutMs, tls: access.tls, user: signIn });
-    const onSecrets = (onChange: () => void) => {
-      listener = onChange;
-    };
-    const fleet = openFleet({ ...hooks, config, engine, secrets: secret.secrets, onSecrets }, local);
+    const fleet = openFleet({ ...hooks, ...secret, config, engine }, local);
     return {
       ...fleet,
       async close(busy) {
         await fleet.close(busy);
         access.close();
-        secret.close();
+        close();
       },
     };
   };
-}
-
-interface FleetSecretOptions extends Omit<Following, 'clock'> {
-  /** The path of the file. */
-  readonly file: string;
-  /** Called with the secrets of a changed file. */
-  readonly onChange: (secrets: readonly string[]) => void;
 }
 
 const MAX_SECRETS = 10;
@@ -50,8 +39,9 @@ const MAX_CHARACTERS = 1000;
  * logged, and the secrets stay.
  * @throws ConfigError when it can't be used at the start.
  */
-export function openFleetSecret({ file, log, intervalMs, onChange }: FleetSecretOptions) {
+export function openFleetSecret(file: string, { log, intervalMs }: Omit<Following, 'clock'>) {
   let secrets: readonly string[] = [];
+  let listener = () => {};
   const { close } = followFiles([['PACKAGERDRMAPI_FLEET_SECRET_FILE', file]], {
     log,
     intervalMs,
@@ -60,14 +50,21 @@ export function openFleetSecret({ file, log, intervalMs, onChange }: FleetSecret
     openMessage: 'every user of this machine can read the secret of the fleet',
     take([bytes]) {
       const read = parseSecrets(linesOf(bytes));
-      const isChange = secrets.length > 0 && read.join('\n') !== secrets.join('\n');
+      const isChange = read.join('\n') !== secrets.join('\n');
       secrets = read;
       log.info('fleet secret read', { file, count: read.length });
-      if (isChange) onChange(read);
+      if (isChange) listener();
     },
   });
-  /** Those in force: the first seals, all open. */
-  return { secrets: () => secrets, close };
+  return {
+    /** Those in force: the first seals, all open. */
+    secrets: () => secrets,
+    /** Sets the listener for changes of the secrets. */
+    onSecrets(heard: () => void) {
+      listener = heard;
+    },
+    close,
+  };
 }
 
 function linesOf(bytes: Buffer | undefined): readonly string[] {
