@@ -71,8 +71,6 @@ interface Arrival {
   readonly maxBytes: number;
   /** The file is there; it is the content's already. Its sender is answered afterwards. */
   readonly arrived: (file: StoredFile) => void | Promise<void>;
-  /** Whether an earlier file is still worked on, so that a failed fetch leaves the status alone. */
-  readonly isBusy?: () => boolean;
 }
 
 /** Starts to take a content: by an upload whose addresses the caller gets, or by a fetch. It ends an earlier one. */
@@ -81,7 +79,7 @@ export function takeContent<Item extends Content>(
   store: Pick<ItemStore<Item>, 'find' | 'changed'>,
   content: Item,
   { method, download_url, source_url, mime_type }: GivenUpload,
-  { accept, maxBytes, arrived, isBusy }: Arrival,
+  { accept, maxBytes, arrived }: Arrival,
 ): void {
   const { siteId } = content;
   endComing(uploads, content);
@@ -116,7 +114,7 @@ export function takeContent<Item extends Content>(
     content.fetching = undefined;
     content.errorMessage = fetched.problem;
     // Viewers keep the former content.
-    if (!isBusy?.()) content.status = isWatchable(content) ? 'ready' : 'failed';
+    content.status = isWatchable(content) ? 'ready' : 'failed';
     store.changed(content);
     return undefined;
   });

@@ -110,7 +110,6 @@ function beginContent(parts: Platform, media: Media, given: GivenUpload): void {
       describe();
       return arrive(parts, media, file);
     },
-    isBusy: () => media.timers.processing !== undefined,
   });
   parts.state.media.changed(media);
 }
@@ -144,14 +143,11 @@ function mediaTypeOf(mimeType: string | null): 'video' | 'audio' {
 
 export async function takeRecording(parts: Platform, media: Media, file: StoredFile): Promise<void> {
   media.file = file;
-  media.errorMessage = null;
   await arrive(parts, media, file);
 }
 
 async function arrive(parts: Platform, media: Media, file: StoredFile): Promise<void> {
   const { state } = parts;
-  media.status = statusUnderWay(media);
-  state.media.changed(media);
   cancelProcessing(media);
   const facts = await probe(file);
   // It may have been deleted, or given another file, meanwhile.
@@ -216,7 +212,6 @@ function cancelProcessing({ timers }: Media): void {
 function announce(parts: Platform, media: Media): void {
   const { clock, notify } = parts;
   media.timers.publication?.cancel();
-  media.timers.publication = undefined;
   if (media.announced || media.status !== 'ready') return;
   const now = clock.now();
   if (isPublished(media, now)) {

@@ -45,7 +45,11 @@ test('viewers have the old content until the new one is there, and a reupload th
 });
 
 test('a fetch that fails leaves viewers the content that they have, and says why', async () => {
-  const { id, now, reupload, unauthenticated, notifications } = await startReady();
+  const { id, now, reupload, send, advance, unauthenticated, notifications } = await startReady();
+  // Its renditions are still to be made.
+  await send((await reupload()).upload_link);
+  await advance(1);
+  expect(await notifications()).toEqual([`media_reuploaded ${id}`, `media_available ${id}`]);
   const source = await startWebhookReceiver();
   source.answer(404);
   const { status } = await reupload({ method: 'fetch', download_url: source.url });
