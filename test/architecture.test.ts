@@ -92,7 +92,7 @@ const PURE: readonly string[] = [
 
   'platform/emulator/live/live-event',
   'platform/emulator/listing/',
-  ...filesIn('platform/emulator/resources', 'media channels playlists table fields resource'),
+  ...filesIn('platform/emulator/resources', 'media channels playlists fields resource'),
 
   'platform/packager/playlists/',
   'platform/packager/live/transport-stream',

@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { RESOURCES } from '../src/platform/emulator/resources/library';
 import type { Action, Verb } from '../src/platform/emulator/resources/resource';
-import { ACTIONS, RESOURCES } from '../src/platform/emulator/resources/table';
+import { TAG_ACTIONS } from '../src/platform/emulator/resources/tags';
+import { USAGE_ACTIONS } from '../src/platform/emulator/resources/usage';
 import { ROUTES } from '../src/platform/migration/mapping/routes';
 import { startEmulator } from './support/start-emulator';
 
@@ -77,7 +79,11 @@ function wantedRoutes(): string[] {
     `* ${route}`,
     ...v2.map(({ method, path }) => `${method} ${path}`),
   ]);
-  return [...new Set([...resources, ...routesOfActions(ACTIONS), ...mapped].map(comparable))];
+  return [
+    ...new Set(
+      [...resources, ...routesOfActions({ ...TAG_ACTIONS, ...USAGE_ACTIONS }), ...mapped].map(comparable),
+    ),
+  ];
 }
 
 function routesOfActions(actions: Readonly<Record<string, Action>>): string[] {

@@ -1,4 +1,4 @@
-import { RESOURCES } from '../../src/platform/emulator/resources/table';
+import { RESOURCES } from '../../src/platform/emulator/resources/library';
 
 /** The least that a call must say to make one of each type. */
 const BODIES: Readonly<Record<string, object>> = {

@@ -166,8 +166,7 @@ export function replaceCredential(
 ): Credential {
   requireAdminOf(admin, credential.siteIds);
   parts.state.credentials.remove(credential);
-  const { name, permission, siteIds, roles } = credential;
-  return addCredential(parts, { name, permission, siteIds, ...(roles && { roles }) });
+  return addCredential(parts, credential);
 }
 
 function addCredential(

@@ -49,8 +49,6 @@ export function seedState(state: EmulatorState, seeds: Seeds, created: Date): vo
     created,
   });
   const [siteId = ''] = seeds.siteIds;
-  const metadata = valuesAfter(CHANNEL.metadata, { title: SEEDED_TITLE });
+  const metadata = valuesAfter(CHANNEL.metadata, { title: 'Live demo' });
   if (seeds.channel) addChannel(state, { ...seeds.channel, siteId, created, metadata });
 }
-
-const SEEDED_TITLE = 'Live demo';

@@ -143,7 +143,7 @@ function switchButton(channel: Channel, query = ''): Html {
 const EVENTS_SHOWN = 10;
 
 function channelParts(context: EmulatorContext, channel: Channel, addresses: Addresses) {
-  const recent = eventsOf(context.state, channel, EVENTS_SHOWN);
+  const recent = eventsOf(context.state, channel).slice(0, EVENTS_SHOWN);
   const none = html`<p>No encoder has streamed to this channel yet.</p>`;
   const events = table('Recent events', eventColumns(context, true), recent, none);
   const all =

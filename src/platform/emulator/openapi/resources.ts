@@ -12,8 +12,10 @@ import { field as described } from '../json-body';
 import { ListQuery } from '../listing/list';
 import { actionSchema, bodySchema, uploadSchema } from '../resources/body';
 import type { SetField, SetFields, ShownField, ShownFields } from '../resources/fields';
+import { RESOURCES } from '../resources/library';
 import { type Action, isChange, type Resource, VERBS, type Verb } from '../resources/resource';
-import { ACTIONS, RESOURCES } from '../resources/table';
+import { TAG_ACTIONS } from '../resources/tags';
+import { USAGE_ACTIONS } from '../resources/usage';
 import { type AnsweredError, answer, capital, type Group, type Row } from './operation';
 
 const JSON_TYPE = 'application/json';
@@ -266,6 +268,6 @@ export const SITES: Group = {
       ...resource.verbs.map((verb) => verbRow(resource, verb)),
       ...actionRows(resource.actions ?? {}, resource),
     ]),
-    ...actionRows(ACTIONS),
+    ...actionRows({ ...TAG_ACTIONS, ...USAGE_ACTIONS }),
   ],
 };

@@ -155,10 +155,9 @@ export function channelBehaviour(parts: ChannelParts): Behaviour<typeof CHANNEL,
     shown: {
       preview_url: (channel, { origin }) => previewUrls(state, channel, origin),
       recent_events: (channel) =>
-        eventsOf(state, channel, RECENT_EVENTS).map((event) => ({
-          media_id: event.id,
-          status: statusOf(event),
-        })),
+        eventsOf(state, channel)
+          .slice(0, RECENT_EVENTS)
+          .map((event) => ({ media_id: event.id, status: statusOf(event) })),
     },
     actions: {
       enable(channel) {
@@ -211,13 +210,11 @@ export function channelOfKey({ channels }: LibraryState, streamKey: string): Cha
 }
 
 /** The events of a channel, newest first. */
-export function eventsOf(
-  { events }: LibraryState,
-  channel: Channel,
-  limit = Number.POSITIVE_INFINITY,
-): LiveEvent[] {
-  const own = events.of(channel.siteId).filter(({ channelId }) => channelId === channel.id);
-  return own.reverse().slice(0, limit);
+export function eventsOf({ events }: LibraryState, { id, siteId }: Channel): LiveEvent[] {
+  return events
+    .of(siteId)
+    .filter(({ channelId }) => channelId === id)
+    .reverse();
 }
 
 /** Where the channel's current event can be watched before it is published; empty while nothing runs. */

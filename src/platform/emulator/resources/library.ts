@@ -8,15 +8,31 @@ import { MEDIA } from './media';
 import { mediaBehaviour } from './media-behaviour';
 import { ORIGINAL, originalBehaviour } from './originals';
 import { PLAYER, playerBehaviour } from './players';
-import { playlistCalls, typedPlaylistCalls } from './playlists';
+import { PLAYLIST, TYPED_PLAYLISTS, typedPlaylistCalls } from './playlists';
 import { MEDIA_RENDITION, renditionBehaviour } from './renditions';
-import type { Platform } from './resource';
+import { inSite, type Platform, type Resource } from './resource';
 import { callsOf, mountAction, mountResource, type RouteParts } from './resource-calls';
 import { changeTags, TAG_ACTIONS } from './tags';
 import { TEXT_TRACK, textTrackBehaviour } from './text-tracks';
 import { THUMBNAIL, thumbnailBehaviour } from './thumbnails';
 import { USAGE_ACTIONS, usageOf } from './usage';
-import { webhookCalls } from './webhooks';
+import { WEBHOOK, webhookBehaviour, webhookResource } from './webhooks';
+
+/** Every resource of the management API, in the order of its description. */
+export const RESOURCES: readonly Resource[] = [
+  MEDIA,
+  ORIGINAL,
+  MEDIA_RENDITION,
+  TEXT_TRACK,
+  THUMBNAIL,
+  PLAYER,
+  ...TYPED_PLAYLISTS,
+  PLAYLIST,
+  IMPORT,
+  CHANNEL,
+  EVENT,
+  WEBHOOK,
+];
 
 type Library = ReturnType<typeof createLibrary>;
 
@@ -24,18 +40,20 @@ export function createLibrary(
   parts: Parameters<typeof channelBehaviour>[0] &
     Parameters<typeof eventBehaviour>[0] & { readonly webhooks: Webhooks },
 ) {
-  const { now } = parts.clock;
+  const { clock, state, webhooks } = parts;
+  const { now } = clock;
   return {
     channels: callsOf(CHANNEL, channelBehaviour(parts), now),
     events: callsOf(EVENT, eventBehaviour(parts), now),
-    webhooks: webhookCalls(parts),
+    webhooks: callsOf(webhookResource(webhooks.rules), webhookBehaviour(webhooks), now),
     media: callsOf(MEDIA, mediaBehaviour(parts), now),
     originals: callsOf(ORIGINAL, originalBehaviour(parts), now),
     renditions: callsOf(MEDIA_RENDITION, renditionBehaviour(parts), now),
     textTracks: callsOf(TEXT_TRACK, textTrackBehaviour(parts), now),
     thumbnails: callsOf(THUMBNAIL, thumbnailBehaviour(parts), now),
     players: callsOf(PLAYER, playerBehaviour(parts), now),
-    playlists: playlistCalls(parts),
+    // They show the common fields of all types, and change none.
+    playlists: callsOf(PLAYLIST, inSite(state.playlists, 'playlistId'), now),
     typedPlaylists: typedPlaylistCalls(parts),
     imports: callsOf(IMPORT, importBehaviour(parts), now),
   };

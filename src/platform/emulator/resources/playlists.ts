@@ -212,11 +212,6 @@ function changeFilters(
   }
 }
 
-/** The calls for playlists of all types: they show the common fields, and change none. */
-export function playlistCalls({ state, clock }: Platform): ResourceCalls {
-  return callsOf(PLAYLIST, inSite(state.playlists, 'playlistId'), clock.now);
-}
-
 export function typedPlaylistCalls(parts: Platform): ReadonlyMap<PlaylistType, ResourceCalls> {
   return new Map(TYPED_PLAYLISTS.map((resource) => [resource.type, callsOfType(parts, resource)]));
 }

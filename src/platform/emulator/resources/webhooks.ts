@@ -1,13 +1,11 @@
 import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
-import type { Clock } from '../clock';
 import { text } from '../json-body';
 import { EVENT_NAMES } from '../webhooks/notification';
 import { type ReceiverRules, receiverUrlFaults } from '../webhooks/receiver';
 import type { Webhook, WebhookMetadata, Webhooks } from '../webhooks/webhooks';
 import { list, row } from './fields';
 import { type Behaviour, named, type Resource, type View } from './resource';
-import { callsOf } from './resource-calls';
 
 const isSet = (names: readonly string[]) => new Set(names).size === names.length;
 
@@ -42,11 +40,6 @@ export const WEBHOOK = {
   },
 } as const satisfies Resource;
 
-/** The calls for webhooks. */
-export function webhookCalls({ webhooks, clock }: { readonly webhooks: Webhooks; readonly clock: Clock }) {
-  return callsOf(webhookResource(webhooks.rules), webhookBehaviour(webhooks), clock.now);
-}
-
 /** The table of webhooks with the rules for the address of a receiver of this emulator. */
 export function webhookResource(receivers: ReceiverRules) {
   const { metadata } = WEBHOOK;
@@ -60,7 +53,7 @@ export function webhookResource(receivers: ReceiverRules) {
 }
 
 /** A credential sees the webhooks whose sites it reaches, all of them. */
-function webhookBehaviour(webhooks: Webhooks): Behaviour<typeof WEBHOOK, Webhook> {
+export function webhookBehaviour(webhooks: Webhooks): Behaviour<typeof WEBHOOK, Webhook> {
   const isSeen = ({ metadata }: Webhook, { reaches = () => true }: View) => metadata.site_ids.every(reaches);
   return {
     list: (_ids, view) => webhooks.list().filter((webhook) => isSeen(webhook, view)),

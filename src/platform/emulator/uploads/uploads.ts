@@ -80,10 +80,10 @@ export class Uploads {
    */
   async fetchFile(
     address: string,
-    { signal, maxBytes }: { readonly maxBytes: number; readonly signal?: AbortSignal },
+    { signal, maxBytes }: { readonly maxBytes: number; readonly signal: AbortSignal },
   ): Promise<Fetched> {
     const { log } = this.surroundings;
-    const ending = AbortSignal.any([this.#ending.signal, ...(signal ? [signal] : [])]);
+    const ending = AbortSignal.any([this.#ending.signal, signal]);
     const task = { maxBytes, store: this.files, log, signal: ending, settings: this.settings };
     const leave = await this.#fetches.enter();
     try {

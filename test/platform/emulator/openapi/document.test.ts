@@ -4,7 +4,7 @@ import type * as httpApp from '../../../../src/http/app';
 import { VARIABLES } from '../../../../src/platform/emulator/config';
 import { servedDocument } from '../../../../src/platform/emulator/openapi/document';
 import { templateOf } from '../../../../src/platform/emulator/openapi/operation';
-import { RESOURCES } from '../../../../src/platform/emulator/resources/table';
+import { RESOURCES } from '../../../../src/platform/emulator/resources/library';
 import { EVENT_NAMES } from '../../../../src/platform/emulator/webhooks/notification';
 import { onceForAll } from '../../../support/after-test';
 import { itDescribesAnApi, validateOpenApi } from '../../../support/describes-api';

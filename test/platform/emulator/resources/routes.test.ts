@@ -1,4 +1,4 @@
-import { RESOURCES } from '../../../../src/platform/emulator/resources/table';
+import { RESOURCES } from '../../../../src/platform/emulator/resources/library';
 import { onceForAll } from '../../../support/after-test';
 import { CREATABLE, idName, pathWith } from '../../../support/resource-bodies';
 import { startLibrary, type TestLibrary } from '../../../support/start-library';

@@ -8,7 +8,7 @@ import { startUploads, uploadsAlone } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
 
 const MB = 1024 * 1024;
-const WANTED = { maxBytes: MB };
+const WANTED = { maxBytes: MB, signal: new AbortController().signal };
 
 /** Answers each connection with these bytes and keeps it open. */
 async function serveRaw(answer: string, then: (socket: Socket) => void = () => undefined): Promise<string> {
