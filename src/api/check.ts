@@ -60,9 +60,8 @@ function reportFault(report: Report, body: JsonObject, fault: SchemaFault): void
     return;
   }
   const [part, field] = fault.path;
-  const isPart = PARTS.some((name) => name === part);
-  const value = isPart && isJsonObject(body[String(part)]) ? valueAt(body, String(part), field) : undefined;
-  if (typeof value === 'string') return;
+  const values = PARTS.some((name) => name === part) ? body[String(part)] : undefined;
+  if (isJsonObject(values) && typeof values[String(field)] === 'string') return;
   const code = { missing: 'missing', type: 'wrong_type', value: 'wrong_value' }[fault.reason];
   if (part === undefined) report.error(code, THE_BODY, NO_KEYS);
   else report.error(code, fault.path.join('.'), fault.sentence);
@@ -72,11 +71,6 @@ const MAY_BE_MISSING = 'is missing; a key provider that is asked by JSON needs i
 
 const NO_KEYS =
   'names no keys; give cenc (with playready and widevine) and fairplay, or cpix, or client, clientApiKey and contentId';
-
-function valueAt(body: JsonObject, part: string, field: PropertyKey | undefined): unknown {
-  const fields = body[part];
-  return isJsonObject(fields) && field !== undefined ? fields[String(field)] : undefined;
-}
 
 function reportUnknown(report: Report, { path, name, known }: UnknownField): void {
   const at = path.map((part) => `${String(part)}.`).join('');
@@ -106,9 +100,8 @@ function checkDocument(
   value: z.output<typeof cpixBody> | undefined,
 ): void {
   if (typeof cpix !== 'string') return;
-  const subject = THE_DOCUMENT;
   const ofDocument = new Report();
-  const document = describeCpix(ofDocument, cpix, subject);
+  const document = describeCpix(ofDocument, cpix);
   // The request may bring the address, and has its own fault if it is missing.
   const kept = ofDocument.findings.filter(({ code }) => code !== 'no_license_address');
   ofDocument.findings.splice(0, ofDocument.findings.length, ...kept);
@@ -117,7 +110,7 @@ function checkDocument(
   const { contentId = undefined, playready } = value;
   const chosen = chooseKeys(document, choiceOf(value));
   if (!chosen.ok) {
-    for (const problem of chosen.faults) report.problem(subject, problem);
+    for (const problem of chosen.faults) report.problem(THE_DOCUMENT, problem);
     return;
   }
   const { cenc, fairplay, findings } = chosen.value;
@@ -133,7 +126,7 @@ function checkDocument(
   const options = { playReadyUrl: playready?.laurl, contentId: contentId ?? undefined };
   const made = cpixKeyFile(document, chosen.value, options);
   if (!made.ok) {
-    for (const problem of made.faults) report.problem(subject, problem);
+    for (const problem of made.faults) report.problem(THE_DOCUMENT, problem);
     return;
   }
   const { isChecksumComputed } = made;

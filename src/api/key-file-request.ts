@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type Checked, decodeBase64Block, decodeHexBlock, isJsonObject, parseUuid } from '../drm/bytes';
-import type { CpixSystemName } from '../drm/cpix/choose';
+import type { CpixSystemName } from '../drm/cpix/document';
 import { MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { CLIENT_API_KEY, PROVIDER_ID } from '../drm/envelope';
 import { EXPORT_NAMES, EXPORT_SCHEMES } from '../drm/export/names';

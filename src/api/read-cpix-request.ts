@@ -1,6 +1,6 @@
 import type { Checked } from '../drm/bytes';
-import { type ChosenKeys, type CpixChoice, type CpixSystemName, chooseKeys } from '../drm/cpix/choose';
-import { type CpixDocument, THE_DOCUMENT } from '../drm/cpix/document';
+import { type ChosenKeys, type CpixChoice, chooseKeys } from '../drm/cpix/choose';
+import { type CpixDocument, type CpixSystemName, THE_DOCUMENT } from '../drm/cpix/document';
 import { sentenceOf } from '../drm/finding';
 import { MAX_PROBLEMS, type Parsed, type Problem } from '../http/faults';
 

@@ -102,14 +102,6 @@ function readSource(source: string | undefined): Checked<string> {
   return { ok: true, value: name };
 }
 
-function allBelow(element: XmlElement): XmlElement[] {
-  const found: XmlElement[] = [];
-  const visit = ({ children }: XmlElement) => {
-    for (const child of children) {
-      found.push(child);
-      visit(child);
-    }
-  };
-  visit(element);
-  return found;
+function allBelow({ children }: XmlElement): XmlElement[] {
+  return children.flatMap((child) => [child, ...allBelow(child)]);
 }

@@ -16,7 +16,7 @@ import {
 } from './compare-claims';
 import { type ComparedFinding, Comparison, type ComparisonResult, type Side, sideOf } from './comparison';
 import { claimsOf, MAX_FINDINGS } from './report';
-import { hideKeys, maskSecrets, SecretFinder } from './secrets';
+import { hideKeys, maskSecrets } from './secrets';
 
 /** Compares media and manifests with key files and requests, and manifests with the media. */
 export function compareInputs(
@@ -121,18 +121,11 @@ function compareExchangedKeyFiles(comparison: Comparison, keyFiles: readonly Che
   }
 }
 
-/** A sentence may quote values of the inputs that it names; of inputs that it only counts, an address or a key id. */
+/** A sentence may quote values of any input. */
 function maskFaults(faults: readonly ComparedFinding[], given: readonly CheckedInput[]): ComparedFinding[] {
-  if (faults.length === 0) return [];
-  const inputs = hideKeys(given);
-  const finder = SecretFinder.ofKeys(inputs);
-  return faults.map((fault) => {
-    const quoted = inputs.flatMap(({ name, secrets }) =>
-      [...secrets].filter((secret) => fault.inputs.includes(name) || fault.description.includes(secret)),
-    );
-    const [masked] = maskSecrets({ kind: 'unknown', fields: [], faults: [fault] }, new Set(quoted)).faults;
-    return { ...fault, description: finder.mask(masked?.description ?? '') };
-  });
+  const secrets = new Set(hideKeys(given).flatMap((input) => [...input.secrets]));
+  const masked = maskSecrets({ kind: 'unknown', fields: [], faults }, secrets).faults;
+  return faults.map((fault, index) => ({ ...fault, ...masked[index] }));
 }
 
 function compareDocuments(
@@ -173,7 +166,6 @@ function compareMedia(
     const isNew = ({ name }: CheckedInput) => !comparison.hasReported(codes, name);
     const files = media.filter(isNew);
     const remaining = manifests.filter(isNew);
-    if (files.length === 0) continue;
     for (const manifest of remaining) {
       const found = new Comparison();
       compare(found, sideOf(files, 'file'), sideOf([manifest]));
@@ -217,7 +209,7 @@ function compareRenditions(
 ): void {
   const isNew = ({ name }: CheckedInput) => !comparison.hasReported(KEY_ID_CODES, name);
   const remaining = manifests.filter(isNew);
-  for (const file of remaining.length > 0 ? media.filter(isNew) : []) {
+  for (const file of media.filter(isNew)) {
     const ofScheme = remaining.filter((manifest) => agree(compareSchemes, file, manifest));
     const isSilent = (manifest: CheckedInput) =>
       compareTwo(compareKeyIdsOf, file, manifest).compared.length === 0;

@@ -1,9 +1,15 @@
 import { isZero } from '../bytes';
-import { type CpixKey, type CpixSystem, cpixSystemOf, FAIRPLAY_SYSTEM_ID, plainKey } from '../cpix/document';
+import {
+  type CpixKey,
+  type CpixSystem,
+  cpixSystemOf,
+  FAIRPLAY_SYSTEM_ID,
+  plainKey,
+  THE_DOCUMENT,
+} from '../cpix/document';
 import { checked } from '../cpix/fault';
 import { fairPlayAddress, playReadySignal, widevineData } from '../cpix/signalling';
 import { checkValues, REQUEST_NAMES, type ValueNames } from '../cross-check';
-import type { Subject } from '../finding';
 import { boxOfSystem, looksLikePsshBox, parsePsshBox } from '../pssh';
 import { parseWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../widevine';
 import { describeBoxList, describeWidevineData, systemName } from './boxes';
@@ -30,11 +36,7 @@ export function namesOf(at: string, checksum = `${at}.checksum`): ValueNames {
 }
 
 /** Checks a document's system for a key, in a separate report without a limit. */
-export function describeSystem(
-  system: CpixSystem,
-  key: PlacedKey,
-  { isRequest, subject }: { readonly isRequest: boolean; readonly subject: Subject },
-): Report {
+export function describeSystem(system: CpixSystem, key: PlacedKey, isRequest: boolean): Report {
   const report = new Report();
   const { systemId, pssh, protectionHeader, contentProtectionData, uriExtXKey } = system;
   const place = cpixSystemOf(systemId);
@@ -79,7 +81,7 @@ export function describeSystem(
     report.field(`${at}.asked`, system.asked.join(', '), note);
   }
   if (systemId === FAIRPLAY_SYSTEM_ID) checkFairPlay(report, key, isRequest);
-  if (!isRequest && place) checkUse(report, system, key, at, subject);
+  if (!isRequest && place) checkUse(report, system, key, at);
   return report;
 }
 
@@ -105,7 +107,7 @@ function checkFairPlay(report: Report, key: PlacedKey, isRequest: boolean): void
 }
 
 /** Reports why no key file can be made for a system, if no other finding is more exact. */
-function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string, subject: Subject): void {
+function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string): void {
   const { keyId, explicitIv } = key;
   const contentKey = plainKey(key);
   const use = checked(() => {
@@ -115,7 +117,7 @@ function checkUse(report: Report, system: CpixSystem, key: PlacedKey, at: string
   });
   if (!use.ok) {
     const isReported = report.findings.some(({ severity }) => severity === 'error');
-    if (!isReported) report.problem(subject, use.problem);
+    if (!isReported) report.problem(THE_DOCUMENT, use.problem);
   } else if (system.systemId === FAIRPLAY_SYSTEM_ID && use.value === undefined)
     report.error('missing', `${at}.uri`, 'is missing: FairPlay needs URIExtXKey or HLSSignalingData');
   else if (typeof use.value === 'object' && use.value.licenseUrl === undefined)

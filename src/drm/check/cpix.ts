@@ -16,7 +16,7 @@ import { sealingFault } from '../cpix/encryption';
 import { cpixKeyFile } from '../cpix/key-file';
 import { readCpix } from '../cpix/read';
 import { checkValues, IV_IS_KEY_ID } from '../cross-check';
-import type { Finding, Subject } from '../finding';
+import type { Finding } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import { describeSystem, namesOf, type PlacedKey } from './cpix-systems';
@@ -50,14 +50,10 @@ const FOR_OTHERS =
   '. That is for a key file; packager-drm export writes the keys for other packagers without one';
 
 /** Shows a CPIX document key by key. Encrypted values are not opened. Returns the document if readable. */
-export function describeCpix(
-  report: Report,
-  input: Buffer | string,
-  subject: Subject = THE_DOCUMENT,
-): CpixDocument | undefined {
+export function describeCpix(report: Report, input: Buffer | string): CpixDocument | undefined {
   const read = readCpix(input);
   if (!read.ok) {
-    report.problem(subject, read.problem);
+    report.problem(THE_DOCUMENT, read.problem);
     return undefined;
   }
   const document = read.value;
@@ -67,12 +63,17 @@ export function describeCpix(
   if (contentId !== undefined) report.field('content_id', contentId);
   if (isSigned) {
     report.field('signature', 'present');
-    report.warning('signature_not_checked', subject, 'is signed; the signature is not checked');
+    report.warning('signature_not_checked', THE_DOCUMENT, 'is signed; the signature is not checked');
   }
   const isRequest = keys.length > 0 && keys.every(({ value }) => value === undefined);
-  if (keys.length === 0) report.error('no_keys', subject, 'has no ContentKey; ask for a document with keys');
+  if (keys.length === 0)
+    report.error('no_keys', THE_DOCUMENT, 'has no ContentKey; ask for a document with keys');
   if (isRequest) {
-    report.warning('request_document', subject, 'is a request for keys; check what the provider answers');
+    report.warning(
+      'request_document',
+      THE_DOCUMENT,
+      'is a request for keys; check what the provider answers',
+    );
     if (version !== undefined && !/^\s*2(?:\.[0-4])?\s*$/.test(version))
       report.warning('unknown_version', 'version', 'is not 2.0 to 2.4; key servers refuse it');
   }
@@ -88,17 +89,17 @@ export function describeCpix(
   periods.forEach(({ id: name, index }, at) => {
     report.field(`period[${at}]`, name ?? '', index === undefined ? undefined : `index ${index}`);
   });
-  describeDeliveries(report, document, subject);
+  describeDeliveries(report, document);
   for (const key of placed)
     claimKey(report, key, systemsOf.get(formatUuid(key.keyId)) ?? [], systems.length > 0);
   for (const system of systems) {
     const key = keyOf.get(formatUuid(system.keyId));
     if (!key) continue;
-    const part = describeSystem(system, key, { isRequest, subject });
+    const part = describeSystem(system, key, isRequest);
     const isRoom = report.fields.length + part.fields.length + systems.length <= DETAILED;
     report.take(part, isRoom || part.findings.length > 0 ? undefined : 1);
   }
-  if (keys.length > 0 && systems.length === 0) reportNoSystem(report, subject);
+  if (keys.length > 0 && systems.length === 0) reportNoSystem(report, THE_DOCUMENT);
   for (const { at, keyId } of systems.length > 0 ? placed : [])
     if (!systemsOf.has(formatUuid(keyId))) reportNoSystem(report, at);
   return document;
@@ -171,7 +172,7 @@ function useOf({ intendedTrackType, labels, video, audio, isOfBitrates, ...rule 
   return parts.join(', ').slice(0, 400) || 'all tracks';
 }
 
-function describeDeliveries(report: Report, document: CpixDocument, subject: Subject): void {
+function describeDeliveries(report: Report, document: CpixDocument): void {
   const { deliveries } = document;
   deliveries.forEach(({ certificate, documentKeys, mac }, index) => {
     const at = deliveries.length > 1 ? `recipient[${index}]` : 'recipient';
@@ -186,7 +187,7 @@ function describeDeliveries(report: Report, document: CpixDocument, subject: Sub
     if (mac) report.field(`${at}.mac`, shortName(mac.algorithm));
   });
   const odd = sealingFault(document);
-  if (odd) report.problem(subject, odd);
+  if (odd) report.problem(THE_DOCUMENT, odd);
 }
 
 function describeCertificate(report: Report, at: string, certificate: Buffer | undefined): void {

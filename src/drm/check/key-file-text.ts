@@ -47,8 +47,8 @@ export function checkKeyFile(report: Report, text: string): Omit<KeyFileSummary,
   const cmaf = has(CMAF) ? readFamily(report, lines, CMAF) : undefined;
   const values = checkParts(report, { ...dash.parts, ...hls }, dash);
   const cmafValues = cmaf && checkParts(report, cmaf.parts, cmaf);
-  if (cmafValues && dash.parts.cenc) compareFamilies(report, lines, values, cmafValues);
-  const isPlayReady = !hls.fairplay && PLAYREADY_METHODS.includes(lines.get(`${HLS}-method`) ?? '');
+  if (cmafValues) compareFamilies(report, lines, values, cmafValues);
+  const isPlayReady = PLAYREADY_METHODS.includes(lines.get(`${HLS}-method`) ?? '');
   if ((dash.parts.cenc || cmaf) && !hls.fairplay && !isPlayReady && ![dash, cmaf].some(hasSystem))
     reportNoSystem(report, THE_FILE);
   const keyId = values.keyId ?? cmafValues?.keyId;

@@ -64,7 +64,7 @@ function variablesOf(text: string): Map<string, string> {
 }
 
 function withValues(line: string, variables: ReadonlyMap<string, string>): string {
-  if (variables.size === 0 || line.length > 10_000) return line;
+  if (line.length > 10_000) return line;
   return line.replaceAll(VARIABLE, (name, of: string) => variables.get(of) || name);
 }
 

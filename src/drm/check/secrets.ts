@@ -6,7 +6,6 @@ import { type CheckField, type CheckResult, claimsOf } from './report';
 import { readByteText, readTwiceEncoded } from './values';
 
 export function maskSecrets(result: CheckResult, secrets: ReadonlySet<string>): CheckResult {
-  if (secrets.size === 0) return result;
   const finder = new SecretFinder();
   for (const secret of secrets) finder.addForms(formsOf(secret));
   return maskTexts(result, (text) => (secrets.has(text) ? MASK : finder.mask(text)));

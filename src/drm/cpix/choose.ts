@@ -13,7 +13,7 @@ import {
   schemeName,
   THE_DOCUMENT,
 } from './document';
-import { attempt, refuse, refuseChoice, unusable } from './fault';
+import { type Attempt, attempt, refuse, refuseChoice, unusable } from './fault';
 import {
   isForSound,
   listKeys,
@@ -24,8 +24,6 @@ import {
   rulesInPeriod,
   rulesOfTrack,
 } from './usage-rules';
-
-export type { CpixSystemName } from './document';
 
 /** Selects the keys of one key file in a document. An undefined or empty property selects nothing. */
 export interface CpixChoice {
@@ -49,16 +47,12 @@ export interface ChosenKeys {
   readonly findings: readonly Finding[];
 }
 
-type Chosen =
-  | { readonly ok: true; readonly value: ChosenKeys }
-  | { readonly ok: false; readonly faults: readonly Problem[] };
-
 /**
  * Chooses the keys of one key file: one for CENC and one for FairPlay, which may be the same. No value is needed, so that
  * it works on a document that is still encrypted. A role (CENC, FairPlay) without a key in the document is left out. The
  * sentences of faults go on after the name of the document.
  */
-export function chooseKeys(document: CpixDocument, choice: CpixChoice): Chosen {
+export function chooseKeys(document: CpixDocument, choice: CpixChoice): Attempt<ChosenKeys> {
   return attempt(() => choose(document, choice));
 }
 

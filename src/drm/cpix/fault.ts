@@ -25,12 +25,12 @@ export function usable<Value>(read: Checked<Value>, sentence: string): Value {
   return read.ok ? read.value : unusable(`${sentence} ${read.problem.description}`);
 }
 
-/** The result of `work`, or its faults. */
-export function attempt<Value>(
-  work: () => Value,
-):
+export type Attempt<Value> =
   | { readonly ok: true; readonly value: Value }
-  | { readonly ok: false; readonly faults: readonly [Problem, ...Problem[]] } {
+  | { readonly ok: false; readonly faults: readonly [Problem, ...Problem[]] };
+
+/** The result of `work`, or its faults. */
+export function attempt<Value>(work: () => Value): Attempt<Value> {
   try {
     return { ok: true, value: work() };
   } catch (thrown) {

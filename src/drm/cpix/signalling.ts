@@ -210,15 +210,12 @@ function inlineData(
 function fragmentElements(fragment: string, systemId: string, called: string): XmlElement[] {
   const parsed = parseXml(`<MPD>${fragment.replace(/^\s*<\?xml\s[^>]*\?>/, '')}</MPD>`);
   const { children } = usable(parsed, `has a ContentProtectionData for ${called} that`);
-  const all: XmlElement[] = [];
-  const walk = (element: XmlElement) => {
+  const withOwn = (element: XmlElement): XmlElement[] => {
     const scheme = element.attributes.schemeIdUri?.trim().toLowerCase();
-    if (scheme?.startsWith('urn:uuid:') && scheme !== `urn:uuid:${systemId}`) return;
-    all.push(element);
-    element.children.forEach(walk);
+    const isOfOther = scheme?.startsWith('urn:uuid:') && scheme !== `urn:uuid:${systemId}`;
+    return isOfOther ? [] : [element, ...element.children.flatMap(withOwn)];
   };
-  children.forEach(walk);
-  return all;
+  return children.flatMap(withOwn);
 }
 
 function textOf(elements: readonly XmlElement[], name: string): string | undefined {

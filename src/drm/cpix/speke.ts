@@ -69,7 +69,7 @@ export function writeSpekeRequest(question: SpekeQuestion): string {
     rules: named.map(({ keyId, track }) => ruleOf(keyId, track)),
   };
   if (version !== 1) return writeCpix({ ...document, contentId, version: CPIX_VERSIONS[version] });
-  return writeCpix({ ...document, id: contentId, rules: tracks ? document.rules : [] }, 'speke1');
+  return writeCpix({ ...document, id: contentId, rules: tracks ? document.rules : [] }, true);
 }
 
 /** The use of a key, with a filter for each part of the track type. */

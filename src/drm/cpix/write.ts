@@ -23,13 +23,13 @@ interface Node {
   readonly [name: string]: Node | readonly Node[] | string | undefined;
 }
 
-/** Which elements stand for FairPlay's key format and PlayReady's object: those of CPIX 2.3, or SPEKE v1's own. */
-export type CpixDialect = 'cpix' | 'speke1';
-
-/** Writes a document as XML that `readCpix` reads back. Signatures and unknown filters are not written. */
-export function writeCpix(document: CpixDocument, dialect: CpixDialect = 'cpix'): string {
+/**
+ * Writes a document as XML that `readCpix` reads back. Signatures and unknown filters are not written.
+ * @param isSpeke1 whether SPEKE v1's own elements stand for FairPlay's key format and PlayReady's object
+ */
+export function writeCpix(document: CpixDocument, isSpeke1 = false): string {
   const { id, contentId, version, deliveries, keys, systems, periods, rules } = document;
-  const drmSystems = systems.map((system) => systemNode(system, dialect));
+  const drmSystems = systems.map((system) => systemNode(system, isSpeke1));
   const isSealed = deliveries.length > 0 || keys.some(({ value }) => value?.kind === 'encrypted');
   const root: Node = {
     '@id': id,
@@ -38,7 +38,7 @@ export function writeCpix(document: CpixDocument, dialect: CpixDialect = 'cpix')
     '@xmlns:cpix': CPIX_NAMESPACE,
     '@xmlns:pskc': PSKC_NAMESPACE,
     ...(isSealed && { '@xmlns:ds': SIGNATURE_NAMESPACE, '@xmlns:enc': ENCRYPTION_NAMESPACE }),
-    ...(dialect === 'speke1' && { '@xmlns:speke': SPEKE_NAMESPACE }),
+    ...(isSpeke1 && { '@xmlns:speke': SPEKE_NAMESPACE }),
     'cpix:DeliveryDataList': list('cpix:DeliveryData', deliveries.map(deliveryNode)),
     'cpix:ContentKeyList': list('cpix:ContentKey', keys.map(keyNode)),
     'cpix:DRMSystemList': list('cpix:DRMSystem', drmSystems),
@@ -96,7 +96,7 @@ function keyNode(key: CpixKey): Node {
   };
 }
 
-function systemNode(system: CpixSystem, dialect: CpixDialect): Node {
+function systemNode(system: CpixSystem, isSpeke1: boolean): Node {
   const { systemId, keyId, asked } = system;
   /** The content of an element: its value in base64, nothing in a request. */
   const of = (signal: (typeof asked)[number]): string | undefined => {
@@ -108,7 +108,6 @@ function systemNode(system: CpixSystem, dialect: CpixDialect): Node {
     const [playlist, text] = [signal === 'hlsMedia' ? 'media' : 'master', of(signal)];
     return text === undefined ? [] : [{ '@playlist': playlist, '#text': text }];
   });
-  const isSpeke1 = dialect === 'speke1';
   const hasKeyFormat = isSpeke1 && of('uriExtXKey') !== undefined;
   const format = (value: string) => (of('uriExtXKey') === '' ? '' : base64(Buffer.from(value)));
   return {

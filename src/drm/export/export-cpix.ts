@@ -1,14 +1,13 @@
 import { formatUuid } from '../bytes';
 import {
   type CpixChoice,
-  type CpixSystemName,
   chosenBareKeys,
   keysWith,
   type Role,
   requireKey,
   settleRoles,
 } from '../cpix/choose';
-import { type CpixDocument, type CpixKey, THE_DOCUMENT } from '../cpix/document';
+import { type CpixDocument, type CpixKey, type CpixSystemName, THE_DOCUMENT } from '../cpix/document';
 import { attempt, refuseChoice } from '../cpix/fault';
 import {
   fairPlayPart,

@@ -67,7 +67,7 @@ export function mountCpixProvider(app: Express, providerParts: CpixParts): void 
       // The content id has a place of its own since version 2.
       const answer = answerTo(providerParts, client, { ...asked, contentId: asked.id });
       response.set('speke-user-agent', USER_AGENT);
-      send(response, writeCpix({ ...answer, contentId: asked.contentId }, 'speke1'));
+      send(response, writeCpix({ ...answer, contentId: asked.contentId }, true));
     })
     .all(onlyMethods('POST'));
   app
