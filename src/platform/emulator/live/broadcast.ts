@@ -154,7 +154,6 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
       const air = current ?? begin(channel);
       if (current) take(air.event, 'encoder_connected');
       air.window?.cancel();
-      air.window = undefined;
       air.event.encoderGoneAt = undefined;
       const { id: eventId, pullToken } = air.event;
       const session = { id: newResourceId(), channelId: channel.id, eventId, pullToken };
@@ -205,11 +204,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
     reset(): void {
       const all = [...onAir.values()];
       onAir.clear();
-      for (const { timeLimit, window, encoder } of all) {
-        timeLimit.cancel();
-        window?.cancel();
-        encoder?.drop?.('reset');
-      }
+      for (const { encoder } of all) encoder?.drop?.('reset');
     },
   };
 }

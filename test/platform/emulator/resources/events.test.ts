@@ -132,7 +132,7 @@ test('the mode of an event is the one that its channel had when it began', async
 });
 
 test('disable ends the current event, drops the encoder once and refuses the next, until enable', async () => {
-  const { admin, context, connect, createChannel } = await startEmulator();
+  const { admin, context, connect, disconnect, advance, createChannel } = await startEmulator();
   const channel = await createChannel();
   const dropped: string[] = [];
   const connected = context.broadcast.connect(channel.stream_key, (why) => dropped.push(why));
@@ -145,7 +145,19 @@ test('disable ends the current event, drops the encoder once and refuses the nex
   const refused = context.broadcast.connect(channel.stream_key, () => {});
   expect(refused).toEqual({ ok: false, reason: 'channel_disabled' });
   await admin.put(`${PATH}${channel.id}/enable/`).expect(204);
+  const event = await connect(channel);
+  await disconnect(channel);
+  await admin.put(`${PATH}${channel.id}/disable/`).expect(204);
+  await admin.put(`${PATH}${channel.id}/enable/`).expect(204);
   await connect(channel);
+  await advance(3600);
+  expect((await admin.get(`${PATH}${channel.id}/`)).body.status).toBe('active');
+  await admin.put(`${PATH}${channel.id}/disable/`).expect(204);
+  await advance(3600);
+  const { media_id } = (await admin.get(`${PATH}${channel.id}/`)).body.recent_events[0];
+  expect(media_id).not.toBe(event);
+  const points = { trim_in_point: '00:00:00.000', trim_out_point: '01:00:01.000' };
+  await admin.put(`${PATH}${channel.id}/events/${media_id}/clip/`).query(points).expect(409);
 });
 
 test('an encoder that the platform has dropped ends nothing when it says that it is gone', async () => {

@@ -38,23 +38,30 @@ const subscribe = ({ admin, siteId }: TestEmulator, webhook_url: string) =>
     .post('/v2/webhooks/')
     .send({ metadata: { name: 'all', webhook_url, events: CHANNEL_LIFE, site_ids: [siteId] } });
 
-test('reports the life of a channel in order, and of the replay at its end', async () => {
+test('reports the life of a channel in order, and of the replay at its end if viewers see it', async () => {
   const receiver = await startWebhookReceiver();
   const emulator = await startEmulator();
   const { siteId, createChannel, connect, disconnect, advance } = emulator;
   const { body: webhook } = await subscribe(emulator, receiver.url);
+  const unpublished = await createChannel({ publishing_mode: 'manual' });
+  await connect(unpublished);
+  await disconnect(unpublished);
+  await advance(60);
   const channel = await createChannel();
   const eventId = await connect(channel);
   await advance(10);
   await disconnect(channel);
   await advance(60);
-  const calls = await receiver.until(4);
+  const calls = await receiver.until(7);
   const about = { webhook_id: webhook.id, site_id: siteId };
-  expect(calls.map(({ text }) => JSON.parse(text))).toEqual([
-    { event: 'channel_created', channel_id: channel.id, ...about, event_time: '2030-01-01T00:00:00+00:00' },
-    { event: 'channel_active', channel_id: channel.id, ...about, event_time: '2030-01-01T00:00:00+00:00' },
-    { event: 'channel_idle', channel_id: channel.id, ...about, event_time: '2030-01-01T00:01:10+00:00' },
-    { event: 'media_available', media_id: eventId, ...about, event_time: '2030-01-01T00:01:10+00:00' },
+  const [first, second, third, ...others] = calls.map(({ text }) => JSON.parse(text));
+  const unseen = [first, second, third].map(({ event, channel_id }) => [event, channel_id]);
+  expect(unseen).toEqual(CHANNEL_LIFE.slice(0, 3).map((event) => [event, unpublished.id]));
+  expect(others).toEqual([
+    { event: 'channel_created', channel_id: channel.id, ...about, event_time: '2030-01-01T00:01:00+00:00' },
+    { event: 'channel_active', channel_id: channel.id, ...about, event_time: '2030-01-01T00:01:00+00:00' },
+    { event: 'channel_idle', channel_id: channel.id, ...about, event_time: '2030-01-01T00:02:10+00:00' },
+    { event: 'media_available', media_id: eventId, ...about, event_time: '2030-01-01T00:02:10+00:00' },
   ]);
 });
 
