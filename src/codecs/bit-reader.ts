@@ -5,11 +5,9 @@ export class SyntaxBroken extends Error {}
 export class BitReader {
   /** In bits from the start. */
   position = 0;
-  readonly #bytes: Uint8Array;
   readonly length: number;
 
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
+  constructor(private readonly bytes: Uint8Array) {
     this.length = bytes.length * 8;
   }
 
@@ -17,7 +15,7 @@ export class BitReader {
     const at = this.position;
     if (at >= this.length) throw new SyntaxBroken('ended');
     this.position = at + 1;
-    return ((this.#bytes[at >> 3] ?? 0) >> (7 - (at & 7))) & 1;
+    return ((this.bytes[at >> 3] ?? 0) >> (7 - (at & 7))) & 1;
   }
 
   skip(count: number): void {
@@ -48,9 +46,9 @@ export class BitReader {
 
   /** Where the last 1 is, which ends an RBSP; -1 without any. */
   get stop(): number {
-    let last = this.#bytes.length - 1;
-    while (last >= 0 && this.#bytes[last] === 0) last -= 1;
-    const byte = this.#bytes[last] ?? 0;
+    let last = this.bytes.length - 1;
+    while (last >= 0 && this.bytes[last] === 0) last -= 1;
+    const byte = this.bytes[last] ?? 0;
     return last < 0 ? -1 : last * 8 + 7 - Math.log2(byte & -byte);
   }
 }

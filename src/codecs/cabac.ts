@@ -33,7 +33,6 @@ for (let state = 0; state < 64; state += 1) {
 
 /** The arithmetic decoder of ISO/IEC 14496-10 § 9.3, which is that of ISO/IEC 23008-2 § 9.3.4.3 too. */
 export class Cabac {
-  readonly #bytes: Uint8Array;
   readonly #states = new Uint8Array(460);
   #at = 0;
   #range = 0;
@@ -41,9 +40,7 @@ export class Cabac {
   #value = 0;
   #needed = 0;
 
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-  }
+  constructor(private readonly bytes: Uint8Array) {}
 
   /** @param contexts m and n of each context */
   initialize(contexts: readonly number[], qp: number): void {
@@ -80,9 +77,9 @@ export class Cabac {
   #next(): number {
     const at = this.#at;
     this.#at = at + 1;
-    const byte = this.#bytes[at];
+    const byte = this.bytes[at];
     if (byte !== undefined) return byte;
-    if (at > this.#bytes.length + 2) throw new SyntaxBroken('goes on beyond its last byte');
+    if (at > this.bytes.length + 2) throw new SyntaxBroken('goes on beyond its last byte');
     return 0;
   }
 

@@ -32,10 +32,6 @@ interface BlockKind {
 
 /** Reads the coefficients of macroblocks (ISO/IEC 14496-10 § 7.3.5.3), and keeps which blocks have any. */
 export class BlockReader {
-  readonly #cabac: Cabac;
-  readonly #coded: Uint16Array;
-  readonly #width: number;
-  readonly #chromaRows: number;
   readonly #field: 0 | 1;
   /** coded_block_flag of blocks of 4 x 4. */
   readonly #luma: Uint8Array;
@@ -47,11 +43,13 @@ export class BlockReader {
   #outside = 0;
 
   /** @param coded coded_block_pattern, with the flags of DC blocks from bit 8 on, which are set here */
-  constructor(cabac: Cabac, coded: Uint16Array, width: number, chromaRows: number, isField: boolean) {
-    this.#cabac = cabac;
-    this.#coded = coded;
-    this.#width = width;
-    this.#chromaRows = chromaRows;
+  constructor(
+    private readonly cabac: Cabac,
+    private readonly coded: Uint16Array,
+    private readonly width: number,
+    private readonly chromaRows: number,
+    isField: boolean,
+  ) {
     this.#field = isField ? 1 : 0;
     this.#luma = new Uint8Array(coded.length * 16);
     this.#chroma = [new Uint8Array(coded.length * 8), new Uint8Array(coded.length * 8)];
@@ -67,7 +65,7 @@ export class BlockReader {
     this.#hasLeft = hasLeft;
     this.#hasTop = hasTop;
     this.#outside = isIntra ? 1 : 0;
-    const coded = this.#coded[mb] ?? 0;
+    const coded = this.coded[mb] ?? 0;
     if (is16x16 && this.#dcFlag(0)) this.#block(0, 16);
     for (let block = 0; block < 16; block += 1) {
       if ((coded & (1 << (block >> 2))) === 0) continue;
@@ -78,7 +76,7 @@ export class BlockReader {
       if (!is8x8) this.#block(category, is16x16 ? 15 : 16);
       else if ((block & 3) === 0) this.#block(5, 64);
     }
-    const rows = this.#chromaRows;
+    const rows = this.chromaRows;
     if (coded & 0x30) {
       for (let plane = 1; plane < 3; plane += 1) if (this.#dcFlag(plane)) this.#block(3, 2 * rows);
     }
@@ -96,11 +94,11 @@ export class BlockReader {
 
   #dcFlag(plane: number): boolean {
     const bit = 0x100 << plane;
-    const flagOf = (mb: number) => ((this.#coded[mb] ?? 0) & bit ? 1 : 0);
+    const flagOf = (mb: number) => ((this.coded[mb] ?? 0) & bit ? 1 : 0);
     const left = this.#hasLeft ? flagOf(this.#mb - 1) : this.#outside;
-    const top = this.#hasTop ? flagOf(this.#mb - this.#width) : this.#outside;
-    const flag = this.#cabac.decision((CODED_FLAG[plane === 0 ? 0 : 3] ?? 0) + left + 2 * top) === 1;
-    if (flag) this.#coded[this.#mb] = (this.#coded[this.#mb] ?? 0) | bit;
+    const top = this.#hasTop ? flagOf(this.#mb - this.width) : this.#outside;
+    const flag = this.cabac.decision((CODED_FLAG[plane === 0 ? 0 : 3] ?? 0) + left + 2 * top) === 1;
+    if (flag) this.coded[this.#mb] = (this.coded[this.#mb] ?? 0) | bit;
     return flag;
   }
 
@@ -108,16 +106,16 @@ export class BlockReader {
   #flag(context: number, plane: Uint8Array, columns: number, x: number, y: number): boolean {
     const size = 4 * columns;
     const own = this.#mb * size;
-    const last = own - this.#width * size + ((columns === 4 ? 4 : this.#chromaRows) - 1) * columns + x;
+    const last = own - this.width * size + ((columns === 4 ? 4 : this.chromaRows) - 1) * columns + x;
     const before = x > 0 ? own + y * columns + x - 1 : own - size + y * columns + columns - 1;
     const left = x > 0 || this.#hasLeft ? plane[before] : this.#outside;
     const top = y > 0 ? plane[own + (y - 1) * columns + x] : this.#hasTop ? plane[last] : this.#outside;
-    return this.#cabac.decision(context + (left ?? 0) + 2 * (top ?? 0)) === 1;
+    return this.cabac.decision(context + (left ?? 0) + 2 * (top ?? 0)) === 1;
   }
 
   /** residual_block_cabac (§ 7.3.5.3.3), of which one coefficient at least is not 0. */
   #block(category: number, size: number): void {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     const significant = SIGNIFICANT[this.#field][category] ?? 0;
     const last = LAST[this.#field][category] ?? 0;
     const inner = SIGNIFICANT_8X8[this.#field] ?? [];
@@ -152,7 +150,7 @@ export class BlockReader {
   }
 
   #level(context: number): void {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     let size = 2;
     while (size < 15 && cabac.decision(context) === 1) size += 1;
     if (size < 15) return;

@@ -23,8 +23,6 @@ const FIRST_INTRA = { I: 0, P: 5, B: 23 } as const;
 
 /** Reads macroblocks under CAVLC (ISO/IEC 14496-10 § 7.3.4, 7.3.5), of 4:2:0 and without MBAFF. */
 export class CavlcReader {
-  readonly #bits: BitReader;
-  readonly #header: H264SliceHeader;
   readonly #width: number;
   readonly #count: number;
   readonly #isRead: Uint8Array;
@@ -34,10 +32,11 @@ export class CavlcReader {
   #hasLeft = false;
   #hasTop = false;
 
-  constructor(bits: BitReader, header: H264SliceHeader) {
+  constructor(
+    private readonly bits: BitReader,
+    private readonly header: H264SliceHeader,
+  ) {
     const { width, height } = header.sequence;
-    this.#bits = bits;
-    this.#header = header;
     this.#width = width;
     this.#count = width * (header.isField ? height / 2 : height);
     this.#isRead = new Uint8Array(this.#count);
@@ -46,11 +45,11 @@ export class CavlcReader {
 
   /** Throws `SyntaxBroken` where a rule is broken, or the slice does not end with its last macroblock. */
   read(): void {
-    const bits = this.#bits;
+    const bits = this.bits;
     const { stop } = bits;
-    let mb = this.#header.firstMacroblock;
+    let mb = this.header.firstMacroblock;
     do {
-      if (this.#header.type !== 'I') {
+      if (this.header.type !== 'I') {
         const skipped = bits.ue();
         if (mb + skipped > this.#count) throw new SyntaxBroken('has more macroblocks than its picture');
         this.#isRead.fill(1, mb, mb + skipped);
@@ -69,8 +68,8 @@ export class CavlcReader {
   }
 
   #macroblock(): void {
-    const { type } = this.#header;
-    const kind = this.#bits.ue();
+    const { type } = this.header;
+    const kind = this.bits.ue();
     const intra = kind - FIRST_INTRA[type];
     if (intra > 25) throw new SyntaxBroken('has a macroblock type that there is not');
     if (intra >= 0) this.#intra(intra);
@@ -79,13 +78,13 @@ export class CavlcReader {
       if (parts) this.#inter(parts, true);
       else this.#interOf8x8(P_SUB_PARTS, kind === 4);
     } else if (kind === 22) this.#interOf8x8(B_SUB_PARTS, false);
-    else this.#inter(B_PARTS[kind] ?? [], kind > 0 || this.#header.sequence.direct8x8);
+    else this.#inter(B_PARTS[kind] ?? [], kind > 0 || this.header.sequence.direct8x8);
   }
 
   #intra(kind: number): void {
-    const bits = this.#bits;
+    const bits = this.bits;
     if (kind === 25) {
-      const { lumaBits, chromaBits } = this.#header.sequence;
+      const { lumaBits, chromaBits } = this.header.sequence;
       while (bits.position % 8 !== 0)
         if (bits.bit() === 1) throw new SyntaxBroken('is not padded with zeros');
       bits.skip(256 * lumaBits + 128 * chromaBits);
@@ -93,7 +92,7 @@ export class CavlcReader {
       return;
     }
     if (kind === 0) {
-      const is8x8 = this.#header.picture.transform8x8 && bits.bit() === 1;
+      const is8x8 = this.header.picture.transform8x8 && bits.bit() === 1;
       for (let block = 0; block < (is8x8 ? 4 : 16); block += 1) if (bits.bit() === 0) bits.skip(3);
     }
     if (bits.ue() > 3) throw new SyntaxBroken('predicts chroma as can not be');
@@ -107,25 +106,25 @@ export class CavlcReader {
   }
 
   #codedPattern(table: 0 | 1): number {
-    const coded = CODED_PATTERNS[table]?.[this.#bits.ue()];
+    const coded = CODED_PATTERNS[table]?.[this.bits.ue()];
     if (coded === undefined) throw new SyntaxBroken('has a coded_block_pattern that there is not');
     return coded;
   }
 
   #interOf8x8(table: readonly SubPart[], isFirst: boolean): void {
     const kinds = [0, 1, 2, 3].map(() => {
-      const kind = table[this.#bits.ue()];
+      const kind = table[this.bits.ue()];
       if (!kind) throw new SyntaxBroken('has a macroblock type that there is not');
       return kind;
     });
-    const { parts, may8x8 } = partsOf8x8(kinds, this.#header.sequence.direct8x8);
+    const { parts, may8x8 } = partsOf8x8(kinds, this.header.sequence.direct8x8);
     this.#inter(parts, may8x8, isFirst);
   }
 
   #inter(parts: readonly MotionPart[], may8x8: boolean, isFirst = false): void {
-    const bits = this.#bits;
+    const bits = this.bits;
     for (let list = 0; list < 2; list += 1) {
-      const count = this.#header.references[list] ?? 1;
+      const count = this.header.references[list] ?? 1;
       if (count < 2 || isFirst) continue;
       for (const { lists } of parts) {
         if ((lists & (1 << list)) === 0) continue;
@@ -142,13 +141,13 @@ export class CavlcReader {
       }
     }
     const coded = this.#codedPattern(1);
-    if ((coded & 15) !== 0 && may8x8 && this.#header.picture.transform8x8) bits.skip(1);
+    if ((coded & 15) !== 0 && may8x8 && this.header.picture.transform8x8) bits.skip(1);
     if (coded > 0) this.#residual(coded, false);
   }
 
   #residual(coded: number, is16x16: boolean): void {
-    const more = 3 * (this.#header.sequence.lumaBits - 8);
-    const delta = this.#bits.se();
+    const more = 3 * (this.header.sequence.lumaBits - 8);
+    const delta = this.bits.se();
     if (delta < -26 - more || delta > 25 + more) {
       throw new SyntaxBroken('changes the quantizer by more than may be');
     }
@@ -184,7 +183,7 @@ export class CavlcReader {
 
   /** residual_block_cavlc (§ 7.3.5.3.2): returns the number of coefficients. */
   #block(tokens: number, size: number): number {
-    const bits = this.#bits;
+    const bits = this.bits;
     const token = readCode(bits, TOKENS[tokens] ?? new Int16Array());
     const count = token >> 2;
     const ones = token & 3;
@@ -205,7 +204,7 @@ export class CavlcReader {
   }
 
   #levels(count: number, ones: number): void {
-    const bits = this.#bits;
+    const bits = this.bits;
     let length = count > 10 && ones < 3 ? 1 : 0;
     for (let index = ones; index < count; index += 1) {
       let prefix = 0;

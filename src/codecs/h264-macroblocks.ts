@@ -26,8 +26,6 @@ const TRANSFORM_8X8 = 16;
  * both in one picture (MBAFF), and chroma of 4:2:0, 4:2:2 or none.
  */
 export class MacroblockReader {
-  readonly #cabac: Cabac;
-  readonly #header: H264SliceHeader;
   readonly #width: number;
   readonly #count: number;
   readonly #chromaRows: number;
@@ -47,10 +45,11 @@ export class MacroblockReader {
   #hasTop = false;
   #lastDelta = 0;
 
-  constructor(cabac: Cabac, header: H264SliceHeader) {
+  constructor(
+    private readonly cabac: Cabac,
+    private readonly header: H264SliceHeader,
+  ) {
     const { sequence, isField } = header;
-    this.#cabac = cabac;
-    this.#header = header;
     this.#width = sequence.width;
     this.#count = sequence.width * (isField ? sequence.height / 2 : sequence.height);
     this.#chromaRows = sequence.chromaFormat === 0 ? 0 : sequence.chromaFormat === 2 ? 4 : 2;
@@ -66,7 +65,7 @@ export class MacroblockReader {
 
   /** Reads to the end of the slice. Throws `SyntaxBroken`. */
   read(): void {
-    const { type, firstMacroblock } = this.#header;
+    const { type, firstMacroblock } = this.header;
     for (let mb = firstMacroblock; ; mb += 1) {
       if (mb >= this.#count) throw new SyntaxBroken('has more macroblocks than its picture');
       this.#mb = mb;
@@ -77,7 +76,7 @@ export class MacroblockReader {
         this.#lastDelta = 0;
       } else this.#macroblock();
       this.#isRead[mb] = 1;
-      if (this.#cabac.terminate() === 1) return;
+      if (this.cabac.terminate() === 1) return;
     }
   }
 
@@ -92,21 +91,21 @@ export class MacroblockReader {
   #isSkipped(): boolean {
     const left = this.#hasLeft && (this.#left(this.#flags) & SKIPPED) === 0 ? 1 : 0;
     const top = this.#hasTop && (this.#top(this.#flags) & SKIPPED) === 0 ? 1 : 0;
-    return this.#cabac.decision((this.#header.type === 'P' ? 11 : 24) + left + top) === 1;
+    return this.cabac.decision((this.header.type === 'P' ? 11 : 24) + left + top) === 1;
   }
 
   #macroblock(): void {
-    const { type } = this.#header;
+    const { type } = this.header;
     if (type === 'I') {
       const left = this.#hasLeft && (this.#left(this.#flags) & INTRA_NXN) === 0 ? 1 : 0;
       const top = this.#hasTop && (this.#top(this.#flags) & INTRA_NXN) === 0 ? 1 : 0;
-      this.#intra(this.#cabac.decision(3 + left + top) === 0 ? 0 : this.#intraType(5, 1));
+      this.#intra(this.cabac.decision(3 + left + top) === 0 ? 0 : this.#intraType(5, 1));
     } else if (type === 'P') this.#macroblockOfP();
     else this.#macroblockOfB();
   }
 
   #macroblockOfP(): void {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     if (cabac.decision(14) === 1) {
       this.#intra(cabac.decision(17) === 0 ? 0 : this.#intraType(17, 0));
       return;
@@ -118,19 +117,19 @@ export class MacroblockReader {
   }
 
   #subTypeOfP(): number {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     if (cabac.decision(21) === 1) return 0;
     if (cabac.decision(22) === 0) return 1;
     return cabac.decision(23) === 1 ? 2 : 3;
   }
 
   #macroblockOfB(): void {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     const left = this.#hasLeft && (this.#left(this.#flags) & DIRECT) === 0 ? 1 : 0;
     const top = this.#hasTop && (this.#top(this.#flags) & DIRECT) === 0 ? 1 : 0;
     if (cabac.decision(27 + left + top) === 0) {
       this.#flags[this.#mb] = DIRECT;
-      this.#residualOfInter(this.#header.sequence.direct8x8);
+      this.#residualOfInter(this.header.sequence.direct8x8);
       return;
     }
     const kind = this.#typeOfB();
@@ -140,7 +139,7 @@ export class MacroblockReader {
   }
 
   #typeOfB(): number {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     if (cabac.decision(30) === 0) return 1 + cabac.decision(32);
     let bits = cabac.decision(31) << 3;
     bits |= cabac.decision(32) << 2;
@@ -154,7 +153,7 @@ export class MacroblockReader {
   }
 
   #subTypeOfB(): number {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     if (cabac.decision(36) === 0) return 0;
     if (cabac.decision(37) === 0) return 1 + cabac.decision(39);
     let kind = 3;
@@ -168,7 +167,7 @@ export class MacroblockReader {
 
   /** mb_type of a macroblock that is neither I_NxN nor of another slice type, from 1 on (table 7-11). */
   #intraType(at: number, more: number): number {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     if (cabac.terminate() === 1) return 25;
     let kind = 1 + 12 * cabac.decision(at + 1);
     if (cabac.decision(at + 2) === 1) kind += 4 + 4 * cabac.decision(at + 2 + more);
@@ -177,8 +176,8 @@ export class MacroblockReader {
   }
 
   #intra(kind: number): void {
-    const { picture } = this.#header;
-    const cabac = this.#cabac;
+    const { picture } = this.header;
+    const cabac = this.cabac;
     if (kind === 25) {
       this.#samples();
       return;
@@ -206,10 +205,10 @@ export class MacroblockReader {
 
   /** I_PCM: samples as they are, and arithmetic decoding restarts after them. */
   #samples(): void {
-    const { sequence } = this.#header;
+    const { sequence } = this.header;
     const chroma = sequence.chromaFormat === 0 ? 0 : this.#chromaRows * 64;
     const bits = 256 * sequence.lumaBits + chroma * sequence.chromaBits;
-    this.#cabac.start(((this.#cabac.position + 7) >> 3) + Math.ceil(bits / 8));
+    this.cabac.start(((this.cabac.position + 7) >> 3) + Math.ceil(bits / 8));
     const mb = this.#mb;
     this.#coded[mb] = 0x72f;
     this.#blocks.fill(mb);
@@ -217,7 +216,7 @@ export class MacroblockReader {
   }
 
   #chromaPrediction(): number {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     const left = this.#left(this.#chromaMode) > 0 ? 1 : 0;
     const top = this.#top(this.#chromaMode) > 0 ? 1 : 0;
     if (cabac.decision(64 + left + top) === 0) return 0;
@@ -228,7 +227,7 @@ export class MacroblockReader {
   #transformFlag(): boolean {
     const left = this.#left(this.#flags) & TRANSFORM_8X8 ? 1 : 0;
     const top = this.#top(this.#flags) & TRANSFORM_8X8 ? 1 : 0;
-    return this.#cabac.decision(399 + left + top) === 1;
+    return this.cabac.decision(399 + left + top) === 1;
   }
 
   #inter(parts: readonly MotionPart[], may8x8: boolean): void {
@@ -238,13 +237,13 @@ export class MacroblockReader {
 
   #interOf8x8(readType: () => number, table: readonly SubPart[]): void {
     const kinds = [readType(), readType(), readType(), readType()].flatMap((kind) => table[kind] ?? []);
-    const { parts, may8x8 } = partsOf8x8(kinds, this.#header.sequence.direct8x8);
+    const { parts, may8x8 } = partsOf8x8(kinds, this.header.sequence.direct8x8);
     this.#inter(parts, may8x8);
   }
 
   /** References of all partitions, list by list, then differences of motion vectors (§ 7.3.5.1, 7.3.5.2). */
   #motionOf(parts: readonly MotionPart[]): void {
-    const { references } = this.#header;
+    const { references } = this.header;
     for (let list = 0; list < 2; list += 1) {
       const count = references[list] ?? 1;
       if (count < 2) continue;
@@ -271,7 +270,7 @@ export class MacroblockReader {
     const top = y > 0 ? all[own + x] : this.#hasTop ? all[own - 4 * this.#width + 2 + x] : 0;
     let context = 54 + (left ?? 0) + 2 * (top ?? 0);
     let reference = 0;
-    while (this.#cabac.decision(context) === 1) {
+    while (this.cabac.decision(context) === 1) {
       reference += 1;
       if (reference >= count) throw new SyntaxBroken('refers to a picture that there is not');
       context = reference === 1 ? 58 : 59;
@@ -302,7 +301,7 @@ export class MacroblockReader {
   }
 
   #vectorDifference(base: number, near: number): number {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     if (cabac.decision(base + (near < 3 ? 0 : near > 32 ? 2 : 1)) === 0) return 0;
     let size = 1;
     let context = base + 3;
@@ -329,14 +328,14 @@ export class MacroblockReader {
   #residualOfInter(may8x8: boolean): void {
     const coded = this.#codedPattern();
     this.#coded[this.#mb] = coded;
-    const is8x8 = (coded & 15) !== 0 && may8x8 && this.#header.picture.transform8x8 && this.#transformFlag();
+    const is8x8 = (coded & 15) !== 0 && may8x8 && this.header.picture.transform8x8 && this.#transformFlag();
     if (is8x8) this.#flags[this.#mb] = (this.#flags[this.#mb] ?? 0) | TRANSFORM_8X8;
     if (coded === 0) this.#lastDelta = 0;
     else this.#residual(is8x8);
   }
 
   #codedPattern(): number {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     // Missing neighbours count as coded, skipped ones as not.
     const left = this.#hasLeft ? this.#left(this.#coded) : 15;
     const top = this.#hasTop ? this.#top(this.#coded) : 15;
@@ -356,8 +355,8 @@ export class MacroblockReader {
   #quantizer(): void {
     let context = this.#lastDelta;
     let code = 0;
-    const limit = 52 + 6 * (this.#header.sequence.lumaBits - 8);
-    while (this.#cabac.decision(60 + context) === 1) {
+    const limit = 52 + 6 * (this.header.sequence.lumaBits - 8);
+    while (this.cabac.decision(60 + context) === 1) {
       context = 2 + (context >> 1);
       code += 1;
       if (code > limit) throw new SyntaxBroken('changes the quantizer by more than may be');

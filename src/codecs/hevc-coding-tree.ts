@@ -24,27 +24,24 @@ const SMALL_SECOND: readonly number[] = [7, 5];
  * decrypted well ends with a coding tree block at its last bit, and that of a picture with its last block; noise does not.
  */
 export class CodingTreeReader {
-  readonly #cabac: Cabac;
-  readonly #bytes: Buffer;
-  readonly #segment: HevcSegment;
-  readonly #frame: HevcFrame;
   readonly #transform: TransformReader;
   #hasLeft = false;
   #hasTop = false;
 
-  constructor(cabac: Cabac, bytes: Buffer, segment: HevcSegment, frame: HevcFrame) {
-    this.#cabac = cabac;
-    this.#bytes = bytes;
-    this.#segment = segment;
-    this.#frame = frame;
+  constructor(
+    private readonly cabac: Cabac,
+    private readonly bytes: Buffer,
+    private readonly segment: HevcSegment,
+    private readonly frame: HevcFrame,
+  ) {
     this.#transform = new TransformReader(cabac, segment);
   }
 
   /** @param start the first byte of the data */
   read(start: number): void {
-    const cabac = this.#cabac;
-    const frame = this.#frame;
-    const { picture, sequence } = this.#segment;
+    const cabac = this.cabac;
+    const frame = this.frame;
+    const { picture, sequence } = this.segment;
     const { treeBlock } = sequence;
     cabac.start(start);
     this.#begin(true);
@@ -76,8 +73,8 @@ export class CodingTreeReader {
 
   /** Where the byte after the bits that are read begins; those between are a 1 and zeros. */
   #aligned(): number {
-    const bits = new BitReader(this.#bytes);
-    bits.skip(this.#cabac.position - 1);
+    const bits = new BitReader(this.bytes);
+    bits.skip(this.cabac.position - 1);
     if (bits.bit() === 0) throw new SyntaxBroken('is not aligned');
     while (bits.position % 8 !== 0) if (bits.bit() === 1) throw new SyntaxBroken('is not aligned');
     return bits.position / 8;
@@ -85,8 +82,8 @@ export class CodingTreeReader {
 
   /** Sets the first states of contexts (§ 9.3.1). */
   #begin(isSegment: boolean): void {
-    const frame = this.#frame;
-    const { picture, slice, isDependent } = this.#segment;
+    const frame = this.frame;
+    const { picture, slice, isDependent } = this.segment;
     const address = frame.order[frame.next] ?? 0;
     const column = address % frame.columns;
     const above = address - frame.columns;
@@ -96,15 +93,15 @@ export class CodingTreeReader {
       // The slice of a segment that is not read yet is known already.
       if (column + 1 < frame.columns && frame.isNear(above + 1, address)) states = frame.rowStates;
     } else if (!isTile && isSegment && isDependent) states = frame.segmentStates;
-    if (states) this.#cabac.setStates(states);
-    else this.#cabac.initialize(HEVC_CONTEXTS[slice.contexts] ?? [], slice.qp);
+    if (states) this.cabac.setStates(states);
+    else this.cabac.initialize(HEVC_CONTEXTS[slice.contexts] ?? [], slice.qp);
   }
 
   /** Sample adaptive offsets (§ 7.3.8.3). */
   #offsets(): void {
-    const { slice, sequence } = this.#segment;
+    const { slice, sequence } = this.segment;
     if (!slice.hasOffsetLuma && !slice.hasOffsetChroma) return;
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     if (this.#hasLeft && cabac.decision(CONTEXT.saoMerge) === 1) return;
     if (this.#hasTop && cabac.decision(CONTEXT.saoMerge) === 1) return;
     let type = 0;
@@ -127,12 +124,12 @@ export class CodingTreeReader {
   }
 
   #quadtree(x: number, y: number, log2: number, depth: number): void {
-    const { sequence, picture } = this.#segment;
+    const { sequence, picture } = this.segment;
     const size = 1 << log2;
     const mayDivide = log2 > sequence.minCoding;
     let isSplit = mayDivide;
     if (mayDivide && x + size <= sequence.width && y + size <= sequence.height) {
-      isSplit = this.#cabac.decision(CONTEXT.splitCu + this.#deeperNeighbours(x, y, depth)) === 1;
+      isSplit = this.cabac.decision(CONTEXT.splitCu + this.#deeperNeighbours(x, y, depth)) === 1;
     }
     if (picture.qpDeltaDepth !== undefined && log2 >= sequence.treeBlock - picture.qpDeltaDepth) {
       this.#transform.beginGroup();
@@ -151,29 +148,29 @@ export class CodingTreeReader {
   }
 
   #isLeftThere(x: number): boolean {
-    return (x & ((1 << this.#segment.sequence.treeBlock) - 1)) !== 0 || this.#hasLeft;
+    return (x & ((1 << this.segment.sequence.treeBlock) - 1)) !== 0 || this.#hasLeft;
   }
 
   #isTopThere(y: number): boolean {
-    return (y & ((1 << this.#segment.sequence.treeBlock) - 1)) !== 0 || this.#hasTop;
+    return (y & ((1 << this.segment.sequence.treeBlock) - 1)) !== 0 || this.#hasTop;
   }
 
   #codingAt(x: number, y: number): number {
-    const { minCoding } = this.#segment.sequence;
-    return (y >> minCoding) * this.#frame.codingColumns + (x >> minCoding);
+    const { minCoding } = this.segment.sequence;
+    return (y >> minCoding) * this.frame.codingColumns + (x >> minCoding);
   }
 
   #deeperNeighbours(x: number, y: number, depth: number): number {
-    const { depths } = this.#frame;
+    const { depths } = this.frame;
     const left = this.#isLeftThere(x) && (depths[this.#codingAt(x - 1, y)] ?? 0) > depth ? 1 : 0;
     const top = this.#isTopThere(y) && (depths[this.#codingAt(x, y - 1)] ?? 0) > depth ? 1 : 0;
     return left + top;
   }
 
   #unit(x: number, y: number, log2: number, depth: number): void {
-    const cabac = this.#cabac;
-    const frame = this.#frame;
-    const { sequence, picture, slice } = this.#segment;
+    const cabac = this.cabac;
+    const frame = this.frame;
+    const { sequence, picture, slice } = this.segment;
     const isBypassed = picture.hasBypass && cabac.decision(CONTEXT.transquantBypass) === 1;
     const isInter = slice.type !== 'I';
     let isSkipped = false;
@@ -208,15 +205,15 @@ export class CodingTreeReader {
   }
 
   #intraUnit(x: number, y: number, log2: number, isBypassed: boolean): void {
-    const cabac = this.#cabac;
-    const { sequence } = this.#segment;
+    const cabac = this.cabac;
+    const { sequence } = this.segment;
     const { pcm } = sequence;
     const isSplit = log2 === sequence.minCoding && cabac.decision(CONTEXT.partMode) === 0;
     if (pcm && !isSplit && log2 >= pcm.min && log2 <= pcm.max && cabac.terminate() === 1) {
       this.#setModes(x, y, 1 << log2, DC);
       const bits = (pcm.lumaBits + pcm.chromaBits / 2) << (2 * log2);
       const end = this.#aligned() + Math.ceil(bits / 8);
-      if (end > this.#bytes.length) throw new SyntaxBroken('ended');
+      if (end > this.bytes.length) throw new SyntaxBroken('ended');
       cabac.start(end);
       return;
     }
@@ -243,11 +240,11 @@ export class CodingTreeReader {
 
   /** The mode by those of neighbours (§ 8.4.2), on which the scan of coefficients depends. */
   #intraMode(x: number, y: number, isLikely: boolean): number {
-    const cabac = this.#cabac;
-    const { modes, modeColumns } = this.#frame;
+    const cabac = this.cabac;
+    const { modes, modeColumns } = this.frame;
     const at = (y >> 2) * modeColumns + (x >> 2);
     const a = this.#isLeftThere(x) ? (modes[at - 1] ?? DC) : DC;
-    const isInside = (y & ((1 << this.#segment.sequence.treeBlock) - 1)) !== 0;
+    const isInside = (y & ((1 << this.segment.sequence.treeBlock) - 1)) !== 0;
     const b = isInside ? (modes[at - modeColumns] ?? DC) : DC;
     let first = a;
     let second = b;
@@ -269,7 +266,7 @@ export class CodingTreeReader {
   }
 
   #setModes(x: number, y: number, size: number, mode: number): void {
-    const { modes, modeColumns } = this.#frame;
+    const { modes, modeColumns } = this.frame;
     const side = size >> 2;
     for (let row = 0, at = (y >> 2) * modeColumns + (x >> 2); row < side; row += 1, at += modeColumns) {
       modes.fill(mode, at, at + side);
@@ -277,8 +274,8 @@ export class CodingTreeReader {
   }
 
   #partMode(log2: number): readonly number[] {
-    const cabac = this.#cabac;
-    const { sequence } = this.#segment;
+    const cabac = this.cabac;
+    const { sequence } = this.segment;
     if (cabac.decision(CONTEXT.partMode) === 1) return WHOLE;
     const isRows = cabac.decision(CONTEXT.partMode + 1) === 1;
     if (log2 === sequence.minCoding) {
@@ -290,15 +287,15 @@ export class CodingTreeReader {
   }
 
   #mergeIndex(): void {
-    const { mergeCandidates } = this.#segment.slice;
-    if (mergeCandidates < 2 || this.#cabac.decision(CONTEXT.mergeIndex) === 0) return;
-    for (let index = 2; index < mergeCandidates && this.#cabac.bypass() === 1; ) index += 1;
+    const { mergeCandidates } = this.segment.slice;
+    if (mergeCandidates < 2 || this.cabac.decision(CONTEXT.mergeIndex) === 0) return;
+    for (let index = 2; index < mergeCandidates && this.cabac.bypass() === 1; ) index += 1;
   }
 
   /** A prediction unit (§ 7.3.8.6); `sides` is its width and height together. Returns whether it is merged. */
   #prediction(sides: number, depth: number): boolean {
-    const cabac = this.#cabac;
-    const { slice } = this.#segment;
+    const cabac = this.cabac;
+    const { slice } = this.segment;
     if (cabac.decision(CONTEXT.merge) === 1) {
       this.#mergeIndex();
       return true;
@@ -318,7 +315,7 @@ export class CodingTreeReader {
   }
 
   #reference(count: number): void {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     for (let index = 0; index < count - 1; index += 1) {
       const isMore = index < 2 ? cabac.decision(CONTEXT.reference + index) : cabac.bypass();
       if (isMore === 0) return;
@@ -327,7 +324,7 @@ export class CodingTreeReader {
 
   /** The difference of a motion vector (§ 7.3.8.9). */
   #motion(): void {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     const isX = cabac.decision(CONTEXT.motionGreater) === 1;
     const isY = cabac.decision(CONTEXT.motionGreater) === 1;
     const isLongX = isX && cabac.decision(CONTEXT.motionGreater + 1) === 1;
@@ -337,7 +334,7 @@ export class CodingTreeReader {
   }
 
   #motionSize(isLong: boolean): void {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     if (isLong) {
       let order = 1;
       while (cabac.bypass() === 1) {

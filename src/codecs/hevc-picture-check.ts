@@ -13,15 +13,16 @@ const MOST_PICTURES = 4;
 /** Reads pictures of H.265 one after another, with the parameter sets that stand before them. */
 export class HevcPictureCheck {
   readonly #parameters = new HevcParameters();
-  readonly #lengthSize: number;
 
-  constructor(lengthSize: number, parameterSets: readonly Buffer[]) {
-    this.#lengthSize = lengthSize;
+  constructor(
+    private readonly lengthSize: number,
+    parameterSets: readonly Buffer[],
+  ) {
     for (const nal of parameterSets) this.#parameters.take(nal);
   }
 
   check(sample: Buffer): Outcome {
-    const units = hevcUnitsOf(sample, this.#lengthSize);
+    const units = hevcUnitsOf(sample, this.lengthSize);
     if (!units) return 'broken';
     let frame: HevcFrame | undefined;
     let isKnown = true;

@@ -45,9 +45,6 @@ const BY_NEIGHBOURS = [0, 1, 2, 3].map((coded) =>
 );
 
 export class ResidualReader {
-  readonly #cabac: Cabac;
-  readonly #hasSkip: boolean;
-  readonly #hidesSigns: boolean;
   /** Which sub-blocks are coded, with one row more. */
   readonly #coded = new Uint8Array(STRIDE * (STRIDE + 1));
   #inside: Uint8Array = EMPTY;
@@ -55,17 +52,17 @@ export class ResidualReader {
   readonly #found = new Uint8Array(16);
   readonly #levels = new Uint8Array(16);
 
-  constructor(cabac: Cabac, hasSkip: boolean, hidesSigns: boolean) {
-    this.#cabac = cabac;
-    this.#hasSkip = hasSkip;
-    this.#hidesSigns = hidesSigns;
-  }
+  constructor(
+    private readonly cabac: Cabac,
+    private readonly hasSkip: boolean,
+    private readonly hidesSigns: boolean,
+  ) {}
 
   /** @param log2 of the size of the block, 2 to 5 */
   read(log2: number, isChroma: boolean, scan: Scan, isBypassed: boolean): void {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     const chroma = isChroma ? 1 : 0;
-    if (this.#hasSkip && !isBypassed && log2 === 2) cabac.decision(CONTEXT.transformSkip + chroma);
+    if (this.hasSkip && !isBypassed && log2 === 2) cabac.decision(CONTEXT.transformSkip + chroma);
     const prefixX = this.#lastPrefix(CONTEXT.lastX, log2, isChroma);
     const prefixY = this.#lastPrefix(CONTEXT.lastY, log2, isChroma);
     let lastX = this.#lastOf(prefixX);
@@ -109,14 +106,14 @@ export class ResidualReader {
     const shift = isChroma ? log2 - 2 : (log2 + 1) >> 2;
     const most = (log2 << 1) - 1;
     let prefix = 0;
-    while (prefix < most && this.#cabac.decision(offset + (prefix >> shift)) === 1) prefix += 1;
+    while (prefix < most && this.cabac.decision(offset + (prefix >> shift)) === 1) prefix += 1;
     return prefix;
   }
 
   #lastOf(prefix: number): number {
     if (prefix < 4) return prefix;
     const bits = (prefix >> 1) - 1;
-    return (1 << bits) * (2 + (prefix & 1)) + this.#cabac.bypassBits(bits);
+    return (1 << bits) * (2 + (prefix & 1)) + this.cabac.bypassBits(bits);
   }
 
   /** How many coefficients are not 0. `near` has contexts from `offset` on; the last, at `from`, is not read. */
@@ -127,7 +124,7 @@ export class ResidualReader {
     isFirst: boolean,
     isInferred: boolean,
   ): number {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     const found = this.#found;
     const inside = this.#inside;
     let count = 0;
@@ -152,7 +149,7 @@ export class ResidualReader {
 
   /** Reads their levels; returns the first context of the next sub-block. */
   #levelsOf(count: number, set: number, chroma: number, isBypassed: boolean): number {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     const levels = this.#levels;
     const base = CONTEXT.greater1 + 16 * chroma + 4 * set;
     let context = 1;
@@ -170,7 +167,7 @@ export class ResidualReader {
       levels[firstGreater] = 2 + cabac.decision(CONTEXT.greater2 + 4 * chroma + set);
     }
     const distance = (this.#found[0] ?? 0) - (this.#found[count - 1] ?? 0);
-    const isHidden = this.#hidesSigns && !isBypassed && distance > 3;
+    const isHidden = this.hidesSigns && !isBypassed && distance > 3;
     cabac.bypassBits(isHidden ? count - 1 : count);
     let rice = 0;
     for (let index = 0; index < count; index += 1) {
@@ -186,7 +183,7 @@ export class ResidualReader {
 
   /** coeff_abs_level_remaining (§ 9.3.3.11). */
   #remaining(rice: number): number {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     let prefix = 0;
     while (cabac.bypass() === 1) {
       prefix += 1;

@@ -19,27 +19,26 @@ const CR = 2;
 
 /** Reads the transform tree of a coding unit (ISO/IEC 23008-2 § 7.3.8.8 to 7.3.8.14) in 4:2:0. */
 export class TransformReader {
-  readonly #cabac: Cabac;
-  readonly #segment: HevcSegment;
   readonly #residual: ResidualReader;
   readonly #limit: number;
   #hasDelta = true;
 
-  constructor(cabac: Cabac, segment: HevcSegment) {
+  constructor(
+    private readonly cabac: Cabac,
+    private readonly segment: HevcSegment,
+  ) {
     const { picture, sequence } = segment;
-    this.#cabac = cabac;
-    this.#segment = segment;
     this.#residual = new ResidualReader(cabac, picture.hasTransformSkip, picture.hidesSigns);
     this.#limit = 26 + 3 * (sequence.lumaBits - 8);
   }
 
   beginGroup(): void {
-    this.#hasDelta = this.#segment.picture.qpDeltaDepth === undefined;
+    this.#hasDelta = this.segment.picture.qpDeltaDepth === undefined;
   }
 
   /** @param log2 of the size of the unit */
   read(unit: CodingUnit, log2: number): void {
-    const { depthIntra, depthInter } = this.#segment.sequence;
+    const { depthIntra, depthInter } = this.segment.sequence;
     const most = unit.isIntra ? depthIntra + (unit.isSplit ? 1 : 0) : depthInter;
     this.#tree(unit, log2, 0, most, 0, 0, CB | CR);
   }
@@ -54,8 +53,8 @@ export class TransformReader {
     index: number,
     parent: number,
   ): void {
-    const { maxTransform, minTransform, depthInter } = this.#segment.sequence;
-    const cabac = this.#cabac;
+    const { maxTransform, minTransform, depthInter } = this.segment.sequence;
+    const cabac = this.cabac;
     const isForced = unit.isSplit && depth === 0;
     const isSplit =
       log2 <= maxTransform && log2 > minTransform && depth < most && !isForced
@@ -92,7 +91,7 @@ export class TransformReader {
   }
 
   #delta(): void {
-    const cabac = this.#cabac;
+    const cabac = this.cabac;
     this.#hasDelta = true;
     let value = 0;
     while (value < 5 && cabac.decision(CONTEXT.qpDelta + (value > 0 ? 1 : 0)) === 1) value += 1;

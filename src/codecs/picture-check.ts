@@ -12,15 +12,16 @@ export type Outcome = 'valid' | 'broken' | 'undecided';
 /** Reads pictures of H.264 one after another, with the parameter sets that stand before them. */
 export class PictureCheck {
   readonly #parameters = new H264Parameters();
-  readonly #lengthSize: number;
 
-  constructor(lengthSize: number, parameterSets: readonly Buffer[]) {
-    this.#lengthSize = lengthSize;
+  constructor(
+    private readonly lengthSize: number,
+    parameterSets: readonly Buffer[],
+  ) {
     for (const nal of parameterSets) this.#parameters.take(nal);
   }
 
   check(sample: Buffer): Outcome {
-    const units = nalUnitsOf(sample, this.#lengthSize);
+    const units = nalUnitsOf(sample, this.lengthSize);
     if (!units || units.length === 0) return 'broken';
     let slices = 0;
     let undecided = 0;

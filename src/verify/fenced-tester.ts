@@ -27,20 +27,16 @@ export type FromTest =
   /** The error of the test. */
   | { readonly thrown: string };
 
-/** Opens a tester of streams, which it fetches through `get`: within a fence if given. */
+/**
+ * Opens a tester of streams, which it fetches through `get`. Within a fence, tests run in a process of their own, which
+ * fetches through this one. A manifest that takes more processor time or memory than the fence allows ends that process
+ * alone, and the report is `manifest_too_large`.
+ */
 export function openTester(
   get: Get,
   { fence, now }: { readonly fence?: Fence | undefined; readonly now: () => Date },
 ): StreamTester {
-  return fence ? createFencedTester(fence, get, now) : createStreamTester({ get, now });
-}
-
-/**
- * Creates a tester whose tests run in a process of their own, which fetches through `get` of this one. A manifest that
- * takes more processor time or memory than the fence allows ends that process alone, and the report is
- * `manifest_too_large`.
- */
-function createFencedTester(fence: Fence, get: Get, now: () => Date): StreamTester {
+  if (!fence) return createStreamTester({ get, now });
   let child: ChildProcess | undefined;
   const start = () =>
     fork(fence.program, [String(fence.processorSeconds)], {

@@ -51,20 +51,18 @@ interface FetchesOptions {
 export class Fetches {
   requests = 0;
   bytes = 0;
-  readonly #options: FetchesOptions;
   readonly #started: number;
 
-  constructor(options: FetchesOptions) {
-    this.#options = options;
+  constructor(private readonly options: FetchesOptions) {
     this.#started = options.now().getTime();
   }
 
   get ms(): number {
-    return this.#options.now().getTime() - this.#started;
+    return this.options.now().getTime() - this.#started;
   }
 
   async take(resource: Resource, wanted: Wanted): Promise<Fetched | NotFetched> {
-    const { limits } = this.#options;
+    const { limits } = this.options;
     const most = { manifest: limits.manifestBytes, init: limits.initBytes, segment: limits.segmentBytes };
     const until = this.ms + limits.requestMs;
     let { url } = resource;
@@ -87,7 +85,7 @@ export class Fetches {
     most: number,
     until: number,
   ): Promise<GetAnswer | NotFetched> {
-    const { get, limits, signal } = this.#options;
+    const { get, limits, signal } = this.options;
     const refusal = addressFault(url);
     if (refusal !== undefined) return refused('address_refused', refusal);
     if (signal?.aborted) return refused('interrupted', 'was not fetched: the test was stopped');
@@ -121,7 +119,7 @@ export class Fetches {
   }
 
   #outOfTime(): NotFetched {
-    const { requestMs, totalMs } = this.#options.limits;
+    const { requestMs, totalMs } = this.options.limits;
     return this.ms >= totalMs
       ? limitReached(`a test takes ${totalMs / 1000} seconds at most`)
       : refused('timeout', `did not come within ${requestMs / 1000} seconds`);

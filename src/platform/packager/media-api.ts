@@ -7,7 +7,7 @@ import { systemCode } from '../../http/errors';
 import { parsedOr400, readQuery } from '../../http/faults';
 import { packagerError } from './errors';
 import { joinManifests } from './playlists/dash-manifest';
-import { joinMediaPlaylists, masterPlaylist, NoSegments, type PlaylistPart } from './playlists/hls-playlists';
+import { joinMediaPlaylists, masterPlaylist, type PlaylistPart } from './playlists/hls-playlists';
 import { ENTRY_FILES, type System } from './shaka-packager';
 import type { PartRecord } from './stream-document';
 import type { Stream, Streams } from './streams';
@@ -77,11 +77,7 @@ export function mountMedia(
       const { isEnded: ended, latency } = stream.record;
       const parts = await partsOf(stream, 'dash', ENTRY_FILES.dash);
       const options = { ended, windowSeconds, now: clock(), latency };
-      sendText(
-        response,
-        'mpd',
-        orNotFound(() => joinManifests(parts, options)),
-      );
+      sendText(response, 'mpd', joinManifests(parts, options));
     })
     .all(get);
 
@@ -96,9 +92,9 @@ export function mountMedia(
       const options = { ended, windowSeconds, latency };
       const parts = await partsOf(stream, 'hls', name);
       const texts = parts.map(({ text }) => text);
-      const joined = () =>
+      const joined =
         name === ENTRY_FILES.hls ? masterPlaylist(texts, windowSeconds) : joinMediaPlaylists(parts, options);
-      sendText(response, 'm3u8', orNotFound(joined));
+      sendText(response, 'm3u8', joined);
     })
     .all(get);
 
@@ -118,18 +114,9 @@ export function mountMedia(
 /** Some hours of keys that rotate every ten seconds; read, a part takes some 20 KB. */
 const MAX_KEPT_PARTS = 5000;
 
-/** 404 for a stream without a segment. */
-function orNotFound(join: () => string): string {
-  try {
-    return join();
-  } catch (thrown) {
-    if (thrown instanceof NoSegments) throw packagerError('media_not_found');
-    throw thrown;
-  }
-}
-
-/** A playlist changes with each segment. */
+/** A playlist changes with each segment. @throws HttpError 404 for one of a stream without a segment. */
 function sendText(response: Response, ending: string, text: string): void {
+  if (text === '') throw packagerError('media_not_found');
   setMediaHeaders(response, ending);
   response.set('cache-control', 'no-cache').send(text);
 }

@@ -240,10 +240,6 @@ function existsAs(how: string) {
 
 /** A media file that was packaged as a whole. */
 class FileOnDisk {
-  /** Contains a folder for each part. */
-  readonly folder: string;
-  readonly #options: StreamsOptions;
-  readonly record: StreamRecord;
   #state: 'starting' | 'refused' | 'ended' | 'failed';
   #problem: Problem | undefined;
   #packaging = new AbortController();
@@ -252,10 +248,12 @@ class FileOnDisk {
   /** Files that come, or wait for their turn. */
   #waiting = 0;
 
-  constructor(folder: string, record: StreamRecord, options: StreamsOptions) {
-    this.folder = folder;
-    this.record = record;
-    this.#options = options;
+  constructor(
+    /** Contains a folder for each part. */
+    readonly folder: string,
+    readonly record: StreamRecord,
+    private readonly options: StreamsOptions,
+  ) {
     this.#state = record.parts.length > 0 ? 'ended' : 'starting';
   }
 
@@ -295,7 +293,7 @@ class FileOnDisk {
   }
 
   async #package(keyFile: StreamId | undefined, body: Readable, take: TakeRoom): Promise<void> {
-    const { folder, programs, clock, keyFilesPath, log } = this.#options;
+    const { folder, programs, clock, keyFilesPath, log } = this.options;
     const { signal } = this.#packaging;
     // A stream that becomes protected stops playing in the clear now, not when its new file arrives.
     if (keyFile !== undefined && this.record.protection === 'none') {

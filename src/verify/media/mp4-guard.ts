@@ -59,17 +59,14 @@ class Guard {
   isCutShort = false;
   #boxes = 0;
   #samples = 0;
-  readonly #bytes: Buffer;
 
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes;
-  }
+  constructor(private readonly bytes: Buffer) {}
 
   walk(parent: string, start: number, end: number): void {
     for (let at = start; at < end; ) {
       if (end - at < 8) {
         // Some writers leave a few zeros at the end.
-        if (this.#bytes.subarray(at, end).every((byte) => byte === 0)) return;
+        if (this.bytes.subarray(at, end).every((byte) => byte === 0)) return;
         throw malformed(`The ${nameOf(parent)} ends within a box.`);
       }
       this.#boxes += 1;
@@ -79,14 +76,14 @@ class Guard {
   }
 
   #box(parent: string, at: number, end: number): number {
-    const type = this.#bytes.toString('latin1', at + 4, at + 8);
-    const announced = this.#bytes.readUInt32BE(at);
+    const type = this.bytes.toString('latin1', at + 4, at + 8);
+    const announced = this.bytes.readUInt32BE(at);
     const isLarge = announced === 1 && end - at >= 16;
     const header = isLarge ? 16 : 8;
     const isOpen = announced === 0 && parent === '';
-    const size = isOpen ? end - at : isLarge ? Number(this.#bytes.readBigUInt64BE(at + 8)) : announced;
+    const size = isOpen ? end - at : isLarge ? Number(this.bytes.readBigUInt64BE(at + 8)) : announced;
     // The parser takes a size of 0, up to the end of the file, for mdat alone.
-    if (isOpen) this.#bytes.writeUInt32BE(size, at);
+    if (isOpen) this.bytes.writeUInt32BE(size, at);
     if (size < header) throw malformed(`A box ${shown(type)} says that it is ${size} bytes long.`);
     let last = at + size;
     if (last > end) {
@@ -94,10 +91,10 @@ class Guard {
         throw malformed(`A box ${shown(type)} reaches beyond the end of the ${nameOf(parent)}.`);
       this.isCutShort = true;
       last = end;
-      this.#bytes.writeUInt32BE(last - at, at);
+      this.bytes.writeUInt32BE(last - at, at);
       if (isLarge) throw malformed('The box mdat reaches beyond the end of the media.');
     }
-    if (!READ[parent]?.includes(type)) this.#bytes.write('free', at + 4, 'latin1');
+    if (!READ[parent]?.includes(type)) this.bytes.write('free', at + 4, 'latin1');
     else if (type in READ) this.walk(type, at + header, last);
     else this.#table(type, at, at + header, last);
     return last;
@@ -108,20 +105,20 @@ class Guard {
     const need = (bytes: number) => {
       if (room < bytes) throw tooShort(type);
     };
-    const flags = room >= 4 ? this.#bytes.readUInt32BE(at) & 0xffffff : 0;
-    const version = room >= 4 ? this.#bytes.readUInt8(at) : 0;
+    const flags = room >= 4 ? this.bytes.readUInt32BE(at) & 0xffffff : 0;
+    const version = room >= 4 ? this.bytes.readUInt8(at) : 0;
     const count = (offset: number) => {
       need(offset + 4);
-      return this.#bytes.readUInt32BE(at + offset);
+      return this.bytes.readUInt32BE(at + offset);
     };
     if (type === 'stsd') {
       const entries = count(4);
       let entry = at + 8;
       for (let index = 0; index < entries; index += 1) {
         if (end - entry < 16) throw tooShort(type);
-        const size = this.#bytes.readUInt32BE(entry);
+        const size = this.bytes.readUInt32BE(entry);
         if (size < 16 || entry + size > end) throw malformed('A sample entry reaches beyond its box stsd.');
-        this.#bytes.write('none', entry + 4, 'latin1');
+        this.bytes.write('none', entry + 4, 'latin1');
         entry += size;
       }
     } else if (type === 'trun') {
@@ -132,12 +129,12 @@ class Guard {
     } else if (type === 'stsz') {
       const samples = count(8);
       this.#count(samples);
-      need(12 + (this.#bytes.readUInt32BE(at + 4) === 0 ? 4 * samples : 0));
+      need(12 + (this.bytes.readUInt32BE(at + 4) === 0 ? 4 * samples : 0));
     } else if (type === 'saiz') {
       const optional = flags & 1 ? 8 : 0;
       const samples = count(4 + optional + 1);
       this.#count(samples);
-      need(9 + optional + (this.#bytes.readUInt8(at + 4 + optional) === 0 ? samples : 0));
+      need(9 + optional + (this.bytes.readUInt8(at + 4 + optional) === 0 ? samples : 0));
     } else if (type === 'saio') {
       const optional = flags & 1 ? 8 : 0;
       need(8 + optional + count(4 + optional) * (version === 0 ? 4 : 8));
@@ -153,10 +150,10 @@ class Guard {
   /** Groups other than `seig` are hidden. */
   #groups(box: number, at: number, end: number, version: number): void {
     if (end - at < 16) throw tooShort('sgpd');
-    const isKeys = this.#bytes.toString('latin1', at + 4, at + 8) === 'seig';
+    const isKeys = this.bytes.toString('latin1', at + 4, at + 8) === 'seig';
     const counted = version === 0 ? 8 : 12;
-    if (!isKeys) this.#bytes.write('free', box + 4, 'latin1');
-    else if (this.#bytes.readUInt32BE(at + counted) * 20 > end - at) throw tooShort('sgpd');
+    if (!isKeys) this.bytes.write('free', box + 4, 'latin1');
+    else if (this.bytes.readUInt32BE(at + counted) * 20 > end - at) throw tooShort('sgpd');
   }
 
   #count(samples: number): void {

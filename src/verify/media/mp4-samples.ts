@@ -70,15 +70,12 @@ interface OwnEncryption {
 
 class Mp4Reader {
   readonly problems: Problem[] = [];
-  readonly #file: ISOFile;
-  readonly #bytes: Buffer;
-  readonly #segmentStart: number;
 
-  constructor(file: ISOFile, bytes: Buffer, segmentStart: number) {
-    this.#file = file;
-    this.#bytes = bytes;
-    this.#segmentStart = segmentStart;
-  }
+  constructor(
+    private readonly file: ISOFile,
+    private readonly bytes: Buffer,
+    private readonly segmentStart: number,
+  ) {}
 
   problem(code: string, description: string): void {
     if (!this.problems.some((known) => known.code === code)) this.problems.push({ code, description });
@@ -90,9 +87,9 @@ class Mp4Reader {
     const table = track.mdia.minf.stbl;
     const { stsd } = table;
     const entries = readSampleEntries(this.#bodyOf(stsd), kind);
-    const infos = this.#file.getTrackSamplesInfo(id) ?? [];
+    const infos = this.file.getTrackSamplesInfo(id) ?? [];
     const ofTrack = { entries, groups: this.#groups(table) };
-    const fragments = this.#file.moofs.flatMap(({ trafs }) =>
+    const fragments = this.file.moofs.flatMap(({ trafs }) =>
       (trafs ?? []).filter(({ tfhd }) => tfhd.track_id === id),
     );
     const inFragments = fragments.map(({ truns }) =>
@@ -131,18 +128,18 @@ class Mp4Reader {
 
   /** The start of the offsets of a fragment; offsets of a whole segment ignore the init segment before it. */
   #baseOf(fragment: Fragment): { base: number; shift: number } {
-    const moof = this.#file.moofs.find(({ trafs }) => trafs?.includes(fragment));
+    const moof = this.file.moofs.find(({ trafs }) => trafs?.includes(fragment));
     const isAbsolute = (fragment.tfhd.flags & 1) !== 0;
     const shift =
-      isAbsolute && fragment.tfhd.base_data_offset < this.#segmentStart + (moof?.start ?? 0)
-        ? this.#segmentStart
+      isAbsolute && fragment.tfhd.base_data_offset < this.segmentStart + (moof?.start ?? 0)
+        ? this.segmentStart
         : 0;
     return { base: isAbsolute ? fragment.tfhd.base_data_offset + shift : (moof?.start ?? 0), shift };
   }
 
   /** The body of a box as it is in the file: parsers keep less. */
   #bodyOf(box: NonNullable<Holder['boxes']>[number]): Buffer {
-    const whole = this.#bytes.subarray(box.start ?? 0, (box.start ?? 0) + box.size);
+    const whole = this.bytes.subarray(box.start ?? 0, (box.start ?? 0) + box.size);
     return whole.subarray(readBoxHeader(whole).headerLength);
   }
 
@@ -174,11 +171,11 @@ class Mp4Reader {
     const read: MediaSample[] = [];
     infos.forEach((info, index) => {
       const start = info.offset + shift;
-      if (start < 0 || start + info.size > this.#bytes.length || !Number.isFinite(start + info.size)) {
+      if (start < 0 || start + info.size > this.bytes.length || !Number.isFinite(start + info.size)) {
         this.problem('media_cut_short', OUTSIDE);
         return;
       }
-      const data = this.#bytes.subarray(start, start + info.size);
+      const data = this.bytes.subarray(start, start + info.size);
       const protection = informed[index];
       const scheme = protections[index]?.scheme;
       if (!protection || !scheme) read.push({ data, encryption: undefined });
@@ -224,7 +221,7 @@ class Mp4Reader {
     let at = first + base;
     return protections.map((protection, index) => {
       const length = size(index);
-      const entry = this.#bytes.subarray(at, at + length);
+      const entry = this.bytes.subarray(at, at + length);
       at += length;
       const ivSize = protection?.ivSize ?? 0;
       return length === 0 ? undefined : new EntryReader(entry, 0).read(ivSize, length > ivSize);
@@ -234,13 +231,10 @@ class Mp4Reader {
 
 /** Reads `CencSampleAuxiliaryDataFormat` (ISO/IEC 23001-7 § 7.2) one after another. */
 class EntryReader {
-  #at: number;
-  readonly #bytes: Buffer;
-
-  constructor(bytes: Buffer, at: number) {
-    this.#bytes = bytes;
-    this.#at = at;
-  }
+  constructor(
+    private readonly bytes: Buffer,
+    private at: number,
+  ) {}
 
   read(ivSize: number, hasSubsamples: boolean): OwnEncryption | undefined {
     const iv = this.#take(ivSize);
@@ -257,13 +251,13 @@ class EntryReader {
   }
 
   get left(): number {
-    return this.#bytes.length - this.#at;
+    return this.bytes.length - this.at;
   }
 
   #take(length: number): Buffer | undefined {
-    if (this.#at + length > this.#bytes.length) return undefined;
-    this.#at += length;
-    return this.#bytes.subarray(this.#at - length, this.#at);
+    if (this.at + length > this.bytes.length) return undefined;
+    this.at += length;
+    return this.bytes.subarray(this.at - length, this.at);
   }
 }
 

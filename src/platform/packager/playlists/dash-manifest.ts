@@ -1,11 +1,5 @@
 import { parseXml, writeXml, type XmlElement } from '../../../drm/xml';
-import {
-  largest,
-  NoSegments,
-  type PlaylistOptions,
-  type PlaylistPart,
-  SEGMENT_SECONDS,
-} from './hls-playlists';
+import { largest, type PlaylistOptions, type PlaylistPart, SEGMENT_SECONDS } from './hls-playlists';
 
 interface ManifestOptions extends PlaylistOptions {
   /** Given to players as the present, so that a wrong clock of theirs does no harm. */
@@ -39,7 +33,7 @@ const CLOCK_SECONDS = 1;
  * ahead is complete.
  *
  * @throws an Error that names the part if its text is no MPD of shaka-packager
- * @throws NoSegments if there is nothing to play yet
+ * @returns an empty text if there is nothing to play yet: a part shows when each of its tracks has a segment
  */
 export function joinManifests(parts: readonly PlaylistPart[], options: ManifestOptions): string {
   const { ended, windowSeconds, now, latency = 'default' } = options;
@@ -59,7 +53,7 @@ export function joinManifests(parts: readonly PlaylistPart[], options: ManifestO
   const placed = placePeriods(read, ended);
   const [first] = placed;
   const last = placed.at(-1);
-  if (!first || !last) throw new NoSegments('no part of the stream has a segment of each track yet');
+  if (!first || !last) return '';
 
   const { end } = last;
   const longest = longestSegment(placed);

@@ -9,9 +9,6 @@ export type Latency = (typeof LATENCIES)[number];
  */
 export const SEGMENT_SECONDS: Readonly<Record<Latency, number>> = { default: 2, low: 1 };
 
-/** Thrown where there is nothing to play yet: a stream shows when each of its tracks has a segment. */
-export class NoSegments extends Error {}
-
 /** The part of a stream that one run of shaka-packager wrote. */
 export interface PlaylistPart {
   /** The folder of its files, below that of the joined playlist. */
@@ -144,13 +141,13 @@ function firstInWindow(segments: readonly Segment[], target: number, windowSecon
 /**
  * The multivariant playlist of a stream from those of its parts, oldest first: the newest lists the tracks; bandwidths
  * are the highest of all parts, because a player plans with them for the older parts too. The window is carried to each
- * media playlist as `?window=`.
+ * media playlist as `?window=`. Empty without a stream yet.
  */
 export function masterPlaylist(masters: readonly string[], windowSeconds: number | undefined): string {
   const read = masters.filter((text) => text.includes('#EXT-X-STREAM-INF:')).map(readMaster);
   // Before the first picture is written, a playlist has the bandwidth of the sound only, and no frame rate.
   const newest = read.findLast(({ streams }) => streams.every(({ line }) => isWhole(line))) ?? read.at(-1);
-  if (!newest) throw new NoSegments('no part of the stream has a multivariant playlist with a stream yet');
+  if (!newest) return '';
   const withWindow = (uri: string) => (windowSeconds === undefined ? uri : `${uri}?window=${windowSeconds}`);
   const media = newest.media.map((line, index) => {
     const isFirst = index === newest.media.findIndex((other) => groupOf(other) === groupOf(line));
