@@ -130,6 +130,10 @@ test.each([
   ['0.0.0.0', 'fifteen-letters', 'short_api_key'],
   ['0.0.0.0', 'sixteen-letters.', undefined],
   ['127.0.0.1', 'short', undefined],
+  ['LocalHost', 'short', undefined],
+  ['::1', 'short', undefined],
+  ['[::1]', 'short', undefined],
+  ['127.example.com', 'short', 'short_api_key'],
   ['0.0.0.0', undefined, undefined],
 ])('warns on %s of the API key %s: %s', (host, apiKey, code) => {
   expect(warningOfShortKey({ apiKey, host })?.code).toBe(code);
