@@ -48,6 +48,7 @@ test('counts what a day of a sidecar brings, and nothing of whom and what', asyn
   await api.get('/api/keyfile/secret-stream').expect(200);
   await api.get('/api/keyfile/absent').expect(404);
   await api.delete('/api/keyfile/provided').expect(200);
+  await api.delete('/api/keyfile/provided').expect(404);
   await unauthenticated
     .get('/api/keyfile/secret-stream')
     .set('x-api-key', 'a-wrong-key-that-someone-sent')
