@@ -19,6 +19,7 @@ import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-re
 import { hiderOf } from '../http/secret';
 import type { Progress } from '../terminal/progress';
 import { answerOrError, CliError, EXIT, interrupted, usageError } from './cli-error';
+import type { Ambient } from './context';
 
 export interface Connection {
   readonly url: URL;
@@ -324,10 +325,7 @@ const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
  * @throws SidecarAway when all tries fail; CliError when the user wants no further try; other errors of the call.
  */
 export async function withRetries<Result>(
-  {
-    interrupted: signal,
-    wait,
-  }: { interrupted: AbortSignal; wait(ms: number, signal: AbortSignal): Promise<void> },
+  { interrupted: signal, wait }: Pick<Ambient, 'interrupted' | 'wait'>,
   progress: Pick<Progress, 'pause'>,
   call: () => Promise<Result>,
 ): Promise<Result> {

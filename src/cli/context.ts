@@ -7,7 +7,7 @@ import type { CommandRun, Output } from '../terminal/output';
 import type { Fence } from '../verify/fenced-tester';
 import { CliError, EXIT, type ExitCode, optionOf, usageError } from './cli-error';
 import { type Connection, createHttpCall, createSidecarApi, type SidecarApi } from './client';
-import { encodingFault, isBelow, readNamedFile } from './input';
+import { attempt, encodingFault, isBelow, readNamedFile } from './input';
 import type { Options } from './options';
 import { checkFields, fileError, readYaml } from './yaml-fields';
 
@@ -198,12 +198,10 @@ function parseUrl({ value, from }: Found): URL {
 }
 
 function readNamed({ value, from }: Found, cwd: string): string {
+  const bytes = attempt(() => readNamedFile({ cwd }, value));
+  if (bytes) return bytes.toString('utf8');
   const path = resolve(cwd, value);
-  try {
-    return readNamedFile({ cwd }, value).toString('utf8');
-  } catch {
-    throw usageError(`The file of ${from}, ${path}, can't be read; check the path and who may read it.`);
-  }
+  throw usageError(`The file of ${from}, ${path}, can't be read; check the path and who may read it.`);
 }
 
 const text = z.string('must be text').min(1, 'is empty');
@@ -277,21 +275,14 @@ function readConfigFile(path: string, isOfFolder: boolean): ConfigFile {
 }
 
 function leaves(folder: string, file: string): boolean {
-  try {
-    return !isBelow(realpathSync(folder), realpathSync(file));
-  } catch {
-    // A missing file can't be read, either.
-    return !isBelow(folder, file);
-  }
+  // A missing file can't be read, either.
+  return !(attempt(() => isBelow(realpathSync(folder), realpathSync(file))) ?? isBelow(folder, file));
 }
 
 function readConfigText(path: string): string {
-  let bytes: Buffer;
-  try {
-    bytes = readNamedFile({ cwd: dirname(path) }, path);
-  } catch {
+  const bytes = attempt(() => readNamedFile({ cwd: dirname(path) }, path));
+  if (!bytes)
     throw unusableConfig(`The configuration file ${path} can't be read; check the path and who may read it.`);
-  }
   const fault = encodingFault(bytes);
   if (fault !== undefined) throw unusableConfig(`The configuration file ${path} ${fault}.`);
   return bytes.toString('utf8');

@@ -209,31 +209,31 @@ async function deleteFiles(context: CliContext, deletions: readonly Deletion[]) 
   const progress = showProgress(context, 'Deleting', deletions.length);
   try {
     for (const { streamid, etag } of deletions) {
-      if (context.interrupted.aborted) stopped ??= interrupted();
-      if (stopped) {
-        results.push({ streamid, result: 'not_reached', errors: [] });
-        continue;
-      }
+      if (context.interrupted.aborted) stopped = interrupted();
+      if (stopped) break;
       try {
         const call = () => sidecar.remove(streamid, { ifMatch: etag });
         const deleted = await withRetries(context, progress, call);
         revision = Math.max(deleted.revision ?? 0, revision ?? 0) || undefined;
         results.push({ streamid, result: 'deleted', errors: [] });
       } catch (thrown) {
-        const failure = failureOf(thrown);
-        stopped = failure.stopped;
-        const { problems } = failure;
-        if (stopped) results.push({ streamid, result: 'not_reached', errors: [] });
-        else if (await isGone(sidecar, streamid, problems))
-          results.push({ streamid, result: 'gone', errors: [] });
-        else results.push({ streamid, result: 'failed', errors: problems });
+        const { stopped: why, problems: errors } = failureOf(thrown);
+        stopped = why;
+        if (stopped) break;
+        const isDone = await isGone(sidecar, streamid, errors);
+        results.push(
+          isDone ? { streamid, result: 'gone', errors: [] } : { streamid, result: 'failed', errors },
+        );
       }
       progress.advance(1);
     }
   } finally {
     progress.stop();
   }
-  return { results, revision, stopped };
+  const left = deletions.slice(results.length).map(({ streamid }): DeleteResult => {
+    return { streamid, result: 'not_reached', errors: [] };
+  });
+  return { results: [...results, ...left], revision, stopped };
 }
 
 /** Whether a deletion failed because the file is deleted already: by another, or by a try whose answer was lost. */

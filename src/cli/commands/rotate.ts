@@ -22,7 +22,7 @@ import {
   writeManifest,
 } from './apply';
 import { rotateStream } from './rotate-stream';
-import { type Rotation, readPattern, restartCommands, rotateManifest } from './rotation';
+import { readPattern, restartCommands, rotateManifest } from './rotation';
 import { stateOf, type Watched, watchableFolder, watchReads } from './watch-reads';
 
 type RotateOptions = Options & {
@@ -74,8 +74,10 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
   requireFaultless(path, rotation.faults);
   const looked = await lookAt(context, path, rotation.manifest);
   const planned = [...looked.values()].flat();
-  const showOne = (one: StreamResult) =>
-    showStream(context, one, { rotation, old, verbose: options.verbose });
+  const showOne = (one: StreamResult) => {
+    const former = old.get(one.streamid);
+    showStream(context, one, former, rotation.contentIds.get(one.streamid) ?? '', options.verbose);
+  };
   const of = (kind: StreamResult['result']) => planned.filter(({ result }) => result === kind);
   const show = <Item>(found: readonly Item[], text: string, each: (item: Item) => void) =>
     showSome(out, `${count(found.length, 'stream')} ${text}`, found, options.all, each);
@@ -154,20 +156,16 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
     context.endWith(seen.end === 'interrupted' ? EXIT.interrupted : EXIT.failed);
 }
 
-interface Shown {
-  readonly verbose: boolean | undefined;
-  readonly rotation: Rotation;
-  /** The content ids of the present key files. */
-  readonly old: ReadonlyMap<string, string>;
-}
-
 /** Names a stream with the former key id and content id, and the new ones. */
-function showStream({ out }: CliContext, one: StreamResult, shownWith: Shown): void {
-  const { rotation, old, verbose } = shownWith;
-  const { streamid, result, lines = [] } = one;
+function showStream(
+  { out }: CliContext,
+  one: StreamResult,
+  former: string | undefined,
+  now: string,
+  verbose: boolean | undefined,
+): void {
+  const { result, lines = [] } = one;
   const keys = keyIdChange(lines);
-  const former = old.get(streamid);
-  const now = rotation.contentIds.get(streamid) ?? '';
   // An address that follows the content id changes with it.
   const others = lines.filter(
     ({ value, former: before }) => former === undefined || before?.replaceAll(former, now) !== value,

@@ -190,10 +190,17 @@ function showReport(out: Output, report: StreamReport): void {
     showFields(out, fields);
   }
   showFindings(out, faults);
-  showSum(
-    out,
-    report,
-    `${count(fetched.requests, 'request')}, ${sizeOf(fetched.bytes)}, ${secondsOf(fetched.ms / 1000)}`,
+  const { text, style } = sumOf(faults);
+  const isEncrypted = renditions.some(({ scheme }) => scheme !== null);
+  // The key of AES-128 is where the playlist says.
+  const isDecrypted = decrypted || renditions.some(({ judgement }) => judgement?.state === 'decrypts');
+  const advice =
+    isDecrypted || !isEncrypted
+      ? ''
+      : ' Nothing was decrypted: give the key file or CPIX document behind the address, or --stream.';
+  const cost = `${count(fetched.requests, 'request')}, ${sizeOf(fetched.bytes)}, ${secondsOf(fetched.ms / 1000)}`;
+  out.note(
+    `${out.noteStyle(style, `${count(renditions.length, 'rendition')}: ${text}.`)} (${cost})${advice}`,
   );
 }
 
@@ -216,20 +223,6 @@ function rowOf(
     parts ? shown(parts.join(', ')) : '-',
     isEncryptedOnly ? 'encrypted' : state === undefined ? '-' : STATES[state],
   ];
-}
-
-function showSum(out: Output, { faults, renditions, decrypted }: StreamReport, cost: string): void {
-  const { text, style } = sumOf(faults);
-  const isEncrypted = renditions.some(({ scheme }) => scheme !== null);
-  // The key of AES-128 is where the playlist says.
-  const isDecrypted = decrypted || renditions.some(({ judgement }) => judgement?.state === 'decrypts');
-  const advice =
-    isDecrypted || !isEncrypted
-      ? ''
-      : ' Nothing was decrypted: give the key file or CPIX document behind the address, or --stream.';
-  out.note(
-    `${out.noteStyle(style, `${count(renditions.length, 'rendition')}: ${text}.`)} (${cost})${advice}`,
-  );
 }
 
 function secondsOf(seconds: number): string {

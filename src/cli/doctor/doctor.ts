@@ -57,8 +57,8 @@ export async function doctor(
   const user = await userOf(packager, options.user, machine);
   const sidecar = await askSidecar(() => context.sidecar());
   const folders: JudgedFolder[] = [];
-  for (const path of new Set(applications.flatMap(({ keyDir }) => (keyDir?.ok ? [keyDir.value] : [])))) {
-    const readers = applications.filter(({ keyDir }) => keyDir?.ok && keyDir.value === path);
+  for (const path of new Set(applications.flatMap(({ keyDir }) => (keyDir.ok ? [keyDir.value] : [])))) {
+    const readers = applications.filter(({ keyDir }) => keyDir.ok && keyDir.value === path);
     folders.push(await judgeFolder(path, readers, sidecar, user));
   }
   const joined = folders.flatMap(({ section, hasJoinedFleet }) => (hasJoinedFleet ? [section.subject] : []));
@@ -140,9 +140,9 @@ function applicationSection(
       checks.push(warning('unreadable_defaults', message, 'make it readable, or run this as root'));
     }
     checks.push(...checkStreaming(settings.value));
-    const folder = keyDir?.ok ? folders.find(({ section }) => section.subject === keyDir.value) : undefined;
+    const folder = keyDir.ok ? folders.find(({ section }) => section.subject === keyDir.value) : undefined;
     if (folder && needsCmafLines(settings.value)) checks.push(checkCmafLines(folder.keyFiles));
-    if (keyDir) checks.push(keyDirFinding(keyDir, settings.value.keyDir));
+    checks.push(keyDirFinding(keyDir, settings.value.keyDir));
   }
   const inherited =
     file === `conf/${name}/Application.xml` ? '' : ', which it shares: it has none of its own';

@@ -21,8 +21,8 @@ export interface ApplicationFile {
   readonly todo: string;
   /** Whether it has its folder in `applications`, without which the packager does not know it. */
   readonly hasFolder: boolean;
-  /** Where it looks for key files, without variables; undefined when its configuration can't be read. */
-  readonly keyDir: Checked<string> | undefined;
+  /** Where it looks for key files, without variables. */
+  readonly keyDir: Checked<string>;
   /** Where its `.smil` and `.stream` files may lie. */
   readonly contentFolders: readonly string[];
 }
@@ -52,15 +52,15 @@ export async function readPackager(packager: string) {
     const file = own.includes(name) ? `conf/${name}/${APPLICATION_XML}` : `conf/${APPLICATION_XML}`;
     const text = await readText(join(packager, file));
     const settings = text.ok ? readApplicationSettings(text.value) : text;
-    const given = settings.ok ? settings.value : undefined;
-    const content = resolvePath(given?.storageDir ?? DEFAULT_STORAGE_DIR, packager, name);
+    const storageDir = settings.ok ? settings.value.storageDir : undefined;
+    const content = resolvePath(storageDir ?? DEFAULT_STORAGE_DIR, packager, name);
     applications.push({
       name,
       file,
       settings,
       todo: text.ok ? NOT_READ : text.todo,
       hasFolder: folders?.includes(name) ?? true,
-      keyDir: given && resolvePath(given.keyDir ?? DEFAULT_KEY_DIR, packager, name),
+      keyDir: settings.ok ? resolvePath(settings.value.keyDir ?? DEFAULT_KEY_DIR, packager, name) : settings,
       contentFolders: [
         ...(content.ok ? [content.value] : []),
         join(packager, 'applications', name),

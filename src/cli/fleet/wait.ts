@@ -33,16 +33,15 @@ export async function requireFleet(context: CliContext, wait: Options['wait']): 
   const answer = await answerOrError(context.sidecar().fleet.status());
   if (!(answer instanceof CliError)) return;
   if (answer.exitCode !== EXIT.failed) throw answer;
-  const problems = answer.problems.map(({ code, description }) => ({
-    code,
-    description: `${description} ${TODOS[code] ?? 'Or leave --wait out.'} Nothing was sent.`,
-  }));
+  const problems = answer.problems.map(({ code, description }) => {
+    const todo =
+      code === 'forbidden'
+        ? '--wait needs an API key without stream limits, because it checks the whole fleet.'
+        : 'Or leave --wait out.';
+    return { code, description: `${description} ${todo} Nothing was sent.` };
+  });
   throw new CliError(EXIT.failed, problems);
 }
-
-const TODOS: Readonly<Record<string, string>> = {
-  forbidden: '--wait needs an API key without stream limits, because it checks the whole fleet.',
-};
 
 /** A packager that is not up to date yet. */
 interface BehindPackager {
