@@ -366,9 +366,8 @@ class FakeWatch implements Watch {
   #end(): WatchEnd | undefined {
     const at = this.cluster.moment;
     const seen = this.#seen;
-    if (at.revision < this.#next - 1 || (seen && at.cluster !== seen.cluster))
-      return { kind: 'restored', at };
-    return this.#next < this.cluster.compacted ? { kind: 'compacted' } : undefined;
+    if (at.revision < this.#next - 1 || (seen && at.cluster !== seen.cluster)) return 'restored';
+    return this.#next < this.cluster.compacted ? 'compacted' : undefined;
   }
 
   #finish(end: WatchEnd): void {

@@ -349,7 +349,6 @@ function createChangeLog({ audit, observer, clock }: FleetHooks) {
         propagation.push(ms);
         if (propagation.length > MAX_PROPAGATION) propagation.shift();
       }
-      if (origin === 'made') return;
       if (isOwn) return;
       audit({
         action: bytes ? 'put' : 'delete',

@@ -1,7 +1,6 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import { fleetImportQuery, fleetStepQuery } from '../../api/fleet';
 import { type Answer, parameter, queryParameters, type Schema } from '../../http/openapi';
-import { FLEET_PATH } from '../fleet/routes';
 import { STREAM } from './examples';
 import { ETAG, IF_CHANGED, JSON_TYPE, json, NOT_MODIFIED, type Operations } from './operation';
 
@@ -67,7 +66,7 @@ export const FLEET: Operations = {
     errors: [...COMMON, 'invalid_stream_id', 'fleet_entry_not_found', ...ENGINE_READ_ERRORS],
     examples: [{ summary: 'Ask' }],
   },
-  [`post ${FLEET_PATH}/import`]: {
+  'post /api/fleet/import': {
     id: 'importIntoFleet',
     summary: 'Import the key files of this packager into the fleet',
     description: `One step: key files of the folder here that the fleet does not hold become its key files. Neither entries of the fleet nor files here change; differences are reported. Ask again with \`after\` until \`next\` is \`null\`. It can be repeated safely. ${AND_WRITE}`,

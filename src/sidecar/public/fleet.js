@@ -218,19 +218,20 @@ byId('access-form').addEventListener('submit', (event) => {
 
 byId('forget').addEventListener('click', () => leave());
 
-byId('pause').addEventListener('click', () => {
-  if (!session) return;
-  session.isPaused = !session.isPaused;
-  byId('pause').textContent = session.isPaused ? 'Resume' : 'Pause';
-  clearTimeout(session.timer);
-  if (!session.isPaused) void refresh(session);
-});
-
-document.addEventListener('visibilitychange', () => {
+/** Asks again at once, or no more while it is paused or out of sight. */
+function resume() {
   if (!session) return;
   clearTimeout(session.timer);
   if (!document.hidden && !session.isPaused) void refresh(session);
+}
+
+byId('pause').addEventListener('click', () => {
+  session.isPaused = !session.isPaused;
+  byId('pause').textContent = session.isPaused ? 'Resume' : 'Pause';
+  resume();
 });
+
+document.addEventListener('visibilitychange', resume);
 
 // The browser keeps a page that is left, to go back to it: the key would stay with it.
 window.addEventListener('pagehide', () => leave());

@@ -213,7 +213,7 @@ test('a watch that ends at once again and again is not begun at full speed', asy
     if (range.prefix === KEYS)
       setImmediate(() => {
         ends += 1;
-        options.onEnd({ kind: 'restored', at: cluster.moment });
+        options.onEnd('restored');
       });
     return watch.call(engine, range, options);
   };

@@ -124,11 +124,11 @@ export interface WatchOptions {
   readonly onEnd: (end: WatchEnd) => void;
 }
 
-export type WatchEnd =
-  /** The engine no longer has the changes from where it should continue. */
-  | { readonly kind: 'compacted' }
-  /** The engine is at an earlier revision, an earlier term, or another cluster: it was restored or replaced. */
-  | { readonly kind: 'restored'; readonly at: Moment };
+/**
+ * `compacted`: the engine no longer has the changes from where it should continue; `restored`: it is at an earlier
+ * revision, an earlier term, or another cluster, so it was restored or replaced.
+ */
+export type WatchEnd = 'compacted' | 'restored';
 
 export interface WatchedEvent {
   readonly key: string;

@@ -36,7 +36,7 @@ const ELECTION_HEARTBEATS = 6;
 /** The end of a connection that also ends the watch. */
 class Ended extends Error {
   constructor(readonly end: WatchEnd) {
-    super(end.kind);
+    super(end);
   }
 }
 
@@ -67,7 +67,7 @@ export function watchRange(
   const check = (at: Moment): void => {
     if (signal.aborted) return;
     if (at.cluster !== floor.cluster || at.term < floor.term || at.revision < floor.revision)
-      throw new Ended({ kind: 'restored', at });
+      throw new Ended('restored');
     // Changes reported since may be newer than this heartbeat.
     floor = { ...at, revision: Math.max(at.revision, reported) };
     [lostBy, isTokenRefused] = [undefined, false];
@@ -224,8 +224,7 @@ function readMessage(server: string, line: string): JsonObject {
 
 function endOrFault(server: string, message: JsonObject, signInAgain: () => void): Ended | Failed {
   const failed = troubleOf(server, text(message.cancel_reason) || 'cancelled the watch');
-  if (whole(message.compact_revision) > 0 || failed.kind === 'compacted')
-    return new Ended({ kind: 'compacted' });
+  if (whole(message.compact_revision) > 0 || failed.kind === 'compacted') return new Ended('compacted');
   if (failed.fault.signIn) signInAgain();
   return failed;
 }

@@ -15,9 +15,8 @@ type Lack = Exclude<LackReason, 'behind'>;
 /** The result of applying an entry. */
 export interface Applied {
   readonly result: EntryResult;
-  /** The file before and after, when the folder was changed. */
+  /** The file before, when the folder was changed. */
   readonly former?: Buffer | undefined;
-  readonly bytes?: Buffer | undefined;
   /** Why it could not be written or removed, or noted. */
   readonly cause?: unknown;
   /** It was applied before: this sidecar made it. */
@@ -88,7 +87,7 @@ export function createApply({ local, ledger, hasLevelled, isEnding, log }: Apply
     }
     // From now on the former file, put back by hand, is kept.
     if (present !== undefined) void ledger.note(streamId, next).catch(() => undefined);
-    return { result: bytes ? 'written' : 'removed', former, bytes };
+    return { result: bytes ? 'written' : 'removed', former };
   };
 
   /** At the first join, a file that could not be read counts as made by hand, so that it stays when it can be read. */

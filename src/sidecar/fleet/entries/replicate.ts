@@ -158,9 +158,9 @@ export function createReplication(options: ReplicationOptions) {
           resolve();
         };
         signal.addEventListener('abort', end);
-        const onEnd = ({ kind }: WatchEnd) => {
+        const onEnd = (why: WatchEnd) => {
           // Revisions of another history mean nothing in this one.
-          if (kind === 'restored') applied = [];
+          if (why === 'restored') applied = [];
           end();
         };
         const begun = { from: since.revision + 1, since, onEnd };

@@ -160,14 +160,11 @@ async function resealOne(
   return undefined;
 }
 
-/** Entries in one read that are tried again. */
-const MAX_AGAIN = 64;
-
 /** Retries failed writes of this packager. */
 export async function tryAgain({ lacks }: Apply, { again }: Replication): Promise<void> {
   const streams = [...lacks].flatMap(([streamId, why]) => (why === 'failed' ? [streamId] : []));
-  for (let begin = 0; begin < streams.length; begin += MAX_AGAIN) {
-    const group = streams.slice(begin, begin + MAX_AGAIN);
+  for (let begin = 0; begin < streams.length; begin += MAX_CHANGES) {
+    const group = streams.slice(begin, begin + MAX_CHANGES);
     await again(group);
     // When nothing can be written, no more are tried. The others come first the next time.
     if (group.every((streamId) => lacks.get(streamId) === 'failed')) return;

@@ -45,7 +45,7 @@ export interface MembershipOptions {
   readonly pace?: Partial<Pace>;
 }
 
-export type Pace = typeof PACE;
+type Pace = typeof PACE;
 
 const PACE = {
   /** How long a packager counts as live after its last heartbeat. */
@@ -362,7 +362,6 @@ function createWaiter(list: () => Promise<readonly Packager[]>, pace: Pace) {
   return {
     /** @see Fleet.waitFor @throws EngineError when the packagers could not be read in time. */
     async waitFor(changes: readonly AwaitedChange[], seconds: number): Promise<readonly string[]> {
-      if (changes.length === 0) return [];
       const untilClosed = { signal: closing.signal, ref: false };
       // Not by AbortSignal.any: Node 20 forgets a timeout that nothing else holds.
       let isOver = false;

@@ -133,16 +133,16 @@ test.each<[what: string, begin: (response: ServerResponse) => unknown, kind?: st
   expect([watched.losses, odd.watches.length]).toEqual([[kind], 1]);
 });
 
-test.each<[what: string, now: Partial<typeof header>, at: object]>([
-  ['another cluster', { cluster_id: '50' }, { ...AT, cluster: '50' }],
-  ['an earlier term', { raft_term: '1' }, { ...AT, term: 1 }],
-  ['an earlier revision', { revision: '99' }, { ...AT, revision: 99 }],
-])('ends where the servers have %s than before', async (_what, now, at) => {
+test.each<[what: string, now: Partial<typeof header>]>([
+  ['another cluster', { cluster_id: '50' }],
+  ['an earlier term', { raft_term: '1' }],
+  ['an earlier revision', { revision: '99' }],
+])('ends where the servers have %s than before', async (_what, now) => {
   const { gateway, engine, watched } = await startWatch();
   await until(() => watched.heartbeats.length > 0);
   gateway.header = { ...header, ...now };
   await until(() => watched.ends.length === 1);
-  expect(watched.ends).toEqual([{ kind: 'restored', at }]);
+  expect(watched.ends).toEqual(['restored']);
   const again = await watchAll(engine, 'a', { from: 100 });
   await until(() => again.heartbeats.length > 0);
   expect([again.ends, watched.losses]).toEqual([[], []]);
@@ -154,7 +154,7 @@ test('ends where the servers are not as far as what was reported', async () => {
   await until(() => watched.heartbeats.some(({ revision }) => revision === 105));
   gateway.send({ events: [eventOf('a', 110, 'x')] });
   await until(() => watched.ends.length === 1);
-  expect(watched.ends).toMatchObject([{ kind: 'restored', at: { revision: 105 } }]);
+  expect(watched.ends).toEqual(['restored']);
 });
 
 test('ends where what should follow is compacted', async () => {
@@ -162,7 +162,7 @@ test('ends where what should follow is compacted', async () => {
   gateway.onWatch = (response) => response.write(line({ canceled: true, compact_revision: '200' }));
   const watched = await watchAll(openEngine([gateway.url]), 'a', { from: 101, since: AT });
   await until(() => watched.ends.length === 1);
-  expect(watched).toMatchObject({ ends: [{ kind: 'compacted' }], losses: [], events: [] });
+  expect(watched).toMatchObject({ ends: ['compacted'], losses: [], events: [] });
 });
 
 test('continues after the revision up to which nothing happened', async () => {
