@@ -203,10 +203,9 @@
   for (const form of document.querySelectorAll('form[data-begin]')) {
     const input = form.querySelector('input[type=file]');
     const goesWithFields = 'withFields' in form.dataset;
-    const textFields = () => [...new FormData(form)].filter(([, value]) => typeof value === 'string');
     /** Sends files one after the other. */
     const send = async (files) => {
-      const fields = textFields();
+      const fields = [...new FormData(form)].filter(([, value]) => typeof value === 'string');
       for (const row of files.map((file) => rowOf(form, file)))
         if (!row.control.signal.aborted) await transfer(row, fields);
     };

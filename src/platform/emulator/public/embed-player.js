@@ -46,7 +46,6 @@ export const isDash = ({ file, type }) => /dash\+xml/i.test(type || '') || /\.mp
 export const isHls = ({ file, type }) => /mpegurl/i.test(type || '') || /\.m3u8(?:[?#]|$)/.test(file);
 
 const canPlayHls = () => document.createElement('video').canPlayType('application/vnd.apple.mpegurl') !== '';
-const hasMediaSource = () => 'MediaSource' in window || 'ManagedMediaSource' in window;
 
 /**
  * The source to play. DASH comes first, as it has all key systems but one; HLS where it is asked for, where FairPlay is
@@ -56,13 +55,10 @@ const hasMediaSource = () => 'MediaSource' in window || 'ManagedMediaSource' in 
 export function chooseSource(sources, format) {
   const of = (format === 'hls' && isHls) || (format === 'dash' && isDash);
   if (of) return sources.find(of);
-  const apple = !hasMediaSource() || 'WebKitMediaKeys' in window;
+  const hasMediaSource = 'MediaSource' in window || 'ManagedMediaSource' in window;
+  const apple = !hasMediaSource || 'WebKitMediaKeys' in window;
   const order = apple && canPlayHls() ? [isHls, isDash] : [isDash, isHls];
-  for (const fits of order) {
-    const found = sources.find(fits);
-    if (found) return found;
-  }
-  return sources[0];
+  return sources.find(order[0]) ?? sources.find(order[1]) ?? sources[0];
 }
 
 /** Key ids as people write them. */

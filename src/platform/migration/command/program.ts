@@ -11,10 +11,9 @@ import {
   reportThrown,
 } from '../../../terminal/output';
 import { shellWord } from '../../../terminal/text';
-import { KINDS, type Kind } from '../read-calls/kind';
 import { CLIENTS, type Client, V2_ADDRESS } from '../render';
 import { Collector, htmlReport, jsonReport, type Report, summary, textReport } from '../report';
-import { Failure, readInput, readPieces } from './inputs';
+import { Failure, KINDS, type Kind, readInput, readPieces } from './inputs';
 
 /** How the program ends, for scripts. */
 const EXIT = {

@@ -1,5 +1,4 @@
 import { JSONParser } from '@streamparser/json';
-import { ROUTES } from '../mapping/routes';
 import type { V1Call } from '../migrate-call';
 import { type FoundCall, looksLikeV1, readForm, readJsonForm, readUrl, UnreadableInput } from './found-call';
 
@@ -46,9 +45,8 @@ function readRequest(value: unknown): FoundCall[] {
   return [{ route: call.route, parameters, ...(!body && { incomplete: true as const }) }];
 }
 
-/** Other services have paths with `/v1/`, too: an unknown route counts at a known host or with a v1 signature. */
+/** Other services have paths with `/v1/`, too: another class counts at a known host or with a v1 signature. */
 function isOfV1(url: string, route: string, parameters: V1Call['parameters']): boolean {
-  if (ROUTES.some((mapping) => mapping.route === route)) return true;
   return HOSTS.test(url) || 'api_signature' in parameters || looksLikeV1(route);
 }
 

@@ -264,11 +264,10 @@ export class Finder {
     if (names.some((name) => OTHER_SERVICES.test(name))) return undefined;
     // Other services have videos and players, too: this client is known by its name or its program.
     if (!this.#isOfV1 && !names.some((name) => CLIENT.test(name))) return undefined;
-    for (let start = 1; start < names.length - 1; start += 1) {
-      const route = `/v1/${names.slice(start).join('/')}`;
-      const isMethod = CLASSES.has(names[start] ?? '') && METHODS.has(method);
-      if (findRoute(route) || isMethod) return route;
-    }
+    const start = METHODS.has(method)
+      ? names.slice(0, -1).findIndex((name, at) => at > 0 && CLASSES.has(name))
+      : 0;
+    if (start > 0) return `/v1/${names.slice(start).join('/')}`;
     return method === 'status' && CLIENT.test(names[0] ?? '') ? '/v1/status' : undefined;
   }
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { readCurl } from '../../../../src/platform/migration/read-calls/curl';
-import { UnreadableInput } from '../../../../src/platform/migration/read-calls/found-call';
 import {
   kindOfText,
   kindOfWord,
   languageOfFile,
   languageOfText,
-} from '../../../../src/platform/migration/read-calls/kind';
+} from '../../../../src/platform/migration/command/inputs';
+import { readCurl } from '../../../../src/platform/migration/read-calls/curl';
+import { UnreadableInput } from '../../../../src/platform/migration/read-calls/found-call';
 import { readLog } from '../../../../src/platform/migration/read-calls/log';
 import { tableRows } from '../../../support/table-rows';
 
