@@ -24,7 +24,7 @@ test('a media that has expired is never notified as available, until its end is 
 
 test('a media is notified as available when its start date comes, and not at the one that was moved', async () => {
   const library = await startLibrary();
-  const { createReady, advance, notifications } = library;
+  const { create, createReady, send, admin, site, advance, notifications } = library;
   const { id } = await createReady({ metadata: { publish_start_date: at(60) } });
   expect(await notifications()).not.toContain(`media_available ${id}`);
   await patch(library, id, { publish_start_date: at(120) });
@@ -32,6 +32,15 @@ test('a media is notified as available when its start date comes, and not at the
   expect(await notifications()).toEqual([`media_updated ${id}`]);
   await advance(30);
   expect(await notifications()).toEqual([`media_available ${id}`]);
+
+  // Of media that are deleted before, nothing comes.
+  const waiting = await createReady({ metadata: { publish_start_date: at(600) } });
+  const unready = await create();
+  await send(unready.upload_link);
+  await notifications();
+  for (const each of [waiting, unready]) await admin.delete(`${site}/media/${each.id}`).expect(204);
+  await advance(1000);
+  expect(await notifications()).toEqual([`media_deleted ${waiting.id}`, `media_deleted ${unready.id}`]);
 });
 
 test('the replay of an event that was not published is never notified as available after any change', async () => {
