@@ -5,6 +5,7 @@ import { parsedOr400, readQuery } from '../../../http/faults';
 import { HIDDEN, hiderOf } from '../../../http/secret';
 import type { EmulatorContext } from '../context';
 import { queryNumber, queryText, sentBodies } from '../json-body';
+import { capital } from '../resources/fields';
 import { isMeant, whyNoRoute } from './faults';
 
 declare global {
@@ -254,7 +255,7 @@ function shownBody(
 function hintOf({ faults }: EmulatorContext, { method, url, status, answer }: Exchanged) {
   if (status === 404) {
     const why = whyNoRoute(`${method} ${pathOf({ url })}`, faults.routes);
-    return why && `${why.charAt(0).toUpperCase()}${why.slice(1)}`;
+    return why && capital(why);
   }
   if (status !== 400) return undefined;
   // The errors of the platform name the field that is wrong, and the nearest.

@@ -1,4 +1,5 @@
 import { type Content, type Html, html } from '../../../http/html';
+import { capital } from '../resources/fields';
 
 /** The variants of a badge in the style sheet. */
 type Tone = 'success' | 'danger' | 'warning' | 'neutral' | 'special';
@@ -49,11 +50,7 @@ const SPELLED: Readonly<Record<string, string>> = {
 /** The label of a field, by its name in the API: `publish_start_date` is Publish start date. */
 export function labelOf(path: string): string {
   const words = path.split(/[._]/).map((word) => SPELLED[word] ?? word);
-  return LABELS[path] ?? titleCase(words.join(' '));
-}
-
-export function titleCase(words: string): string {
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return LABELS[path] ?? capital(words.join(' '));
 }
 
 /** A state in a word or two. The word carries the meaning; the colour only helps. */

@@ -2,7 +2,8 @@ import type { Express, Request, RequestHandler } from 'express';
 import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
 import { type Credential, type CredentialParts, isSeenBy, ROLES, type Role } from '../auth';
-import { optionsOf, titleCase } from './elements';
+import { capital } from '../resources/fields';
+import { optionsOf } from './elements';
 import { invalid, mountPage } from './forms';
 import type { PageQuery } from './list';
 
@@ -118,7 +119,7 @@ export function credentialsFor(request: Asking, state: CredentialParts['state'])
 /** The choice of the user on every page. */
 function userForm(request: Asking): Html {
   const [path] = request.originalUrl.split('?');
-  const users = ROLES.map((value) => ({ value, label: titleCase(value) }));
+  const users = ROLES.map((value) => ({ value, label: capital(value) }));
   return html`<form class="user" method="post" action="${USER_PATH}"><input type="hidden" name="back" value="${path}">
       <label for="user">User</label><select id="user" name="user">${optionsOf(users, roleOf(request))}</select><button class="outline small">Switch</button></form>`;
 }

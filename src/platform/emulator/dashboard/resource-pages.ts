@@ -2,10 +2,10 @@ import type { Express } from 'express';
 import * as z from 'zod';
 import { type Content, html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
-import type { SetFields } from '../resources/fields';
+import { capital, type SetFields } from '../resources/fields';
 import type { View } from '../resources/resource';
 import { type ResourceCalls, viewOf } from '../resources/resource-calls';
-import { card, confirmedAction, copyable, type Fact, facts, time, titleCase } from './elements';
+import { card, confirmedAction, copyable, type Fact, facts, time } from './elements';
 import {
   type Answer,
   type Asked,
@@ -105,13 +105,13 @@ export function mountResourcePages<T extends Item>(
     empty: html`<p>There is no ${noun} yet. Make one with the form, or with the management API.</p>`,
     ...kind,
     path,
-    caption: titleCase(plural),
-    columns: (query) => [[titleCase(noun), nameCell], ...kind.columns(query)],
+    caption: capital(plural),
+    columns: (query) => [[capital(noun), nameCell], ...kind.columns(query)],
   };
   const fields = { ...(newForm.shown ?? { ...newForm.metadata, ...newForm.relationships }), ...site };
   const listPage = (asked: Asked) =>
     layout({
-      title: titleCase(plural),
+      title: capital(plural),
       section: path,
       aside: html`<a class="button" href="#new">New ${noun}</a>`,
       intro: kind.intro,
@@ -160,7 +160,7 @@ export function mountResourcePages<T extends Item>(
     });
     const known: readonly Fact[] = [
       ...(kind.facts?.(item, viewOf(context, asked.request).origin) ?? []),
-      [`${titleCase(noun)} id`, copyable(`${noun} id`, item.id)],
+      [`${capital(noun)} id`, copyable(`${noun} id`, item.id)],
       item.siteId !== undefined && ['Site', html`<code>${item.siteId}</code>`],
       ['Created', time(item.created)],
       ['Last change', time(item.lastModified)],

@@ -1,8 +1,7 @@
 import type { Express } from 'express';
 import { type Html, html } from '../../../http/html';
-import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
-import { USAGE_ACTIONS, usageOf } from '../resources/usage';
+import { DAY_MS, dayOf, USAGE_ACTIONS, usageOf } from '../resources/usage';
 import {
   bytes,
   type Column,
@@ -19,7 +18,6 @@ import { layout } from './layout';
 const PATH = '/dashboard/usage';
 const DAY_FIELDS = Object.keys(USAGE_ACTIONS.query_usage.body);
 const SPANS = [7, 30, 90, 365];
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 type Day = ReturnType<typeof usageOf>['results'][number];
 type Measure = Exclude<keyof Day, 'site_id' | 'date'>;
@@ -71,10 +69,9 @@ function usagePage(context: EmulatorContext, page: Asked, problems: readonly str
     (measure) =>
       html`<li><a class="tile" href="${addressOf({ show: measure })}"${measure === shown && html` aria-current="true"`}><b>${said(measure, total[measure])}</b> <span>${nameOf(measure)}</span></a></li>`,
   );
-  const dayOf = (daysAgo: number) =>
-    wireTime(new Date(context.clock.now().getTime() - daysAgo * DAY_MS)).slice(0, 10);
+  const now = context.clock.now();
   const spans = SPANS.map((count) => {
-    const [first, last] = [dayOf(count - 1), dayOf(0)];
+    const [first, last] = [dayOf(new Date(now.getTime() - (count - 1) * DAY_MS)), dayOf(now)];
     const isShown = start_date === first && end_date === last;
     return html`<li><a class="button outline small" href="${addressOf({ start_date: first, end_date: last })}"${isShown && html` aria-current="true"`}>${count === 365 ? 'A year' : `${count} days`}</a></li>`;
   });

@@ -269,7 +269,7 @@ function textMatch(byWords: boolean, pattern: Pattern, isQuoted: boolean): (text
   const words = byWords && pieces.length === 1 ? wordsOf(pieces[0] ?? '') : [];
   if (words.length === 0) return (text: string) => hasPattern(fold(text), pieces);
   // The words of an unquoted text may be in any order.
-  if (!isQuoted || words.length === 1)
+  if (!isQuoted)
     return (text: string) => {
       const folded = fold(text);
       return words.every((word) => hasPattern(folded, [word]));

@@ -171,10 +171,6 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 
 export const text = z.string();
 
-export function capital(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1);
-}
-
 /** Bodies by media type, as zod has them or as OpenAPI does. */
 type Bodies = Readonly<Record<string, Schema | z.ZodType>>;
 
@@ -192,6 +188,6 @@ export function answer(description: string, bodies?: Bodies, headers?: Answer['h
   return { description, ...(headers && { headers }), ...(bodies && { content: contentsOf(bodies) }) };
 }
 
-export function json(description: string, body: Schema | z.ZodType, headers?: Answer['headers']): Answer {
-  return answer(description, { 'application/json': body }, headers);
+export function json(description: string, body: Schema | z.ZodType): Answer {
+  return answer(description, { 'application/json': body });
 }

@@ -11,12 +11,19 @@ import {
 import { field as described } from '../json-body';
 import { ListQuery } from '../listing/list';
 import { actionSchema, bodySchema, uploadSchema } from '../resources/body';
-import type { SetField, SetFields, ShownField, ShownFields } from '../resources/fields';
+import {
+  camelCase,
+  capital,
+  type SetField,
+  type SetFields,
+  type ShownField,
+  type ShownFields,
+} from '../resources/fields';
 import { RESOURCES } from '../resources/library';
 import { type Action, isChange, type Resource, VERBS, type Verb } from '../resources/resource';
 import { TAG_ACTIONS } from '../resources/tags';
 import { USAGE_ACTIONS } from '../resources/usage';
-import { type AnsweredError, answer, capital, type Group, type Row } from './operation';
+import { type AnsweredError, answer, type Group, type Row } from './operation';
 
 const JSON_TYPE = 'application/json';
 
@@ -254,10 +261,6 @@ function exampleBody({ type, noun, metadata }: Resource, verb: 'create' | 'updat
 }
 
 const words = (name: string) => name.replaceAll('_', ' ');
-
-function camelCase(name: string): string {
-  return name.replaceAll(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase());
-}
 
 /** Those of each resource have its own tag. */
 export const SITES: Group = {

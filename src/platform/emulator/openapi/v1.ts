@@ -4,10 +4,11 @@ import { listParametersOf } from '../../migration/lists';
 import { CUSTOM, parametersOf } from '../../migration/mapping/fields';
 import { describeMapping, ROUTES, type RouteMapping } from '../../migration/mapping/routes';
 import { field } from '../json-body';
+import { capital } from '../resources/fields';
 import { V1_ERRORS } from '../v1/errors';
 import { FORMATS } from '../v1/serialize';
 import { FORM_PATHS, RESUMABLE_PATH } from '../v1/upload-api';
-import { answer, capital, type Group, type Row, text } from './operation';
+import { answer, type Group, type Row, text } from './operation';
 
 /** How the calls of v1 are signed, for the description as a whole. */
 export const V1_SIGNATURE =

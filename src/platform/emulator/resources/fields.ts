@@ -153,6 +153,14 @@ export function spoken(values: readonly string[], or: 'or' | 'and' = 'or'): stri
   return values.length < 2 ? values.join('') : `${values.slice(0, -1).join(', ')} ${or} ${values.at(-1)}`;
 }
 
+export function capital(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+export function camelCase(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase());
+}
+
 export const Flag = z.boolean('must be true or false');
 
 export const Reference = objectOf({ id: field(text(200).min(1, 'is empty'), 'Its id.') });

@@ -10,7 +10,7 @@ import { readJson, validated } from '../json-body';
 import type { Field, Fields } from '../listing/filter';
 import { listPage, type Window } from '../listing/list';
 import { bodySchema, querySchema, readResourceBody, uploadSchema, valuesAfter } from './body';
-import type { ShownField } from './fields';
+import { camelCase, type ShownField } from './fields';
 import {
   type Action,
   type ActionCall,
@@ -50,9 +50,9 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     behaviour.shown ?? {};
   /** The value of a field that the platform sets: the behaviour's, or the item's own of this name in camel case. */
   const shownValue = (name: string, item: Item, view: View): unknown => {
-    const own = name.replaceAll(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase());
     const fields: object = item;
-    return shownBy[name] ? shownBy[name](item, view) : (fields as Readonly<Record<string, unknown>>)[own];
+    const own = (fields as Readonly<Record<string, unknown>>)[camelCase(name)];
+    return shownBy[name] ? shownBy[name](item, view) : own;
   };
   const fields = once((): Fields<Item> => {
     const named: Record<string, Field<Item>> = {

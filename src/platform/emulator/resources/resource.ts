@@ -4,6 +4,7 @@ import type { Surroundings } from '../surroundings';
 import type { Uploads } from '../uploads/uploads';
 import type { Notify } from '../webhooks/notification';
 import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
+import type { MEDIA } from './media';
 
 /** The actions of a resource's routes, at its `collection` or at `one`. */
 export const VERBS = {
@@ -138,14 +139,7 @@ export interface Behaviour<R extends Resource, Item extends Kept<R>> {
 }
 
 /** How a content is to come, as a call gives it: its fields fit together. */
-export interface GivenUpload {
-  readonly method?: string | null | undefined;
-  readonly mime_type?: string | null | undefined;
-  readonly download_url?: string | null | undefined;
-  readonly source_url?: string | null | undefined;
-  readonly trim_in_point?: string | null | undefined;
-  readonly trim_out_point?: string | null | undefined;
-}
+export type GivenUpload = GivenOf<(typeof MEDIA)['upload']>;
 
 /** The call of an action, validated by its fields. */
 export interface ActionCall {

@@ -99,10 +99,10 @@ declare module './resource' {
 }
 
 const NOTHING = Object.fromEntries(Object.keys(Counts.shape).map((name) => [name, 0])) as Counts;
-const DAY_MS = 24 * 60 * 60 * 1000;
+export const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_DAYS = 366;
 
-function dayOf(at: Date): string {
+export function dayOf(at: Date): string {
   return at.toISOString().slice(0, 10);
 }
 

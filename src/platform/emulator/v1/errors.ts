@@ -16,7 +16,6 @@ export const V1_ERRORS = {
   ParameterEncodingError: { status: 400, title: 'Parameter Encoding Error' },
   ParameterInvalid: { status: 400, title: 'Invalid Parameter' },
   PreconditionFailed: { status: 412, title: 'Precondition Failed' },
-  ItemAlreadyExists: { status: 409, title: 'Item Already Exists' },
   PermissionDenied: { status: 403, title: 'Permission Denied' },
   DigestInvalid: { status: 400, title: 'Digest Invalid' },
   FileUploadFailed: { status: 400, title: 'File Upload Failed' },

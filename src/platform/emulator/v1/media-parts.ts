@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../migration/mapping/values';
 import { v1Fields } from '../../migration/parameters';
+import { capital } from '../resources/fields';
 import type { PathIds } from '../resources/resource';
 import { posterOf } from '../resources/thumbnails';
 import { v1Error } from './errors';
@@ -153,7 +154,8 @@ function renditionOf(rendition: JsonObject): JsonObject {
   const { id = '' } = objectIn(rendition, 'relationships', 'media_rendition_template');
   return {
     ...v1Fields('conversion', rendition),
-    status: statusOf(rendition),
+    // v1 writes the status of conversions, and of nothing else, with a capital.
+    status: capital(String(rendition.status)),
     template: { key: id, name: id, required: false, format: { key: 'mp4', name: 'MP4' } },
   };
 }
@@ -164,7 +166,7 @@ function originalOf({ context }: Translated, original: JsonObject, { mediaId = '
   const { width = 0, height = 0 } = Object(track);
   return {
     ...v1Fields('conversion', original),
-    status: statusOf(original),
+    status: capital(String(original.status)),
     mediatype: context.state.media.find(mediaId)?.mediaType ?? 'video',
     duration: Number(duration).toFixed(2),
     filesize: String(size),
@@ -177,10 +179,4 @@ function originalOf({ context }: Translated, original: JsonObject, { mediaId = '
       format: { key: 'original', name: 'Original' },
     },
   };
-}
-
-/** v1 writes the status of conversions, and of nothing else, with a capital. */
-function statusOf({ status }: JsonObject): string {
-  const text = String(status);
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }

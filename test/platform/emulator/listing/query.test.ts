@@ -247,6 +247,7 @@ test('yields the first ten thousand results of a query whatever the paging, and 
 
 test.each([
   ['q=&sort=&page=&page_length=', [1, 10, 4], ['alpha two', 'charlie', 'Alpha', 'bravo']],
+  ['sort=created:dsc', [1, 10, 4], ['alpha two', 'charlie', 'Alpha', 'bravo']],
   ['page_length=3&page=2', [2, 3, 4], ['bravo']],
   ['page_length=3&page=3', [3, 3, 4], []],
   ['page=9007199254740991&page_length=10000', [Number.MAX_SAFE_INTEGER, 10_000, 4], []],

@@ -59,6 +59,15 @@ test('a media has one poster: the one that the platform took, until another one 
   const { body } = await admin.patch(`${site}/thumbnails/${first.id}`).send(choose).expect(200);
   expect(body.relationships).toEqual({ media: [{ id, is_poster: true }] });
   expect(await postersOf(library, id)).toEqual([first.id]);
+
+  // Also one that still waits for its picture when the platform takes its own.
+  const later = await library.create();
+  const chosen = await library.post('/thumbnails/', {
+    relationships: { media: [{ id: later.id, is_poster: true }] },
+  });
+  await library.send(later.upload_link);
+  await library.advance(3);
+  expect(await postersOf(library, later.id)).toEqual([chosen.id]);
 });
 
 test('earlier thumbnails are listed and filtered by their media', async () => {
