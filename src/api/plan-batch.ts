@@ -1,4 +1,4 @@
-import { type Checked, isJsonObject, type JsonObject } from '../drm/bytes';
+import { type Checked, isGiven, isJsonObject, type JsonObject } from '../drm/bytes';
 import { COMMON_KEY_FAULT, commonKeys, QUALITY, qualityFields, qualityOf } from '../drm/quality';
 import { readSmilStreams } from '../drm/smil';
 import { bodyProblem, type Parsed, type Problem, type SchemaFault, schemaFaults } from '../http/faults';
@@ -10,7 +10,6 @@ import {
   createReadDistinct,
   divideFields,
   invalidBody,
-  isGiven,
   type Planned,
   planTracks,
   refuse,

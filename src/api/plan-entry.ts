@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { isJsonObject, type JsonObject } from '../drm/bytes';
+import { isGiven, isJsonObject, type JsonObject } from '../drm/bytes';
 import { CPIX_TOO_LARGE, MAX_CPIX_BYTES, readCpix } from '../drm/cpix/read';
 import { sentenceOf } from '../drm/finding';
 import { nearest, type Parsed, type Problem, printable } from '../http/faults';
@@ -52,10 +52,6 @@ function atPlace(place: string, problems: readonly Problem[]): Problem[] {
 
 export function invalidBody(description: string): Problem {
   return { code: 'invalid_body', description };
-}
-
-export function isGiven(value: unknown): boolean {
-  return value !== null && value !== undefined;
 }
 
 /** Checks a stream id, and that none before was the same. `place` is where it is given. */

@@ -167,6 +167,11 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Whether a field is there; `null` counts as left out. */
+export function isGiven(value: unknown): boolean {
+  return value !== null && value !== undefined;
+}
+
 /** The value of a JSON text; undefined: it is none. */
 export function parseJson(text: string, revive?: Parameters<typeof JSON.parse>[1]): unknown {
   try {

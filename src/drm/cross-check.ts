@@ -90,12 +90,15 @@ export interface ValuesContext {
 
 export function checkValues(values: KeyValues, context: ValuesContext): Finding[] {
   const { names } = context;
-  const ofChecksum = checksumFindings(values, names);
-  const swapped = exchangedFindings(values, names, ofChecksum.length > 0);
+  const swapped = exchangedFindings(values, names);
   const ofKeyId =
     swapped.length > 0
       ? swapped
-      : [...equalKeyFindings(values, names), ...ofChecksum, ...keyIdFindings(values, names)];
+      : [
+          ...equalKeyFindings(values, names),
+          ...checksumFindings(values, names),
+          ...keyIdFindings(values, names),
+        ];
   const isExplained = ofKeyId.some(({ code }) => code === 'key_id_byte_order') || swapped.length > 0;
   return [
     ...blockFindings(values, names),
@@ -154,14 +157,11 @@ function blockFindings({ keyId, contentKey, fairplay, aes }: KeyValues, names: V
 }
 
 /** Key and key id are swapped, as the other values show: the key would be in every manifest. */
-function exchangedFindings(
-  { keyId, contentKey, checksum, widevine }: KeyValues,
-  names: ValueNames,
-  isChecksumWrong: boolean,
-): Finding[] {
+function exchangedFindings(values: KeyValues, names: ValueNames): Finding[] {
+  const { keyId, contentKey, checksum, widevine } = values;
   if (!keyId || !contentKey || keyId.equals(contentKey)) return [];
   const isExchanged =
-    (isChecksumWrong && checksum === playReadyChecksum(contentKey, keyId)) ||
+    checksum === playReadyChecksum(contentKey, keyId) ||
     (widevine !== undefined && isAmong(contentKey, widevine.keyIds));
   if (!isExchanged) return [];
   const sentence =

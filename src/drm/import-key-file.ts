@@ -117,7 +117,6 @@ function missingLines(values: Values): Problem[] {
 }
 
 function hasFairPlay(values: Values): boolean {
-  if (![...values.keys()].some((name) => name.startsWith(`${HLS}-`))) return false;
   return hlsParts(new Report(), values).fairplay !== undefined;
 }
 

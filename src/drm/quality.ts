@@ -1,4 +1,4 @@
-import { type Checked, isJsonObject, type JsonObject, refused } from './bytes';
+import { type Checked, isGiven, isJsonObject, type JsonObject, refused } from './bytes';
 import type { TextRule } from './envelope';
 import type { SmilStream } from './smil';
 
@@ -50,7 +50,7 @@ export function qualityFields(quality: string, own: JsonObject, common: JsonObje
   if (!supplies) {
     const { contentId } = common;
     const made = typeof contentId === 'string' ? `${contentId}-${quality.toLowerCase()}` : contentId;
-    return { ...common, ...own, ...(isGiven(made) && !isGiven(own.contentId) && { contentId: made }) };
+    return { ...common, ...own, ...(!isGiven(own.contentId) && { contentId: made }) };
   }
   const isFor = (name: string) => {
     if (name === 'playready' || name === 'widevine') return isGiven(own.cenc);
@@ -72,10 +72,6 @@ const OF_DOCUMENT = ['cpix', 'kid', 'track', 'period', 'systems'];
 /** The parts of which the address may be common. */
 const OF_HLS = ['fairplay', 'aes'];
 const SUPPLYING = ['cenc', ...OF_HLS, 'keyfile'];
-
-function isGiven(value: unknown): boolean {
-  return value !== null && value !== undefined;
-}
 
 export function qualityOf(
   { kind, lines, bitrate }: SmilStream,

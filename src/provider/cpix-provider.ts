@@ -1,6 +1,7 @@
 import { type CpixContent, documentProblems } from '../api/read-cpix-request';
 import type { ProviderContent } from '../api/read-key-file-request';
 import { formatUuid } from '../drm/bytes';
+import { systemName } from '../drm/check/boxes';
 import { type ChosenKeys, type CpixChoice, chooseKeys } from '../drm/cpix/choose';
 import { CPIX_SYSTEM_IDS, type CpixDocument, type CpixSystemName } from '../drm/cpix/document';
 import type { CpixRecipient } from '../drm/cpix/encryption';
@@ -45,11 +46,6 @@ interface Question {
 const OF_SCHEME: Readonly<Record<SpekeScheme, readonly CpixSystemName[]>> = {
   cenc: ['widevine', 'playready'],
   cbcs: ['fairplay'],
-};
-const CALLED: Readonly<Record<CpixSystemName, string>> = {
-  widevine: 'Widevine',
-  playready: 'PlayReady',
-  fairplay: 'FairPlay',
 };
 const ALL_SYSTEMS = Object.values(OF_SCHEME).flat();
 
@@ -281,7 +277,7 @@ function leaveOut(systems: readonly CpixSystemName[], wanted: readonly CpixSyste
 }
 
 function listed(systems: readonly CpixSystemName[]): string {
-  return systems.map((name) => CALLED[name]).join(' and ');
+  return systems.map((name) => systemName(CPIX_SYSTEM_IDS[name])).join(' and ');
 }
 
 /** Returns the present recipient of encrypted content keys. */

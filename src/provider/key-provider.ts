@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { checkedText, checkedValue } from '../api/key-file-request';
 import type { ProviderContent } from '../api/read-key-file-request';
-import { decodeBase64Block, decodeHexBlock } from '../drm/bytes';
+import { decodeBase64Block, decodeHexBlock, parseJson } from '../drm/bytes';
 import { openEnvelope } from '../drm/envelope';
 import type { Finding } from '../drm/finding';
 import { checkLicenseUrl, type KeyFile } from '../drm/key-file';
@@ -117,11 +117,9 @@ export function createJsonProvider(
     if (!envelope.success) throw upstream.failed('returned plain values instead of an encrypted envelope');
     const opened = openEnvelope(envelope.data.key, { client, sharedSecret });
     if (!opened.ok) throw upstream.failed(opened.problem.description);
-    try {
-      return JSON.parse(opened.value);
-    } catch {
-      throw upstream.failed('returned an envelope whose content is not JSON');
-    }
+    const content = parseJson(opened.value);
+    if (content === undefined) throw upstream.failed('returned an envelope whose content is not JSON');
+    return content;
   };
 
   const read = <Output>(schema: z.ZodType<Output>, system: string, keys: unknown): Output => {

@@ -1,6 +1,7 @@
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { ERRORS } from '../api/errors';
 import type { ProviderContent } from '../api/read-key-file-request';
+import { parseJson } from '../drm/bytes';
 import type { ClientTls } from '../http/client-tls';
 import { errorsOf, HttpError } from '../http/errors';
 import { createGet } from '../http/get';
@@ -53,7 +54,7 @@ export interface Upstream {
   /** The same for a document of any other kind, which may be POSTed for. */
   document(call: UpstreamCall): Promise<UpstreamDocument>;
   /** The error for an answer that can't be used. `why` must not quote it: it may hold key material. */
-  failed(why: string, cause?: unknown): HttpError;
+  failed(why: string): HttpError;
   /** The same for an answer 404. */
   unknown(why: string): UnknownContentError;
   /** The same where the operator's credentials are wrong. */
@@ -104,7 +105,7 @@ export function createUpstream(
   const code = `${name}_failed` as const;
   const sentence = (why: string) => `The ${called} ${why}. No key file was changed.`;
   const problem = (why: string) => ({ code, description: sentence(why) });
-  const failed = (why: string, cause?: unknown) => apiError(code, sentence(why), { cause });
+  const failed = (why: string) => apiError(code, sentence(why));
   const unknown = (why: string) => new UnknownContentError(502, problem(why));
   const refused = (why: string) => new RefusalError(502, problem(why));
   const late = () => new OutageError(504, problem(`did not answer within ${timeoutMs} ms`));
@@ -205,12 +206,10 @@ export function createUpstream(
       const headers = { accept: 'application/json', ...call.headers };
       const { status, body } = await document({ ...call, headers });
       if (status !== 200) return { status, json: undefined };
-      try {
-        // Drops a byte order mark, which JSON does not know.
-        return { status, json: JSON.parse(new TextDecoder().decode(body)) };
-      } catch {
-        throw failed(`returned something that is not JSON; check ${variable}`);
-      }
+      // Drops a byte order mark, which JSON does not know.
+      const json = parseJson(new TextDecoder().decode(body));
+      if (json === undefined) throw failed(`returned something that is not JSON; check ${variable}`);
+      return { status, json };
     },
   };
 }
@@ -251,7 +250,7 @@ function asksForDigest({ 'www-authenticate': challenges = '' }: GetAnswer['heade
   return offers('digest') && !offers('basic');
 }
 
-function printableId(id = ''): string | undefined {
+function printableId(id: string): string | undefined {
   return /^[\x21-\x7e]{1,128}$/.test(id) ? id : undefined;
 }
 

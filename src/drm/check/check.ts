@@ -4,6 +4,7 @@ import {
   isHexText,
   isJsonObject,
   type JsonObject,
+  parseJson,
   parseUuid,
   swapKeyIdOrder,
 } from '../bytes';
@@ -175,13 +176,10 @@ function checkByteText(report: Report, input: string, inner: string, read: ByteT
 }
 
 function checkJsonText(report: Report, text: string, checkRequest: CheckOptions['checkRequest']): CheckKind {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    return unknown(report, 'malformed_json', 'is not valid JSON; look for a missing quote or comma');
-  }
-  return checkJson(report, parsed, checkRequest);
+  const parsed = parseJson(text);
+  return parsed === undefined
+    ? unknown(report, 'malformed_json', 'is not valid JSON; look for a missing quote or comma')
+    : checkJson(report, parsed, checkRequest);
 }
 
 /** A value without parts that are often copied with it: quotes, the element of a manifest, `data:…;base64,`. */

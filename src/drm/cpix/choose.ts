@@ -118,7 +118,7 @@ export interface Role {
   readonly isUsable: (key: CpixKey) => boolean;
 }
 
-const OF_CENC: readonly CpixSystemName[] = ['widevine', 'playready'];
+export const OF_CENC: readonly CpixSystemName[] = ['widevine', 'playready'];
 
 function rolesOf(document: CpixDocument, choice: CpixChoice): Role[] {
   requireKey(document, choice.keyId);

@@ -143,11 +143,9 @@ export function systemOf(
 export function plainValue(document: CpixDocument, keyId: Buffer): Buffer {
   const value = keyOf(document, keyId)?.value;
   if (value?.kind === 'plain') return value.bytes;
-  const kid = formatUuid(keyId);
-  if (!value) return unusable(`has no value for the key ${kid}`);
   return refuse(
     'cpix_not_opened',
-    `has an encrypted value of the key ${kid}: use a document with plain keys, or write a key file from it at a sidecar that can open it (packager-drm put --cpix) and use that`,
+    `has an encrypted value of the key ${formatUuid(keyId)}: use a document with plain keys, or write a key file from it at a sidecar that can open it (packager-drm put --cpix) and use that`,
   );
 }
 

@@ -245,12 +245,10 @@ export function widevineSignals(keyId: Buffer, data: Buffer, scheme: Scheme): Si
   return {
     pssh,
     contentProtectionData: `<pssh xmlns="urn:mpeg:cenc:2013">${box}</pssh>`,
-    ...playlistLines([
-      `METHOD=${HLS_METHODS[scheme]}`,
+    ...playlistLines(scheme, [
       `URI="data:text/plain;base64,${box}"`,
       `KEYID=0x${keyId.toString('hex').toUpperCase()}`,
       `KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}"`,
-      'KEYFORMATVERSIONS="1"',
     ]),
   };
 }
@@ -262,11 +260,9 @@ export function playReadySignals(object: Buffer, scheme: Scheme): Signals {
     pssh,
     contentProtectionData: `<pro xmlns="urn:microsoft:playready">${pro}</pro>`,
     protectionHeader: object,
-    ...playlistLines([
-      `METHOD=${HLS_METHODS[scheme]}`,
+    ...playlistLines(scheme, [
       `URI="data:text/plain;charset=UTF-16;base64,${pro}"`,
       'KEYFORMAT="com.microsoft.playready"',
-      'KEYFORMATVERSIONS="1"',
     ]),
   };
 }
@@ -274,17 +270,12 @@ export function playReadySignals(object: Buffer, scheme: Scheme): Signals {
 export function fairPlaySignals(licenseUrl: string): Signals {
   return {
     uriExtXKey: licenseUrl,
-    ...playlistLines([
-      `METHOD=${HLS_METHODS.cbcs}`,
-      `URI="${licenseUrl}"`,
-      `KEYFORMAT="${FAIRPLAY_KEY_FORMAT}"`,
-      'KEYFORMATVERSIONS="1"',
-    ]),
+    ...playlistLines('cbcs', [`URI="${licenseUrl}"`, `KEYFORMAT="${FAIRPLAY_KEY_FORMAT}"`]),
   };
 }
 
-function playlistLines(attributes: readonly string[]): Signals {
-  const listed = attributes.join(',');
+function playlistLines(scheme: Scheme, attributes: readonly string[]): Signals {
+  const listed = [`METHOD=${HLS_METHODS[scheme]}`, ...attributes, 'KEYFORMATVERSIONS="1"'].join(',');
   return { hlsMedia: `#EXT-X-KEY:${listed}`, hlsMultivariant: `#EXT-X-SESSION-KEY:${listed}` };
 }
 

@@ -3,11 +3,12 @@ import {
   type CpixChoice,
   chosenBareKeys,
   keysWith,
+  OF_CENC,
   type Role,
   requireKey,
   settleRoles,
 } from '../cpix/choose';
-import { type CpixDocument, type CpixKey, type CpixSystemName, THE_DOCUMENT } from '../cpix/document';
+import { type CpixDocument, type CpixKey, THE_DOCUMENT } from '../cpix/document';
 import { attempt, refuseChoice } from '../cpix/fault';
 import {
   fairPlayPart,
@@ -157,8 +158,6 @@ function chooseForExport(document: CpixDocument, choice: KeyChoice, asked: CencS
     return { keys, findings };
   });
 }
-
-const OF_CENC: readonly CpixSystemName[] = ['widevine', 'playready'];
 
 function rolesOf(document: CpixDocument, choice: KeyChoice, asked: CencScheme | undefined): Role[] {
   requireKey(document, choice.keyId);

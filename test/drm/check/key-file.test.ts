@@ -51,6 +51,7 @@ describe('a key file', () => {
       set({ 'C-ks-widevine-pssh-data': 'IiRkN2EyOTk1Ni0yOTgwLTQzMzgtYjYyNy04N2MxZjA3OWUwOTE=' }, CMAF_FILE),
     ],
     ['comments and empty lines', `# by hand\n\n${FILE}\n`],
+    ['FairPlay next to CENC lines alone', linesOf(0, 3) + linesOf(10)],
     ['a system that is switched off', set({ 'D-ks-widevine': 'false' })],
   ])('has no fault with %s', (_what, text) => {
     expect(faults(text)).toEqual([]);

@@ -52,6 +52,9 @@ describe('one value', () => {
       'in the element of a manifest: pssh_box, W wrapped': `<cenc:pssh>${base64(WIDEVINE_BOX)}</cenc:pssh>`,
       'in a data: address: pssh_box, W wrapped': `data:text/plain;base64,${base64(WIDEVINE_BOX)}`,
       'encoded twice: pssh_box, E encoded_twice': base64(Buffer.from(base64(WIDEVINE_BOX))),
+      'of Widevine with the length of a key id: widevine_pssh_data': base64(
+        buildWidevinePsshData({ keyIds: [], contentId: KEY.subarray(8), protectionScheme: 0x63656e63 }),
+      ),
       'of 15 bytes: unknown, E wrong_length': base64(KEY_ID.subarray(1)),
       'of many bytes that are nothing: unknown, E unrecognised': base64(Buffer.alloc(100, 0xa5)),
       'of zeros: key_id, E all_zero': base64(Buffer.alloc(16)),
@@ -99,11 +102,16 @@ describe('boxes', () => {
 
   it('of PlayReady are shown with all their keys', () => {
     const other = kid('AESCTR').replace(KID, swapKeyIdOrder(KEY).toString('base64'));
-    const { fields } = check(header('4.3.0.0', kids(kid('AESCTR'), other)));
+    const more =
+      '<DS_ID>x</DS_ID><DECRYPTORSETUP>ONDEMAND</DECRYPTORSETUP><CUSTOMATTRIBUTES></CUSTOMATTRIBUTES>';
+    const { fields } = check(header('4.3.0.0', kids(kid('AESCTR'), other) + more));
     const ids = fields.filter(({ name }) => name.endsWith('key_id'));
     expect(ids.map(({ name, value }) => `${name} ${value}`)).toEqual([
       `key[0].key_id ${formatUuid(KEY_ID)}`,
       `key[1].key_id ${formatUuid(KEY)}`,
+    ]);
+    expect(fields.slice(-3).map(({ name, value }) => `${name} ${value}`)).toEqual([
+      ...['ds_id x', 'decryptorsetup ONDEMAND', 'customattributes present'],
     ]);
   });
 
