@@ -116,7 +116,7 @@ async function putBody(context: CliContext, options: Options): Promise<object> {
       throw unusable(`${name} is not a CPIX document; give a key file or the body of a request with --file.`);
     refuseStray(fields);
     if (isGiven) throw twice();
-    return readBody(bytes, source, keepUnknown);
+    return readBody(bytes, name, keepUnknown);
   }
   if (keepUnknown) throw usageError('--keep-unknown goes with --file and an existing key file.');
   // For a content, too, if the key provider returns a document: only the sidecar knows.
@@ -185,9 +185,8 @@ function part(fields: Record<string, string | undefined>): Record<string, string
   return Object.values(fields).some((value) => value !== undefined) ? fields : undefined;
 }
 
-function readBody(bytes: Buffer, file: string, keepUnknown: boolean): JsonObject {
-  const name = file === '-' ? 'standard input' : file;
-  const text = decodeText(bytes, name === file ? name : 'Standard input');
+function readBody(bytes: Buffer, name: string, keepUnknown: boolean): JsonObject {
+  const text = decodeText(bytes, name);
   if (isKeyFileText(text, name)) {
     const { problems, hasUnknown } = keyFileProblems(text, keepUnknown);
     if (problems.length > 0)

@@ -7,16 +7,6 @@ import { shellWord } from '../../terminal/text';
 import type { Manifest, ManifestItem } from '../manifest/entries';
 import type { FileProblem } from '../yaml-fields';
 
-export interface Rotation {
-  readonly manifest: Manifest;
-  readonly contentIds: ReadonlyMap<string, string>;
-  /** The streams whose keys are in the manifest: only its author can make new ones. */
-  readonly supplied: readonly string[];
-  /** Whether applying the manifest unchanged would restore former keys. */
-  readonly namesOthers: boolean;
-  readonly faults: readonly FileProblem[];
-}
-
 /** Streams that get one content id. */
 interface SharedContent {
   readonly streamIds: readonly string[];
@@ -31,13 +21,15 @@ interface SharedContent {
  * each of its qualities, by the first member; one for each member with `keys: each`.
  * @param old the content ids of the present key files.
  */
-export function rotateManifest(items: Manifest, pattern: string, old: ReadonlyMap<string, string>): Rotation {
+export function rotateManifest(items: Manifest, pattern: string, old: ReadonlyMap<string, string>) {
   const contentIds = new Map<string, string>();
   const faults: FileProblem[] = [];
   const takenBy = new Map<string, string>();
+  /** The streams whose keys are in the manifest: only its author can make new ones. */
   const supplied: string[] = [];
   // The same former content id gives the same new one.
   const isShared = /\{(?:contentId|old)\}/.test(pattern);
+  /** Whether applying the manifest unchanged would restore former keys. */
   let namesOthers = false;
 
   /** The new content id of streams that have one; undefined when their keys are in the manifest. */

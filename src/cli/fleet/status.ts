@@ -1,4 +1,3 @@
-import type { Style } from '../../terminal/output';
 import { jsonText, shown, timeText } from '../../terminal/text';
 import { answerOrError, CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
@@ -6,7 +5,6 @@ import type { Options } from '../options';
 import { type Look, lookOfFleet, lookOfStream } from './status-text';
 
 const WATCH_MS = 1000;
-const RED: Style = 'red';
 
 /** `fleet status`: shows the packagers and their state, or that of a stream. */
 export async function fleetStatus(
@@ -39,7 +37,8 @@ async function watchFleet(context: CliContext, first: Look, look: () => Promise<
   if (!out.json) out.write(ENTER);
   try {
     for (;;) {
-      const { text, style } = trouble === undefined ? last.sentence : { text: shown(trouble), style: RED };
+      const { text, style } =
+        trouble === undefined ? last.sentence : ({ text: shown(trouble), style: 'red' } as const);
       const head = [`${timeText(now().toISOString())} UTC. Ctrl-C ends it.`, out.style(style, text), ''];
       if (!out.json) draw(context, [...head, ...last.lines]);
       else if (trouble === undefined) out.write(`${jsonText(last.answer)}\n`);

@@ -81,9 +81,8 @@ export function readCsv(text: string): ReadText {
 function faultsOfQuotes(broken: readonly CsvError[]): FileProblem[] {
   const last = broken.findIndex(({ code }) => code === 'CSV_INVALID_CLOSING_QUOTE');
   const readable = last < 0 ? broken : broken.slice(0, last + 1);
-  const byLine = new Map(readable.toReversed().map((error) => [error.lines as unknown, error.code]));
-  return [...byLine].reverse().map(([line, code]) => ({
-    line: typeof line === 'number' ? line : undefined,
+  return readable.map(({ lines, code }) => ({
+    line: typeof lines === 'number' ? lines : undefined,
     description: SENTENCES[code] ?? 'is not CSV from here on',
   }));
 }
