@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseStreamId } from '../../api/stream-id';
 import { groupedBy } from '../../drm/bytes';
+import { MAX_PROBLEMS } from '../../http/faults';
 import { count, shown, someNames } from '../../terminal/text';
 import { CliError, EXIT } from '../cli-error';
 import type { CliContext } from '../context';
@@ -10,7 +11,6 @@ import { importBody, isKeyFileName, KEEP_UNKNOWN, keyFileProblems, MAX_KEY_FILE_
 import type { Manifest, ManifestItem } from '../manifest/entries';
 import { type FileProblem, sentenceIn } from '../yaml-fields';
 
-const MAX_FAULTS = 50;
 const MAX_NAMES = 5;
 
 type FoundProblem = FileProblem & { readonly path: string };
@@ -81,7 +81,7 @@ function faulty(problems: readonly FoundProblem[], hasUnknown: boolean): CliErro
     );
     return `${names}${place}: ${sentenceIn(same[0] ?? { description: '' })}`;
   });
-  const first = all.slice(0, MAX_FAULTS);
+  const first = all.slice(0, MAX_PROBLEMS);
   const more = all.length - first.length;
   return new CliError(EXIT.usage, [
     ...first.map((description) => ({ code: 'key_file', description })),

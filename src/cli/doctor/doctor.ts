@@ -105,11 +105,7 @@ function chosen(all: readonly ApplicationFile[], named: readonly string[] | unde
   return all.filter(({ name }) => named?.includes(name) ?? true);
 }
 
-async function userOf(
-  packager: string,
-  named: string | undefined,
-  machine: Machine,
-): Promise<PackagerUser | undefined> {
+async function userOf(packager: string, named: string | undefined, machine: Machine): Promise<PackagerUser> {
   if (named === undefined) return findPackagerUser(packager, machine);
   const identity = await identityOf(machine, named);
   if (!identity) throw usageError(`This machine has no user ${named}.`);
@@ -169,7 +165,7 @@ async function judgeFolder(
   path: string,
   readers: readonly ApplicationFile[],
   sidecar: SidecarState,
-  user: PackagerUser | undefined,
+  user: PackagerUser,
 ): Promise<JudgedFolder> {
   const note = `the key folder of ${someOf(readers.map(({ name }) => name))}`;
   const head = { kind: 'key_folder', subject: path, note } as const;
@@ -197,9 +193,7 @@ async function judgeFolder(
   const guarded = files.map((file) => ({ ...file, path: join(realPath, file.path) }));
   const checks = [
     check,
-    ...(user
-      ? checkAccess(user.identity, realPath, rights, guarded)
-      : [warning('no_user', 'The user that the packager runs as is not known', 'give the user with --user')]),
+    ...checkAccess(user.identity, realPath, rights, guarded),
     ...checkKeyFiles(ofStreams),
     ...checkNamedStreams(named, new Set(ids)),
     ...named.unread.map(({ what, todo }) =>

@@ -8,7 +8,7 @@ import type { SidecarState } from './sidecar';
 
 interface Head {
   readonly packager: string;
-  readonly user: PackagerUser | undefined;
+  readonly user: PackagerUser;
   readonly sidecar: SidecarState;
 }
 
@@ -35,10 +35,7 @@ export function renderReport(
   sections: readonly Section[],
   { style }: Pick<Output, 'style'>,
 ): string {
-  const head = [
-    `packager   ${packager}`,
-    ...(user ? [`runs as    ${user.identity.name} (${user.because})`] : []),
-  ];
+  const head = [`packager   ${packager}`, `runs as    ${user.identity.name} (${user.because})`];
   const groups = groupedBy(sections, (section) => {
     const { kind, subject, checks } = section;
     const same = kind === 'key_folder' ? checks.map((check) => keyOf(section, check)).join() : subject;
@@ -129,7 +126,7 @@ function fieldsOf({ severity, code, description, ...more }: Check) {
 export function reportDocument({ packager, user, sidecar }: Head, sections: readonly Section[]): unknown {
   return {
     packager,
-    user: user ? { ...user.identity, because: user.because } : null,
+    user: { ...user.identity, because: user.because },
     sidecar: {
       address: sidecar.address ?? null,
       ready: sidecar.notReady === undefined ? null : sidecar.notReady.length === 0,

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
@@ -121,11 +122,12 @@ export const THIS_MACHINE: Machine = {
 };
 
 /** The user of a name or number; undefined for a name without an account on this machine. */
-export async function identityOf({ findUser }: Machine, user: string): Promise<Identity | undefined> {
-  const unknown = /^\d{1,10}$/.test(user)
-    ? { name: `uid ${Number(user)}`, uid: Number(user), gids: [] }
-    : undefined;
-  return (await findUser(user)) ?? unknown;
+export async function identityOf(machine: Machine, user: string): Promise<Identity | undefined> {
+  return /^\d{1,10}$/.test(user) ? identityOfUid(machine, Number(user)) : machine.findUser(user);
+}
+
+async function identityOfUid({ findUser }: Machine, uid: number): Promise<Identity> {
+  return (await findUser(String(uid))) ?? { name: `uid ${uid}`, uid, gids: [] };
 }
 
 export interface PackagerUser {
@@ -133,20 +135,14 @@ export interface PackagerUser {
   readonly because: string;
 }
 
-/** Finds the packager's user: by its process, or else by the owner of its programs. */
-export async function findPackagerUser(
-  packager: string,
-  machine: Machine,
-): Promise<PackagerUser | undefined> {
+/** Finds the packager's user: by its process, or else by the owner of its programs or, without them, of its `conf`. */
+export async function findPackagerUser(packager: string, machine: Machine): Promise<PackagerUser> {
   const running = await findProcess(machine);
   if (running) return running;
-  for (const folder of ['bin', 'conf']) {
-    const path = join(packager, folder);
-    const stats = await stat(path).catch(() => undefined);
-    const identity = stats && (await identityOf(machine, String(stats.uid)));
-    if (identity) return { identity, because: `assumed: it owns ${path}, and no packager is running here` };
-  }
-  return undefined;
+  const programs = join(packager, 'bin');
+  const path = existsSync(programs) ? programs : join(packager, 'conf');
+  const identity = await identityOfUid(machine, (await stat(path)).uid);
+  return { identity, because: `assumed: it owns ${path}, and no packager is running here` };
 }
 
 async function findProcess(machine: Machine): Promise<PackagerUser | undefined> {
@@ -161,7 +157,7 @@ async function findProcess(machine: Machine): Promise<PackagerUser | undefined> 
     if (uid === undefined || gid === undefined) continue;
     const more = status?.match(/^Groups:[ \t]*([\d ]*)$/m)?.[1] ?? '';
     const gids = [gid, ...more.split(' ').filter((one) => one !== '')].map(Number);
-    const { name = uid } = (await identityOf(machine, uid)) ?? {};
+    const { name } = await identityOfUid(machine, Number(uid));
     return { identity: { name, uid: Number(uid), gids }, because: `process ${id} runs as it` };
   }
   return undefined;

@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path';
+import { MAX_PROBLEMS } from '../../http/faults';
 import { count } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
@@ -15,8 +16,6 @@ import { readCsv } from './csv-manifest';
 import { buildManifest, claimStreams, type Manifest, type ReadFile } from './entries';
 import { type Defaults, manifestFile, requestFaults } from './manifest-fields';
 import { type Allowances, createNamedSecrets, readNamedText } from './secrets';
-
-const MAX_FAULTS = 50;
 
 /**
  * Reads a manifest file as the entries of a batch.
@@ -94,10 +93,10 @@ export function requireFaultless(
   if (faults.length === 0) return;
   const sorted = faults.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
   const all = [...new Set(sorted.map((fault) => problemSentence(path, fault)))];
-  const descriptions = all.slice(0, MAX_FAULTS);
+  const descriptions = all.slice(0, MAX_PROBLEMS);
   const more = all.length - descriptions.length;
   if (more > 0) descriptions.push(`${path}: ${count(more, 'more fault')}.`);
-  const options = [...missing].slice(0, MAX_FAULTS).join(' ');
+  const options = [...missing].slice(0, MAX_PROBLEMS).join(' ');
   if (missing.size > 1) descriptions.push(`${path}: to allow all of them, add ${options}`);
   throw new CliError(
     EXIT.usage,

@@ -134,6 +134,9 @@ live/g,g-1,,SECRET,SECRET
   });
 
   test('goes on behind a quote amid a cell, and stops behind one that is closed there', async () => {
+    expect(await faults('a.csv', 'streamid,members\na,b\n', ACME)).toEqual([
+      'a.csv:2: has streamid and members; a row is for one stream, or for one group with members, smil or tracks.',
+    ]);
     expect(await faults('a.csv', 'streamid,cmaf\na,b"SECRET"\nb,maybe\n', ACME)).toEqual([
       'a.csv:2: a quote is inside a cell; put the whole cell in quotes, and write its quotes twice.',
       'a.csv:3: cmaf must be true, false or cenc.',

@@ -148,18 +148,21 @@ groups:
 
 const SMIL = '<smil><body><video src="mp4:hi"/><video src="mp4:lo"/></body></smil>';
 
-test('sends a SMIL file next to the manifest', async () => {
+test.each([
+  [
+    'yaml',
+    '\ngroups: [{ smil: ../smil/event.smil, folder: live, keys: same, contentId: e, client: c, clientApiKey: k }]',
+  ],
+  ['csv', 'smil,folder,keys,contentId,client,clientApiKey\n../smil/event.smil,live,same,e,c,k\n'],
+])('sends a SMIL file next to the manifest in %s', async (ending, text) => {
   await fs.outputFile(join(cwd, 'smil', 'event.smil'), SMIL);
-  await fs.outputFile(
-    join(cwd, 'sub', 'manifest.yaml'),
-    'groups: [{ smil: ../smil/event.smil, folder: live, keys: same, contentId: e, client: c, clientApiKey: k }]',
-  );
-  const items = readManifest({ cwd, env: {} }, 'sub/manifest.yaml', { given: {}, allowed: ALL });
+  await fs.outputFile(join(cwd, 'sub', `manifest.${ending}`), text);
+  const items = readManifest({ cwd, env: {} }, `sub/manifest.${ending}`, { given: {}, allowed: ALL });
   expect(items).toEqual([
     {
       kind: 'groups',
       name: 'the group of ../smil/event.smil',
-      line: 1,
+      line: 2,
       streamIds: ['live/hi', 'live/lo'],
       body: { smil: SMIL, folder: 'live', keys: 'same', contentId: 'e', client: 'c', clientApiKey: 'k' },
     },
