@@ -1,5 +1,6 @@
 import {
   checkAacFrame,
+  checkByteValues,
   END_BITS,
   type FrameEnds,
   hasRawDataBlocks,
@@ -7,7 +8,6 @@ import {
   START_BITS,
 } from '../../codecs/aac-frame';
 import { hasRightChecksums } from '../../codecs/ac3-frame';
-import { checkByteValues } from '../../codecs/byte-values';
 import { HevcPictureCheck } from '../../codecs/hevc-picture-check';
 import { type Outcome, PictureCheck } from '../../codecs/picture-check';
 import { boxesIn } from '../../drm/check/boxes';

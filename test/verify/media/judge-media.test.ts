@@ -54,6 +54,22 @@ test('of many samples, the evidence says of how many some were taken', () => {
   );
 });
 
+test.each<[codec: 'ttml' | 'webvtt', text: string, state: string]>([
+  ['ttml', '\ufeff<?xml version="1.0"?>\n<tt>\u00e9</tt>\n', 'clear'],
+  ['ttml', '<tt>\ufffd</tt>', 'garbage'],
+  ['ttml', 'WEBVTT', 'garbage'],
+  ['webvtt', '\0\0\0\x08vtte\0\0\0\x08vttc', 'clear'],
+  ['webvtt', '\0\0\0\x08vtte\0', 'garbage'],
+  ['webvtt', '\0\0\0\x08free', 'garbage'],
+])('subtitles are judged by their syntax: %s %j', (codec, text, state) => {
+  const { tracks, ...media } = of(cenc, 'v');
+  const samples = Array(2).fill({ data: Buffer.from(text), encryption: undefined });
+  const texts = tracks.map((track) => {
+    return { ...track, encryptedSamples: 0, content: { format: { codec }, samples } };
+  });
+  expect(judgeMedia({ ...media, tracks: texts }, []).state).toBe(state);
+});
+
 test('of one small picture, either key is reported to have too little data', () => {
   const { tracks, ...media } = of(cbcs, 'v');
   const one = tracks.map(({ content, ...track }) => {

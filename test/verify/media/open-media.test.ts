@@ -56,6 +56,26 @@ test('a transport stream names neither key id nor scheme, and has the IV of its 
   });
 });
 
+/** The frames of sound of a transport stream, one behind the other. */
+const framesOfSound = (name: string) =>
+  Buffer.concat(
+    opened(undefined, vector(name)).tracks.flatMap(({ content }) => content.samples.map(({ data }) => data)),
+  );
+const ID3 = Buffer.from('49443304000000000002abcd', 'hex');
+
+test.each<[what: string, bytes: () => Buffer, codec: string]>([
+  ['AC-3', () => vector('sound.ac3'), 'ac-3'],
+  ['AAC behind an ID3 tag', () => Buffer.concat([ID3, framesOfSound('live-sound.mpegts')]), 'mp4a.40.2'],
+])('packed audio is read frame by frame: %s', (_, bytes, codec) => {
+  const media = opened(undefined, bytes());
+  expect(media).toMatchObject({
+    container: 'packed_audio',
+    tracks: [{ kind: 'audio', codec, scheme: undefined }],
+  });
+  expect(judgeMedia(media, [])).toMatchObject({ state: 'clear', kind: 'audio' });
+  expect(media.tracks[0]?.samples).toBeGreaterThan(10);
+});
+
 test.each([
   ['no bytes', Buffer.alloc(0), 'no_samples'],
   ['an error page', Buffer.from('<!doctype html><title>404</title>'), 'not_media'],
