@@ -29,7 +29,7 @@ export interface MediaTrack {
   readonly samples: number;
   /** Those of `samples` that are said to be encrypted. Fewer than all: a clear lead, or clear parts. */
   readonly encryptedSamples: number;
-  /** How long the samples play; 0 where that is not known. */
+  /** How long the samples play; 0 where that is not known: of transport streams, the playlist says it. */
   readonly seconds: number;
   readonly content: TrackContent;
 }

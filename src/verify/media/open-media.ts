@@ -231,7 +231,7 @@ function trackOf(
     constantIv: given?.isNamed ? given.iv : undefined,
     samples: samples.length,
     encryptedSamples: isEncrypted ? samples.length : 0,
-    seconds: secondsOf(packets, samples.length),
+    seconds: 0,
     content: { format: type.format, samples },
   };
 }
@@ -248,22 +248,6 @@ function joinPackets(packets: readonly Buffer[]): Buffer[] {
 function pesPayload(packet: Buffer): Buffer {
   if (packet.length < 9 || packet.readUIntBE(0, 3) !== 1) return packet;
   return packet.subarray(9 + packet.readUInt8(8));
-}
-
-/** From the first presentation time to the last, with as much for the last as the others have on average. */
-function secondsOf(packets: readonly Buffer[], samples: number): number {
-  const times = packets.flatMap((packet) => {
-    const hasTime = BEGINS in packet && packet.length >= 14 && packet.readUIntBE(0, 3) === 1;
-    if (!hasTime || (packet.readUInt8(7) & 0x80) === 0) return [];
-    const [a = 0, b = 0, c = 0, d = 0, e = 0] = packet.subarray(9, 14);
-    return ((a >> 1) & 7) * 2 ** 30 + (b << 22) + ((c >> 1) << 15) + (d << 7) + (e >> 1);
-  });
-  if (times.length < 2 || samples < 2) return 0;
-  const first = times.reduce((least, time) => Math.min(least, time));
-  const last = times.reduce((most, time) => Math.max(most, time));
-  const seconds = ((last - first) / 90_000) * (times.length / (times.length - 1));
-  // A clock that wrapped around is useless.
-  return seconds < 3600 ? seconds : 0;
 }
 
 function framesOf(bytes: Buffer, format: SampleFormat): Buffer[] {

@@ -42,7 +42,7 @@ function readSampleEntry({ type, body }: Mp4Box, kind: MediaKind): SampleEntry {
   const within = sinf ? boxesIn(sinf.body) : [];
   const find = (list: readonly Mp4Box[], wanted: string) => list.find((box) => box.type === wanted)?.body;
   const original = find(within, 'frma')?.toString('latin1', 0, 4) ?? type;
-  const described = { ...describeFormat(original, boxes) };
+  const described = describeFormat(original, boxes);
   if (!sinf) return { ...described, protection: undefined };
   const scheme = find(within, 'schm');
   const track = find(boxesIn(find(within, 'schi') ?? Buffer.alloc(0)), 'tenc');

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { judgeMedia } from '../../../src/verify/media/judge-media';
 import { openMedia } from '../../../src/verify/media/open-media';
+import { readSampleEntries } from '../../../src/verify/media/sample-entry';
 import { IV, KEY, KEY_ID, opened, type Packaged, packaged, vector } from '../../support/judged-media';
 
 let cenc: Packaged;
@@ -41,7 +42,7 @@ test('a transport stream names neither key id nor scheme, and has the IV of its 
   });
   expect({
     container,
-    tracks: tracks.map(({ content, id, seconds, samples, encryptedSamples, ...track }) => track),
+    tracks: tracks.map(({ content, id, samples, encryptedSamples, ...track }) => track),
   }).toEqual({
     container: 'mpegts',
     tracks: [
@@ -51,6 +52,7 @@ test('a transport stream names neither key id nor scheme, and has the IV of its 
         scheme: 'sample-aes',
         keyIds: [],
         constantIv: IV,
+        seconds: 0,
       },
     ],
   });
@@ -85,6 +87,19 @@ test.each([
 ])('%s is a fault as data', (_, bytes, code) => {
   const result = openMedia(undefined, typeof bytes === 'function' ? bytes() : bytes);
   expect(result).toEqual({ ok: false, problem: { code, description: expect.stringMatching(/\.$/) } });
+});
+
+test('zeros after the last box, as some writers leave them, are no fault', () => {
+  const media = opened(cenc.init('v'), Buffer.concat([cenc.segment('v', 1), Buffer.alloc(5)]));
+  expect(media.problems).toEqual([]);
+});
+
+test('the protection of subtitles is found behind the texts of their sample entry', () => {
+  const sinf = plainBox('sinf', plainBox('frma', Buffer.from('stpp')), box('schm', 0, Buffer.from('cenc')));
+  const entry = plainBox('enct', Buffer.alloc(8), Buffer.from('http://www.w3.org/ns/ttml\0\0\0'), sinf);
+  expect(readSampleEntries(Buffer.concat([numbers(0, 1), entry]), 'text')).toEqual([
+    { codec: 'stpp', format: { codec: 'ttml' }, protection: { scheme: 'cenc', track: undefined } },
+  ]);
 });
 
 test('a segment that is cut short is read as far as it goes, and reported', () => {
@@ -171,7 +186,11 @@ function withGroup(segment: Buffer, from: number, keyId: Buffer): Buffer {
 }
 
 function box(type: string, version: number, ...content: Buffer[]): Buffer {
-  const body = Buffer.concat([Buffer.from([version, 0, 0, 0]), ...content]);
+  return plainBox(type, Buffer.from([version, 0, 0, 0]), ...content);
+}
+
+function plainBox(type: string, ...content: Buffer[]): Buffer {
+  const body = Buffer.concat(content);
   return Buffer.concat([numbers(body.length + 8), Buffer.from(type), body]);
 }
 
