@@ -9,6 +9,7 @@ const SAMPLE = sampleText([
   { number: 2, track: 'HD', systems: ['widevine', 'playready'] },
 ]);
 const laurl = 'https://license.example/';
+const SIGNATURE = '<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"/>';
 
 const faultsOf = (body: object) =>
   check(body).faults.map(({ severity, code, field }) => [severity, code, field].filter(Boolean).join(' '));
@@ -42,6 +43,10 @@ it.each<[body: object, faults: readonly unknown[]]>([
     ['warning playready_address_unused playready.laurl'],
   ],
   [{ cpix: CPIX_DOCUMENT, playready: { laurl } }, []],
+  [
+    { cpix: SAMPLE.replace('</cpix:CPIX>', `${SIGNATURE}</cpix:CPIX>`), track: 'SD' },
+    ['warning signature_not_checked'],
+  ],
 ])('reports the faults of a body with a document: %#', (body, faults) => {
   expect(faultsOf(body)).toEqual(faults);
 });

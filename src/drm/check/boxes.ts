@@ -8,7 +8,7 @@ import {
   type WidevinePsshData,
   widevineFindings,
 } from '../widevine';
-import { describePlayReadyObject, isUtf16Xml, looksLikePlayReadyObject } from './playready';
+import { describePlayReadyObject, looksLikePlayReadyObject } from './playready';
 import {
   cipherOf,
   compareBoxes,
@@ -84,9 +84,8 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
     return { keyIds: widevine.value.keyIds, ciphers: cipher ? [cipher] : [] };
   }
   if (systemId === PLAYREADY_SYSTEM_ID) {
-    const isPlayReady = looksLikePlayReadyObject(data) || isUtf16Xml(data);
-    if (!isPlayReady && parseWidevinePsshData(data).ok)
-      return otherSystem(report, name, 'Widevine PSSH data', 'PlayReady');
+    // No header can be read as these: each second byte of its letters is zero.
+    if (parseWidevinePsshData(data).ok) return otherSystem(report, name, 'Widevine PSSH data', 'PlayReady');
     return describePlayReadyObject(report, `${name}.`, data);
   }
   if (systemId === COMMON_SYSTEM_ID) {

@@ -23,9 +23,7 @@ export function compareKeyIdsOf(comparison: Comparison, reference: Side, other: 
 }
 
 function compareExchanged(comparison: Comparison, reference: Side, other: Side): boolean {
-  const ids = [...other.of('track'), ...other.of('box'), ...other.of('checksum')].flatMap(
-    ({ keyId }) => keyId ?? [],
-  );
+  const ids = [...other.of('track'), ...other.of('box')].flatMap(({ keyId }) => keyId ?? []);
   for (const key of reference.of('key')) {
     const found = isExchangeable(key) && ids.find((keyId) => isSameKey(keyId, key.contentKey));
     if (!found) continue;
@@ -184,8 +182,7 @@ function compareRotating(
 
 function isForFairPlayAlone(reference: Side, other: Side): boolean {
   const schemes = other.of('track').map(({ scheme }) => scheme);
-  const addresses = reference.of('address').filter(({ system }) => system === 'fairplay');
-  const own = addresses.map(({ address }) => fairPlayKeyId(address));
+  const own = reference.of('address').map(({ address }) => fairPlayKeyId(address));
   return (
     reference.of('fairplay').length > 0 &&
     !reference.of('scheme').some(({ scheme }) => scheme === 'cbcs') &&

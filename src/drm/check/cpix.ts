@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { formatUuid } from '../bytes';
-import { chooseKeys } from '../cpix/choose';
+import { chooseKeys, SIGNED } from '../cpix/choose';
 import {
   byKeyId,
   type CpixDocument,
@@ -30,7 +30,7 @@ const DETAILED = 280;
 /** Shows a CPIX document, and reports the parts that its key file without a choice does not have. */
 export function checkCpix(report: Report, input: Buffer | string): void {
   const document = describeCpix(report, input);
-  if (!document || document.keys.length === 0 || document.keys.some(({ value }) => !value)) return;
+  if (!document || document.keys.some(({ value }) => !value)) return;
   // No key file is made of it before that is corrected.
   if (report.findings.some(({ severity }) => severity === 'error')) return;
   const chosen = chooseKeys(document, {});
@@ -63,7 +63,7 @@ export function describeCpix(report: Report, input: Buffer | string): CpixDocume
   if (contentId !== undefined) report.field('content_id', contentId);
   if (isSigned) {
     report.field('signature', 'present');
-    report.warning('signature_not_checked', THE_DOCUMENT, 'is signed; the signature is not checked');
+    report.add(SIGNED);
   }
   const isRequest = keys.length > 0 && keys.every(({ value }) => value === undefined);
   if (keys.length === 0)

@@ -28,7 +28,6 @@ export interface ByteText {
 /** Reads bytes from a text in any usual form, without white space. Undefined for another text. */
 export function readByteText(text: string): ByteText | undefined {
   const compact = text.replaceAll(/\s+/g, '');
-  if (compact === '') return undefined;
   const uuid = parseUuid(compact.replace(/^urn:uuid:/i, ''));
   if (uuid.ok) return { form: 'uuid', bytes: uuid.value };
   const hex = readHex(compact);
@@ -145,10 +144,7 @@ export function checkAddress(
   note?: string,
 ): void {
   const checked = checkLicenseUrl(system)(text);
-  if (!checked.ok) {
-    report.problem(name, checked.problem);
-    if (!/[?&;]/.test(text)) return;
-  }
+  if (!checked.ok) report.problem(name, checked.problem);
   // For an invalid address, its form is reported, and faults that would return in the next one.
   report.add(...addressFindings(system, text, name).filter((one) => checked.ok || one.severity === 'error'));
   if (!checked.ok) return;

@@ -107,7 +107,7 @@ function requireValues(keys: readonly CpixKey[]): void {
   unusable(`has no value for the key ${kid}: it is a request for keys; send the answer of the key server`);
 }
 
-const SIGNED = ofDocument('signature_not_checked', 'is signed, and its signature was not checked');
+export const SIGNED = ofDocument('signature_not_checked', 'is signed, and its signature was not checked');
 
 export interface Role {
   readonly name: 'cenc' | 'cbcs' | 'fairplay';
