@@ -116,7 +116,7 @@ const NOT_PURE: readonly string[] = [
 const BANNED_NAMES = 'utils helpers common shared lib services managers types index'.split(' ');
 
 const IMPORT =
-  /(\bimport type [^;'"]*)?(?:\bfrom|(?<!['"])\bimport|\brequire\(|\bimport\()\s*['"]([^'"]+)['"]/g;
+  /(\bimport type [^;'"]*)?(?:(?<!['"-])\bfrom|(?<!['"/])\bimport|\brequire\(|\bimport\()\s*['"]([^'"]+)['"]/g;
 
 function readSources(): Source[] {
   return fs

@@ -84,6 +84,7 @@ export function renderKeyChange(
   ].join('');
 }
 
+/** Larger than any key file; nothing of a larger file is read. */
 export const MAX_KEY_FILE_BYTES = 64 * 1024;
 
 /** Whether the text of a user is a key file, and no body of a request. */

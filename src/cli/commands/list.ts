@@ -1,5 +1,6 @@
 import type { ListedKeyFile } from '../../api/answers';
 import { MAX_ENTRIES } from '../../api/list';
+import { isError } from '../../drm/finding';
 import type { Output } from '../../terminal/output';
 import { count, csvRow, shown, table, timeText } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
@@ -56,8 +57,7 @@ function showTable(out: Output, keyFiles: readonly ListedKeyFile[]): void {
       shown(content_id ?? '-'),
       shown(faults.map(({ code }) => code).join(', ')) || '-',
     ];
-    const style = hasError(keyFile) ? 'red' : 'yellow';
-    return { cells, ...(faults.length > 0 && ({ style } as const)) };
+    return { cells, style: hasError(keyFile) ? 'red' : faults.length > 0 ? 'yellow' : undefined } as const;
   });
   out.write(
     table(out.style, [{ cells: HEADER }, ...rows])
@@ -87,5 +87,5 @@ function cellsOf(keyFile: ListedKeyFile): string[] {
 }
 
 function hasError({ faults }: ListedKeyFile): boolean {
-  return faults.some(({ severity }) => severity === 'error');
+  return faults.some(isError);
 }

@@ -4,12 +4,13 @@ import { dirname, join } from 'node:path';
 import type { FolderIdentity } from '../../api/answers';
 import { FLEET_FOLDER } from '../../api/fleet';
 import { parseStreamId } from '../../api/stream-id';
-import { type KeyFileSummary, summariseKeyFile } from '../../drm/check/key-file-text';
+import { summariseKeyFile } from '../../drm/check/key-file-text';
 import { systemCode } from '../../http/errors';
 import { count } from '../../terminal/text';
+import { MAX_KEY_FILE_BYTES } from '../key-files';
 import { type Check, someOf, warning } from './finding';
 import { isDenied, type Unread, unread } from './installation';
-import { type FileKeys, readFileKeys } from './key-files';
+import { type CheckedKeyFile, readFileKeys } from './key-files';
 import type { Rights } from './rights';
 
 export interface KeyFolder {
@@ -25,8 +26,6 @@ export interface KeyFolder {
 }
 
 const KEY = '.key';
-/** Larger than any key file; nothing of a larger file is read. */
-const MAX_BYTES = 64 * 1024;
 const MAX_DEPTH = 8;
 
 /** Reads a key folder: names, sizes, times, rights, and each key file without its secrets. */
@@ -81,7 +80,7 @@ async function readEntry(root: string, path: string): Promise<FolderEntry | unde
 }
 
 async function readSaid(file: string, size: number): Promise<Pick<FolderEntry, 'summary' | 'keys'>> {
-  if (size > MAX_BYTES) return faulty('too_large', 'The file is too large for a key file.');
+  if (size > MAX_KEY_FILE_BYTES) return faulty('too_large', 'The file is too large for a key file.');
   try {
     const text = await readFile(file, 'utf8');
     return { summary: summariseKeyFile(text), keys: readFileKeys(text) };
@@ -92,8 +91,7 @@ async function readSaid(file: string, size: number): Promise<Pick<FolderEntry, '
 }
 
 function faulty(code: string, description: string): Pick<FolderEntry, 'summary'> {
-  const faults = [{ severity: 'error' as const, code, description }];
-  return { summary: { parts: [], keyId: undefined, contentId: undefined, faults } };
+  return { summary: { parts: [], faults: [{ severity: 'error', code, description }] } };
 }
 
 async function lookAt(path: string): Promise<Rights & FolderIdentity> {
@@ -108,7 +106,7 @@ function foldersAbove(path: string): string[] {
   return parent === path ? [] : [parent, ...foldersAbove(parent)];
 }
 
-export interface FolderEntry {
+export interface FolderEntry extends Pick<CheckedKeyFile, 'summary' | 'keys'> {
   /** Below the key folder, with slashes. */
   readonly path: string;
   /** `other` is a folder, a device, a pipe or a socket. */
@@ -118,10 +116,6 @@ export interface FolderEntry {
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
-  /** A summary of the key file, without its secrets; undefined when it may not be read. */
-  readonly summary?: KeyFileSummary;
-  /** Undefined when it has none that are well formed, or may not be read. */
-  readonly keys?: FileKeys | undefined;
 }
 
 const GROUP = /\.smil$|^(?:smil|ngrp):/i;

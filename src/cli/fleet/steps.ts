@@ -81,12 +81,6 @@ export async function reseal(context: CliContext, { all = false }: Options): Pro
   endAs(context, { sentence: `Entries: ${countsText(counts)}.${keep}`, isFaulty, stopped });
 }
 
-interface StepAnswer {
-  readonly done: number;
-  readonly next: string | null;
-  readonly total: number;
-}
-
 /**
  * Runs step after step until there is none; `stopped` says why the rest was not done. A step without an answer is
  * repeated, which is safe.
@@ -95,7 +89,7 @@ interface StepAnswer {
 async function inSteps(
   context: CliContext,
   title: string,
-  take: (step: FleetStep) => Promise<StepAnswer>,
+  take: (step: FleetStep) => Promise<{ done: number; next: string | null; total: number }>,
 ): Promise<{ readonly total: number; readonly stopped?: CliError }> {
   let progress: Progress | undefined;
   let total: number | undefined;
