@@ -6,11 +6,10 @@ import { isPlaceholder, splitList, toV2Value } from './mapping/values';
 /** The default page length of v1; that of v2 is 10. */
 export const V1_LIMIT = 50;
 
-/** The name of the array in a list answer, in v1 and in v2. */
+/** The name of the array in a list answer, in v1 and in v2, where they differ. */
 export const LIST_NAMES: Partial<Readonly<Record<V1Resource, readonly [v1: string, v2: string]>>> = {
   video: ['videos', 'media'],
   channel: ['channels', 'playlists'],
-  player: ['players', 'players'],
   conversion: ['conversions', 'originals, media_renditions'],
   track: ['tracks', 'text_tracks'],
 };

@@ -69,8 +69,7 @@ export function migrateCall({ route, parameters }: V1Call, site = '{site_id}'): 
   const add: AddNote = (kind, sentence, field, byHand = false) => {
     const shown = field === undefined ? undefined : shownName(field);
     const key = JSON.stringify([kind, shown, sentence]);
-    if (!notes.has(key) || byHand)
-      notes.set(key, { kind, ...(shown !== undefined && { field: shown }), sentence, byHand });
+    notes.set(key, { kind, ...(shown !== undefined && { field: shown }), sentence, byHand });
   };
   addGeneral(add, mapping, parts);
   const work = { mapping, parts, ids: { site_id: site, ...parts.ids }, add };
@@ -161,11 +160,11 @@ function withoutCalls(
 /** The name of `setup_config` in `metadata`. */
 const SETUP = SETUP_CONFIG.replace(/^metadata\./, '');
 
-/** The changes of the answer. A call that deletes or acts answers no resource. */
-function answersOf({ resource, action, v2 }: RouteMapping): Migration['answers'] {
-  if (action === 'delete' || v2.every(({ method }) => method === 'PUT')) return [];
-  const [v1, v2Name] = (action === 'list' && LIST_NAMES[resource]) || [];
-  const list = v1 !== undefined && v2Name !== undefined && v1 !== v2Name ? [{ v1, v2: v2Name }] : [];
+/** The changes of the answer. A call that deletes answers no resource. */
+function answersOf({ resource, action }: RouteMapping): Migration['answers'] {
+  if (action === 'delete') return [];
+  const names = action === 'list' ? LIST_NAMES[resource] : undefined;
+  const list = names ? [{ v1: names[0], v2: names[1] }] : [];
   const fields = FIELDS[resource]
     .filter(
       ({ v1: name, answer }) => answer !== name && (answer !== undefined || REMOVED_ANSWERS.includes(name)),
@@ -205,7 +204,7 @@ function mapped(work: Work): V2Call[] {
   return operations.flatMap(({ method, path }) => {
     const call = {
       method,
-      query: method === 'GET' ? (parts.list?.query ?? {}) : {},
+      query: parts.list?.query ?? {},
       ...(method !== 'GET' && method !== 'DELETE' && { body }),
     };
     const first = readFirst(work, path);

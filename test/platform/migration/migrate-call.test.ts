@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { findRoute, ROUTES } from '../../../src/platform/migration/mapping/routes';
+import { ADVICE } from '../../../src/platform/migration/mapping/sentences';
 import { migrateCall, type V2Call } from '../../../src/platform/migration/migrate-call';
 
 /** Each route with parameters, the verdict, and below it the calls that do it in v2. */
@@ -100,6 +101,15 @@ const TABLE = `
   PATCH /v2/sites/S/thumbnails/{thumbnail_id} {"relationships":{"media":[{"id":"v","is_poster":true}]}}
 /v1/videos/tracks/create?video_key=v&kind=captions&label=English&language=en ready
   POST /v2/sites/S/media/v/text_tracks/ {"metadata":{"track_kind":"captions","label":"English","srclang":"en"},"upload":{"method":"direct"}}
+/v1/players/create?name=a&playback_rate_controls=1&skin=007 ready
+  POST /v2/sites/S/players/ {"metadata":{"name":"a","setup_config":{"playbackRateControls":[1],"skin":"007"}}}
+/v1/videos/thumbnails/update ready
+  POST /v2/sites/S/thumbnails/ {"relationships":{"media":[{"id":"{media_id}"}]},"upload":{"method":"direct","source_type":"custom_upload","thumbnail_type":"static"}}
+  PATCH /v2/sites/S/thumbnails/{thumbnail_id} {"relationships":{"media":[{"id":"{media_id}","is_poster":true}]}}
+/v1/videos/create?custom.-a= ready
+  POST /v2/sites/S/media/ {"upload":{"method":"direct"}}
+/v1/videos/update?video_key=v&update_file=true ready
+  PUT /v2/sites/S/media/v/reupload/ {"upload":{"method":"direct"}}
 /v1/videos/tracks/delete?track_key=t by_hand
   DELETE /v2/sites/S/media/{media_id}/text_tracks/t/
 /v1/videos/tracks/list?video_key=v ready
@@ -171,6 +181,26 @@ test('each call quotes the row of the mapping and what the contract says of the 
   ]);
 });
 
+test.each([
+  ['/v1/videos/create?title=a', ['sendFile']],
+  ['/v1/videos/tracks/create?video_key=v&kind=captions', ['sendFile']],
+  ['/v1/videos/create?title=a&upload_method=multipart', ['sendFile']],
+  ['/v1/videos/update?video_key=v&update_file=true', ['reupload', 'sendFile']],
+  ['/v1/videos/thumbnails/show?video_key=v', ['thumbnailOf']],
+  ['/v1/videos/thumbnails/update?video_key=v', ['sendFile']],
+  ['/v1/channels/create?title=a', ['defaultType']],
+  ['/v1/channels/update?channel_key=c&title=a', ['playlistType']],
+  ['/v1/channels/videos/list?channel_key=c', ['playlistRead']],
+  ['/v1/videos/conversions/list?video_key=v', ['pageLength', 'originals']],
+  ['/v1/videos/list?result_limit=2&search:nothing=a', []],
+  ['/v1/videos/delete?video_key=v', []],
+  ['/v1/videos/delete?video_key=v,w', ['several']],
+])('%s has the advice %j', (call, names) => {
+  const sentences = migrated(call).notes.map(({ sentence }) => sentence);
+  const advised = Object.entries(ADVICE).filter(([, sentence]) => sentences.includes(sentence));
+  expect(advised.map(([name]) => name)).toEqual(names);
+});
+
 test('a route that is not supported says so with the row of the mapping', () => {
   expect(migrated('/v1/status')).toEqual({
     route: '/v1/status',
@@ -190,18 +220,25 @@ test('an unknown route is reported with the nearest one, and possible ids in it 
 });
 
 test('unknown parameters and unusable values are reported, and need work by hand', () => {
-  const { verdict, notes } = migrated('/v1/videos/update?video_key=v&titel=a&date=soon');
+  const { verdict, notes } = migrated(
+    '/v1/videos/update?video_key=v&titel=a&date=soon&expires_date=9999999999999',
+  );
   expect(verdict).toBe('by_hand');
   const value = 'The value must be a UNIX time in seconds, as 1237387851; it is left out.';
   const unknown = 'v2 has no place for this parameter; it is left out. Did you mean `title`?';
   expect(notes.filter(({ byHand }) => byHand)).toEqual([
     { kind: 'beware', field: 'date', sentence: value, byHand: true },
+    { kind: 'beware', field: 'expires_date', sentence: value, byHand: true },
     { kind: 'unknown', field: 'titel', sentence: unknown, byHand: true },
   ]);
+  const options = migrated('/v1/players/create?name=p&mutedAutoplayAllowed=true');
+  expect(migrated('/v1/videos/create?custom.a=b').notes.map(({ field }) => field)).toContain('custom.*');
+  expect(options.notes.map(({ field }) => field)).toContain('mutedAutoplayAllowed');
 });
 
 test('a key that is missing stays a placeholder, and a placeholder of the caller stays what it is', () => {
-  expect(migrated('/v1/videos/show').calls.map(line)).toEqual(['GET /v2/sites/S/media/{media_id}/']);
+  for (const call of ['/v1/videos/show', '/v1/videos/show?video_key='])
+    expect(migrated(call).calls.map(line)).toEqual(['GET /v2/sites/S/media/{media_id}/']);
   expect(migrated('/v1/videos/show').verdict).toBe('by_hand');
   const { verdict, calls } = migrated('/v1/videos/show?video_key={video.key}');
   expect([verdict, ...calls.map(line)]).toEqual(['ready', 'GET /v2/sites/S/media/{video.key}/']);

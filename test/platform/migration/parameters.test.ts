@@ -64,6 +64,7 @@ const LISTS = String.raw`
 -> page_length=50
 result_limit=5&result_offset=20 -> page=5; page_length=5
 order_by=date:desc,title -> page_length=50; sort=publish_start_date:dsc,title:asc
+order_by=protectionrule_key -> page_length=50; sort=protection_rule_key:asc
 order_by={field} -> page_length=50; sort={field}
 tags=a,b c -> page_length=50; q=tags: a AND tags: "b c"
 tags=a,b&tags_mode=any -> page_length=50; q=(tags: a OR tags: b)

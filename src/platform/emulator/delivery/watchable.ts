@@ -141,12 +141,10 @@ const MAX_SEARCHED_LENGTH = 300;
 /** Every word is in the title, the tags or the description. The more are in the title, the earlier a media comes. */
 function searchKey(text: string): KeyOf {
   let length = 0;
-  const words = distinctWords(foldLetters(text))
-    .slice(0, MAX_SEARCHED_WORDS)
-    .filter((word) => {
-      length += word.length;
-      return length <= MAX_SEARCHED_LENGTH;
-    });
+  const words = [...new Set(wordsOf(foldLetters(text)))].slice(0, MAX_SEARCHED_WORDS).filter((word) => {
+    length += word.length;
+    return length <= MAX_SEARCHED_LENGTH;
+  });
   if (words.length === 0) return () => undefined;
   return ({ metadata: { title, tags, description } }) => {
     const inTitle = new Set(wordsOf(foldLetters(title)));
@@ -156,7 +154,6 @@ function searchKey(text: string): KeyOf {
   };
 }
 
-const MAX_ARTICLE_WORDS = 1000;
 /** The commonest English words, which do not describe a page. Words of less than three letters don't count either. */
 const COMMON = new Set(
   `about after all also and any are because been but can could did for from get had has have her him his how into its
@@ -168,22 +165,12 @@ const COMMON = new Set(
 
 /** Ranks by the number of different words of a page in the title or the tags. */
 function articleKey(text: string): KeyOf {
-  const asked = new Set(
-    distinctWords(foldCase(text))
-      .filter((word) => word.length > 2 && !COMMON.has(word))
-      .slice(0, MAX_ARTICLE_WORDS),
-  );
+  const asked = new Set(wordsOf(foldCase(text)).filter((word) => word.length > 2 && !COMMON.has(word)));
   return ({ metadata: { title, tags } }) => {
     const words = wordsOf(foldCase(`${title} ${tags.join(' ')}`));
     const matched = words.filter((word, place) => asked.has(word) && words.indexOf(word) === place);
     return matched.length || undefined;
   };
-}
-
-const MAX_WORD_LENGTH = 100;
-
-function distinctWords(folded: string): readonly string[] {
-  return [...new Set(wordsOf(folded).map((word) => word.slice(0, MAX_WORD_LENGTH)))];
 }
 
 /** Ranks by the tags shared with the related media, which is left out; without one, the newest first. */
