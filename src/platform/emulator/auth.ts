@@ -7,7 +7,7 @@ import type { Surroundings } from './surroundings';
 
 /** The permissions of credentials, from the least to the most: read; also create and change; also make credentials. */
 export const PERMISSIONS = ['Viewer', 'Editor', 'Admin'] as const;
-export type Permission = (typeof PERMISSIONS)[number];
+type Permission = (typeof PERMISSIONS)[number];
 
 /** The roles of users, from the least to the most. Each has one user with its name. */
 export const ROLES = ['viewer', 'editor', 'admin'] as const;

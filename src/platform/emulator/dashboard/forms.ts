@@ -90,7 +90,7 @@ const entry = (_path: string, index: string) => `.entry ${Number(index) + 1}`;
 
 /** The problems of a form in its own words; `undefined` for an error that is not about its fields. */
 export function problemsOf(thrown: unknown): readonly string[] | undefined {
-  if (!(thrown instanceof HttpError) || [403, 404, 429].includes(thrown.status) || thrown.status >= 500)
+  if (!(thrown instanceof HttpError) || [403, 404].includes(thrown.status) || thrown.status >= 500)
     return undefined;
   return thrown.problems.map(({ description }) => {
     const [, paths, says] = FIELD_PROBLEM.exec(description) ?? [];

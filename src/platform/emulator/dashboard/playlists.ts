@@ -191,8 +191,8 @@ function mountManualPlaylist(context: EmulatorContext, mountForm: MountForm<Play
       const media_filter = { include: { ...include, values: change(idsIn(playlist), sent) } };
       const calls = context.library.typedPlaylists.get(playlistType);
       calls?.update({ siteId, playlistId: id }, { metadata: { media_filter } }, view);
-      // The query of the page that the form was on, and nothing else.
-      const back = new URLSearchParams(sent.text('back')).toString();
+      // The query of the page that the form was on.
+      const back = sent.text('back');
       return wantsJson(request) ? undefined : `/dashboard/playlists/${id}${back && `?${back}`}`;
     });
 }

@@ -51,7 +51,7 @@ export function listPage<T>(
 }
 
 const MAX_PAGE_LENGTH = 10_000;
-export const PAGE_LENGTH = 10;
+const PAGE_LENGTH = 10;
 
 /** The parameters of a list; others are ignored. */
 export const ListQuery = z.object({

@@ -48,7 +48,7 @@ export const IMPORT = {
 } as const satisfies Resource;
 
 /** A feed. The emulator keeps its fields, and reads no feed. */
-export type Import = Stored<typeof IMPORT>;
+type Import = Stored<typeof IMPORT>;
 
 declare module './resource' {
   interface LibraryState {

@@ -38,7 +38,7 @@ export const PLAYER = {
 
 type Relationships = BodyOf<typeof PLAYER>['relationships'];
 
-export interface Player extends Stored<typeof PLAYER> {
+interface Player extends Stored<typeof PLAYER> {
   relationships: Relationships;
 }
 

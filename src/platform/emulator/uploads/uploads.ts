@@ -352,7 +352,7 @@ function finished(): HttpError {
 }
 
 /** The error for an upload whose time is over, or that is not waited for any more. */
-export function over(): HttpError {
+function over(): HttpError {
   const description =
     'This upload is over: its links are valid for a day, while its resource exists. Ask for a new one.';
   return new HttpError(410, { code: 'upload_expired', description });

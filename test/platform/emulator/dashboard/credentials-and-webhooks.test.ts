@@ -63,6 +63,7 @@ const FORM = {
 
 test('creates a webhook and shows its secret once, and never that of one which the API created', async () => {
   const { unauthenticated, context, post, page } = await startLibraryPages();
+  expect((await post('webhooks', { ...FORM, site_ids: 'elsewher' })).status).toBe(400);
   await post('webhooks', FORM);
   const [webhook] = context.webhooks.list();
   const path = `webhooks/${webhook?.id}`;

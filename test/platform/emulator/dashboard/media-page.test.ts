@@ -52,10 +52,14 @@ test('changes what was edited alone, so that what others changed meanwhile stays
 test('shows a refused form before everything else, as it was sent', async () => {
   const { post, createReady } = await startLibraryPages();
   const media = await createReady({ title: 'News' });
-  const sent = { title: 'x'.repeat(1001), author: HOSTILE };
+  const unnamed = { 'custom_params.name': '', 'custom_params.value': 'lost' };
+  const sent = { title: 'x'.repeat(1001), author: HOSTILE, ...unnamed };
   const { status, text } = await post(`media/${media.id}`, sent);
   expect(status).toBe(400);
-  expect(complaintsOf(text)).toEqual(['Title is longer than 1000 characters.']);
+  expect(complaintsOf(text)).toEqual([
+    'Title is longer than 1000 characters.',
+    'Custom parameters has a name that is empty or longer than 200 characters.',
+  ]);
   expect(text.indexOf('id="settings"')).toBeLessThan(text.indexOf('id="content-card"'));
   expect(text).not.toContain('<img src=x');
   expect(textOf(text.replaceAll(/value="([^"]*)"/g, '> $1 <'))).toContain(HOSTILE);
@@ -76,10 +80,13 @@ test('takes the file of a media as a form, where there is no script', async () =
 });
 
 test('gives the script the link that the media waits at, and for a new content another one', async () => {
-  const { post, createMedia, createReady } = await startLibraryPages();
+  const { post, createMedia, createReady, advance } = await startLibraryPages();
   const waiting = await createMedia();
   const link = await post(`media/${waiting.id}/upload`);
   expect(link.body.upload_link).toContain(`/uploads/${waiting.upload?.id}?token=`);
+  expect((await post(`media/${waiting.id}/upload`, { method: 'multipart' })).body).toEqual(link.body);
+  await advance(25 * 3600);
+  expect((await post(`media/${waiting.id}/upload`)).body).not.toEqual(link.body);
   const ready = await createReady();
   const parts = await post(`media/${ready.id}/upload`, { method: 'multipart' });
   expect(parts.body).toEqual({ upload_id: ready.upload?.id, upload_token: ready.upload?.token });
