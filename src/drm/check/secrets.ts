@@ -115,11 +115,9 @@ export class SecretFinder {
       const keys = this.#forms.get(form) ?? new Set();
       this.#forms.set(form, key === undefined ? keys : keys.add(key));
       const head = form.slice(0, SHORTEST);
-      const lengths = [...new Set(this.#lengths.get(head)).add(form.length)];
-      this.#lengths.set(
-        head,
-        lengths.toSorted((one, other) => other - one),
-      );
+      const lengths = new Set(this.#lengths.get(head)).add(form.length);
+      const longestFirst = [...lengths].sort((one, other) => other - one);
+      this.#lengths.set(head, longestFirst);
     }
   }
 

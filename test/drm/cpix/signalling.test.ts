@@ -57,6 +57,7 @@ describe('Widevine data', () => {
     `<ContentProtection schemeIdUri="urn:uuid:${systemId}"><pssh>${inside}</pssh></ContentProtection>`;
   const twoRoots = root(PLAYREADY_SYSTEM_ID, playReadyBox.toString('base64')) + root(WIDEVINE_SYSTEM_ID, box);
   const ofWidevine = `#EXT-X-KEY:METHOD=SAMPLE-AES-CTR,URI="data:text/plain;base64,${box}",KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}"`;
+  const ofOther = ofWidevine.replace(box, 'AAAA').replace(/urn:uuid:[^"]*/, 'com.microsoft.playready');
   const wanted = DATA.toString('base64');
 
   it.each([
@@ -66,7 +67,9 @@ describe('Widevine data', () => {
     ['an element in ContentProtection, behind a declaration and a comment', fragment(DECLARED), wanted],
     ['several roots, one of another system', fragment(twoRoots), wanted],
     ['ContentProtectionData that is the box itself', element('ContentProtectionData', widevineBox), wanted],
+    ['an element behind another one', fragment(`<note>x</note><pssh>${box}</pssh>`), wanted],
     ['playlist lines alone', hls(ofWidevine, 'media'), wanted],
+    ['lines behind that of another format', hls(`${ofOther}\n${ofWidevine}`, 'media'), wanted],
     ['nothing', '', undefined],
     ['empty elements', '<PSSH/><ContentProtectionData> \n </ContentProtectionData>', undefined],
     ['ContentProtectionData without a box', fragment('<ContentProtection/>'), undefined],
