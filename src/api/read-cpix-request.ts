@@ -16,7 +16,7 @@ export interface CpixContent {
 export type ReadDocument = (text: string) => Checked<CpixDocument>;
 
 /** The fields of a request that choose keys of a document. */
-export interface DocumentFields {
+interface DocumentFields {
   readonly kid?: Buffer | null | undefined;
   readonly track?: string | null | undefined;
   readonly period?: string | null | undefined;

@@ -15,7 +15,7 @@ const HEIGHTS: Limits = { SD: 576, HD: 1080, UHD: 4320 };
 const AUDIO = 'AUDIO';
 
 /** How the streams of a SMIL document are divided into qualities. Bit rates say little of the picture: they have no default limits. */
-export interface QualityLimits {
+interface QualityLimits {
   readonly heights?: Limits | undefined;
   readonly bitrates?: Limits | undefined;
 }

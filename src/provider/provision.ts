@@ -150,7 +150,7 @@ export interface KeptAnswer {
  * The provider's answers, sealed on disk. None of its failures is one of the request: they are logged, once
  * when they begin and once when they are over.
  */
-export interface ProviderCache {
+interface ProviderCache {
   /** Keeps an answer, in place of an older one, if there is a secret to seal it with. Returns at once. */
   keep(content: ProviderContent, keyFile: KeyFile): void;
   /** The answer that was kept for the same client, secret and content, unless it is too old. */
@@ -217,7 +217,7 @@ async function refusedBy(calls: readonly Promise<unknown>[]): Promise<void> {
 }
 
 /** The upstreams, or the variables that are missing for them. */
-export type Upstreams =
+type Upstreams =
   | {
       /**
        * Reads the record of a content's client; undefined where that is not asked, or for a request that does not say

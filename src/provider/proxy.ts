@@ -2,7 +2,7 @@ import type { Agent } from 'node:http';
 import { HttpsProxyAgent } from 'https-proxy-agent';
 
 /** A proxy for https upstreams, from the environment. */
-export interface ProxyConfig {
+interface ProxyConfig {
   readonly url: string;
   /** The hosts that are asked directly: `NO_PROXY`. */
   readonly except: string;

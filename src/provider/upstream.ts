@@ -61,7 +61,7 @@ export interface Upstream {
   refused(why: string): RefusalError;
 }
 
-export interface UpstreamOptions {
+interface UpstreamOptions {
   readonly timeoutMs: number;
   /** The present authorities and client certificate for https; undefined: Node's authorities, no certificate. */
   readonly tls?: (() => ClientTls) | undefined;

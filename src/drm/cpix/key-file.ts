@@ -30,7 +30,7 @@ interface MadeParts {
   readonly isChecksumComputed: boolean;
 }
 
-export type MadeKeyFile =
+type MadeKeyFile =
   | ({ readonly ok: true } & MadeParts)
   | { readonly ok: false; readonly faults: readonly Problem[] };
 

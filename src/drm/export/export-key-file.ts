@@ -14,7 +14,7 @@ export interface ExportedKeys {
 }
 
 /** A key file in another packager's form, or why it can't be had: the sentence goes on after `The key file`. */
-export type Exported =
+type Exported =
   | ({ readonly ok: true } & ExportedKeys)
   | { readonly ok: false; readonly problem: Problem<PackagingCode | 'keys_missing'> };
 

@@ -13,7 +13,7 @@ import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import type { ExportName, ExportScheme } from './names';
 
-export interface ExportForm {
+interface ExportForm {
   /** The value of `content-type`. */
   readonly mediaType: string;
   readonly extension: string;
