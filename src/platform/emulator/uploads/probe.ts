@@ -71,7 +71,7 @@ const CONTAINERS: Readonly<Record<string, readonly string[]>> = { moov: ['trak',
 
 async function movieFacts(head: Buffer, bytes: Bytes): Promise<FileFacts | undefined> {
   const first = head.toString('latin1', 4, 8);
-  if (head.length < 16 || !FIRST_BOXES.includes(first)) return undefined;
+  if (!FIRST_BOXES.includes(first)) return undefined;
   const isQuickTime = first !== 'ftyp' || head.toString('latin1', 8, 12) === 'qt  ';
   let times: Awaited<ReturnType<typeof timesOf>>;
   let inFragments: number | undefined;

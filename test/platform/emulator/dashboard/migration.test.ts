@@ -96,6 +96,15 @@ test('does not call what somebody must complete, or an address without its id, a
   expect(without.text).toContain('GET /v2/sites/demosite/media/{media_id}/ This was not called');
 });
 
+test('changes the thumbnail that the call before has made', async () => {
+  const emulator = await startEmulator();
+  const video_key = await createV1(emulator, 'video');
+  const call = `/v1/videos/thumbnails/update?video_key=${video_key}&position=1`;
+  const { text } = await paste(emulator, call, 'run');
+  const id = emulator.context.state.thumbnails.all().at(-1)?.id;
+  expect(text).toContain(`PATCH /v2/sites/demosite/thumbnails/${id} 200`);
+});
+
 test('shows what v2 does not support, with the answer of v1', async () => {
   const emulator = await startEmulator();
   const { html, text } = await paste(emulator, '/v1/accounts/tags/list', 'run');
