@@ -199,7 +199,7 @@ export class Finder {
       joined += this.text.slice(at, part.from) + (inner ? this.placeholder(inner) : '{value}');
       at = part.to;
     }
-    joined += this.text.slice(at, Math.max(at, node.to - quote.length));
+    joined += this.text.slice(at, node.to - quote.length);
     if (quote === plainQuote) return joined.replaceAll(/\\([\\'])/g, '$1');
     return /r/i.test(prefix) ? joined : unescaped(joined);
   }
@@ -313,9 +313,9 @@ export class Finder {
     this.calls.push({ route: call.route, parameters: readable(call.parameters), line, incomplete: true });
   }
 
-  /** The line of a place, from 1, counted on from the place before: a file may have thousands of calls. */
+  /** The line of a place, from 1, counted on from the place before, as calls come in order: a file may have thousands. */
   #lineAt(place: number): number {
-    const { place: from, line } = place < this.#counted.place ? { place: 0, line: 1 } : this.#counted;
+    const { place: from, line } = this.#counted;
     this.#counted = { place, line: line + this.text.slice(from, place).split('\n').length - 1 };
     return this.#counted.line;
   }

@@ -25,6 +25,9 @@ this.jw.videos.tracks.create({ video_key: this.key, kind: 'captions' }) → /v1/
 let p: Params = { title: 'a' }; p.author = 'b'; p['custom.x'] = -1; jw.videos.create(p) → /v1/videos/create → {"title":"a","author":"b","custom.x":"-1"}
 const p = { title: 'a' }; jw.videos.create({ ...p, 'tags': 'b' + ',c', api_key: 'K' }) → /v1/videos/create → {"title":"a","tags":"b,c"}
 const x = <a href={y}>{jw.videos.list()}</a> → /v1/videos/list → {}
+jw.status() → /v1/status → {}
+made(jwplatform).videos.show({ video_key: ('k') }) → /v1/videos/show → {"video_key":"k"}
+jw.videos.show({ video_key: '\\u{ffffff}k' }) → /v1/videos/show → {"video_key":"k"}
 jw.videos.show({ video_key: item.key as string }) → /v1/videos/show → {"video_key":"{item.key}"}
 `;
 
@@ -119,6 +122,7 @@ test.each([
 test('calls of others, of v2 and of the same names are none', () => {
   const programs: [string, Language][] = [
     ["youtube.videos.list({ part: 'x' }); app.get('/v1/things', h); x.get('v2/a'); map.get('k')", JAVASCRIPT],
+    ['youtube.videos.list({}); // not jwplatform', JAVASCRIPT],
     ["app.get('/videos/list', f); videos.list(); jw.videos.length; jw.videos.map(f)", JAVASCRIPT],
     ["youtube.videos().list(part='x')\nclient.Media.list(site_id='S')\nvideos.list()", PYTHON],
     ["<?php $a->call('/sites/x/analytics/queries', $q, 'v2'); $c->call('function');", PHP],
