@@ -248,8 +248,10 @@ test('a key file that one sidecar receives is written at every packager', async 
   await isEverywhere(A);
   await two.put('news', B);
   await isEverywhere(B);
-  await three.remove('news');
+  const removed = await three.remove('news');
   await isEverywhere(undefined);
+  const { revision: last = 0 } = removed.fleet ?? {};
+  await until(async () => ((await one.fleet.status()).revision ?? 0) >= last && last > 0);
   await until(() => one.audit.length === 2);
   expect(one.audit.map(({ action, result, key, from }) => [action, result, key, from])).toEqual([
     ['put', 'changed', 'tests', 'two'],

@@ -227,6 +227,27 @@ test('a packager is not ready while entries are sealed with a secret that it doe
   two.fleet.checkReady();
 });
 
+test.each([false, true])(
+  'entries that the engine has lost lack no secret any more, also if the packager was away: %s',
+  async (isAway) => {
+    const { cluster, engine, one, two } = await startTwo();
+    await one.put('old', A);
+    one.reseal(OTHER_SECRET, FLEET_SECRET);
+    two.reseal('a-third-secret-of-the-tests-0123456789-abcd', FLEET_SECRET);
+    await one.level();
+    await one.put('news', B);
+    const former = async () => (await two.fleet.status()).former_secret?.entries;
+    await until(async () => (await former()) === 1 && lacksOf(two).unreadable === 1);
+    expect(() => two.fleet.checkReady()).toThrow('fleet_missing_secret');
+    engine.isAway = isAway;
+    for (const stream of ['old', 'news']) cluster.set(KEY(stream), undefined);
+    if (isAway) cluster.compact();
+    engine.isAway = false;
+    await until(async () => (await former()) === 0);
+    two.fleet.checkReady();
+  },
+);
+
 test('a packager that joins without the newest secret has joined once it has all, and keeps files made by hand until then', async () => {
   const { cluster, one } = await startOne();
   await one.put('old', A);
@@ -485,6 +506,9 @@ test('a fleet that is resealed is not read again by its packagers', async () => 
   await one.fleet.resealStep({ after: undefined, limit: 10 });
   await settled(one, two);
   expect([before, lists(), stateOf(two)]).toEqual([1, 1, 'level']);
+  // By this, a status of packagers that are behind tells their changes.
+  const noted = fs.readFileSync(join(two.folder, FLEET_FOLDER, 'ledger'), 'utf8');
+  expect(noted).toMatch(new RegExp(`\\["news",\\d+,${cluster.get(KEY('news'))?.revision},`));
 });
 
 test('a packager that goes through the fleet again stays ready', async () => {

@@ -180,7 +180,7 @@ export function createReplication(options: ReplicationOptions) {
               ),
             );
             if (watches.length === 0) return;
-            applied = applied.with(index, Math.max(applied[index] ?? 0, events.at(-1)?.revision ?? 0));
+            applied = applied.with(index, events.at(-1)?.revision ?? 0);
             onHeartbeat(at);
             if (awaited.includes(true)) options.onAwaited();
           };

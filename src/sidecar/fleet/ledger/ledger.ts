@@ -172,9 +172,8 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
 
 /** A change that is interrupted after its note leaves the former file, which this tag identifies as the fleet's. */
 function withFormer(record: LedgerRecord, present: LedgerRecord | undefined): LedgerRecord {
-  const { version, revision, tag, kept } = record;
-  const former = record.former ?? (present?.tag === tag ? undefined : present?.tag);
-  return kept ? { version, revision, tag, former, kept } : { version, revision, tag, former };
+  const former = record.former ?? (present?.tag === record.tag ? undefined : present?.tag);
+  return { ...record, former };
 }
 
 /** `[1, id, highest, fleet, levelled]`; 1 is the format of the whole file. */
