@@ -216,6 +216,12 @@ describe('DASH', () => {
     expect(report.faults).toEqual([{ severity: 'error', code: 'key_id_mismatch', description }]);
   });
 
+  test('reads a manifest in UTF-16', async () => {
+    const stream = await startStream('dash');
+    await fs.outputFile(join(stream.folder, 'm.mpd'), Buffer.from(`\ufeff${mpd(NUMBER)}`, 'utf16le'));
+    expectToPlay(await stream.verify({ path: '/m.mpd' }), 1);
+  });
+
   test('a missing segment is reported once for all renditions', async () => {
     const stream = await startStream('dash');
     await fs.remove(join(stream.folder, 'v3.m4s'));
@@ -244,9 +250,11 @@ describe('HLS', () => {
   test('puts variables into addresses', async () => {
     const stream = await startStream('hls');
     await stream.change('master.m3u8', (text) =>
-      text.replace('#EXTM3U\n', '#EXTM3U\n#EXT-X-DEFINE:NAME="part",VALUE="m4s"\n'),
+      text
+        .replace('#EXTM3U\n', '#EXTM3U\n#EXT-X-DEFINE:NAME="part",VALUE="m4s"\n')
+        .replace('\nv.m3u8', '\nv.m3u8?host=fairplay.example.com'),
     );
-    const defined = '#EXT-X-DEFINE:IMPORT="part"\n#EXT-X-DEFINE:NAME="host",VALUE="fairplay.example.com"\n';
+    const defined = '#EXT-X-DEFINE:IMPORT="part"\n#EXT-X-DEFINE:QUERYPARAM="host"\n';
     await stream.change('v.m3u8', (text) =>
       text
         .replace('#EXTM3U\n', `#EXTM3U\n${defined}`)
@@ -263,6 +271,23 @@ describe('HLS', () => {
     await stream.change('master.m3u8', (text) => text + more);
     const report = await stream.verify();
     expect([report.renditions.length, report.faults]).toEqual([2, []]);
+  });
+
+  test('names variants that are alike, and playlists of one name, differently', async () => {
+    const stream = await startStream('hls');
+    const playlist = await fs.readFile(join(stream.folder, 'v.m3u8'), 'utf8');
+    for (const folder of ['b', 'c']) {
+      const text = playlist.replaceAll(/\bv\d?\.m(?:4s|p4)/g, '../$&');
+      await fs.outputFile(join(stream.folder, folder, 'v.m3u8'), text);
+      const variant = `#EXT-X-STREAM-INF:BANDWIDTH=999,CODECS="avc1.64000b"\n${folder}/v.m3u8\n`;
+      await stream.change('master.m3u8', (master) => master + variant);
+    }
+    const report = await stream.verify();
+    expect(report.faults).toEqual([]);
+    const names = ['video 1 kb/s', 'video 1 kb/s (2)'];
+    expect(report.renditions.map(({ name }) => name)).toEqual(expect.arrayContaining(names));
+    const files = names.map((name) => `v.m3u8 (${name})`);
+    expect(report.systems[0]?.in).toEqual(expect.arrayContaining(['v.m3u8', ...files]));
   });
 
   test('takes the keys that hold for the newest segment, and passes over gaps', async () => {

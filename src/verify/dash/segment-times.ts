@@ -84,7 +84,6 @@ export function evenSegments(
   });
   // Its end is not given.
   if (!Number.isFinite(last)) return { first: at(0), newest: [at(0)] };
-  if (last < 0) return { first: undefined, newest: [] };
   const newest = [last, last - 1, last - 2].filter((index) => index >= 0).map(at);
   return { first: at(0), newest };
 }
