@@ -4,7 +4,6 @@ import type { Surroundings } from '../surroundings';
 import type { Uploads } from '../uploads/uploads';
 import type { Notify } from '../webhooks/notification';
 import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
-import type { MEDIA } from './media';
 
 /** The actions of a resource's routes, at its `collection` or at `one`. */
 export const VERBS = {
@@ -139,7 +138,14 @@ export interface Behaviour<R extends Resource, Item extends Kept<R>> {
 }
 
 /** How a content is to come, as a call gives it: its fields fit together. */
-export type GivenUpload = GivenOf<(typeof MEDIA)['upload']>;
+export interface GivenUpload {
+  readonly method?: string | null | undefined;
+  readonly mime_type?: string | null | undefined;
+  readonly download_url?: string | null | undefined;
+  readonly source_url?: string | null | undefined;
+  readonly trim_in_point?: string | null | undefined;
+  readonly trim_out_point?: string | null | undefined;
+}
 
 /** The call of an action, validated by its fields. */
 export interface ActionCall {
