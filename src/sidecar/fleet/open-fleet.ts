@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type StreamId, takes } from '../../api/stream-id';
+import { takes } from '../../api/stream-id';
 import { cached, kept } from '../../http/cached';
 import { HttpError, systemCode } from '../../http/errors';
 import { apiError, sentenceOf } from '../errors';
 import { keyIdOf } from '../key-files/changes';
-import type { ChangedBy, KeyFileStore } from '../storage/key-file-store';
+import type { KeyFileStore } from '../storage/key-file-store';
 import { toStorageError } from '../storage/open-file';
 import type { FleetConfig } from './config';
 import { type Engine, EngineError, type EngineServer, toFleetError } from './engine/engine';
@@ -15,7 +15,7 @@ import { createFleetStore } from './entries/fleet-store';
 import { createReplication, type Replication } from './entries/replicate';
 import { createSeal, createVersions, type Entry } from './entries/seal';
 import { collectDeleted, importStep, resealStep, tryAgain } from './entries/steps';
-import type { AwaitedChange, FleetHooks, Step } from './fleet';
+import type { Fleet, FleetHooks } from './fleet';
 import { createIdentity, type Identity } from './identity';
 import type { openFleetSecret } from './join';
 import { createFolderCheck, type Ledger, openLedger } from './ledger/ledger';
@@ -56,7 +56,7 @@ const MAX_REPORTED_LACKS = 1000;
 const MAX_SHOWN_SECRETS = 5;
 
 /** Puts a fleet in front of the sidecar's key-file store. */
-export function openFleet(options: FleetOptions, local: KeyFileStore) {
+export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   const { engine, folder, log, newId, random, now, clock, observer } = options;
   const { name, streams, prefix } = options.config;
   const keys = engineKeysUnder(prefix);
@@ -230,12 +230,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore) {
   };
 
   return {
-    /**
-     * The key files of the whole fleet: changes go to every packager that takes the stream, and into the
-     * folder here if this one does. Reads are those of the folder.
-     */
     store,
-    /** Starts to follow the fleet. */
     start() {
       options.onSecrets(() => {
         sealNow = createSeal(options.secrets(), random);
@@ -255,45 +250,29 @@ export function openFleet(options: FleetOptions, local: KeyFileStore) {
       });
       void repeatWhileLevel(COLLECT_MS, (each) => collectDeleted({ ...each, engine, keys, seal, clock }));
     },
-    /** @throws HttpError 503 while the sidecar should get no requests: it has not joined, or can't. */
     checkReady() {
       state.checkReady(hasJoined(present?.ledger.head.levelled, streams));
       const secrets = present?.replication.missingSecrets;
       if (secrets?.size) throw missingSecret(secrets);
     },
-    /** `GET /api/fleet`. While the engine is away, returns the last known state. */
     status: cached(STATUS_KEPT_MS, now, () => fleetStatus(options, state, present, list)),
-    /** `GET /api/fleet/{streamid}`. @throws HttpError 404, 503. */
-    whereIs: (streamId: StreamId) =>
+    whereIs: (streamId) =>
       asked(({ membership: { list } }) =>
         whereStream(streamId, keys.entry(streamId), { grouped, seal: sealNow, list }),
       ),
-    /**
-     * Resolves when every registered packager has the streams at these revisions, or after this number of seconds: with
-     * the sorted names of those that do not.
-     */
-    waitFor: (awaited: readonly AwaitedChange[], seconds: number) =>
-      asked(({ membership }) => membership.waitFor(awaited, seconds)),
-    /** One step of an import: up to `limit` key files here after a stream that the fleet does not have go to it. */
-    importStep: (step: Step, by: ChangedBy) =>
+    waitFor: (awaited, seconds) => asked(({ membership }) => membership.waitFor(awaited, seconds)),
+    importStep: (step, by) =>
       asked(({ ledger }) => importStep(step, by, { folder, local, offer: store.offer, isTaken, ledger })),
-    /** Founds the fleet again in an engine that has lost it. @throws HttpError when it has not. */
     found: () =>
       asked(async ({ identity }) => {
         await identity.found();
         restart();
       }),
-    /** One step of sealing the engine's entries with the first secret. */
-    resealStep: (step: Step) =>
+    resealStep: (step) =>
       asked(({ identity }) => resealStep(step, { engine, keys, seal, grouped, identity })),
-    /** Removes a packager that does not run any more. @throws HttpError 404, 409. */
-    retire: (gone: string) => asked(({ membership }) => membership.retire(gone)),
+    retire: (gone) => asked(({ membership }) => membership.retire(gone)),
     figures: () => fleetFigures(state, present?.apply.lacks.values() ?? [], servers),
-    /**
-     * Ends the heartbeat lease, and closes open resources. Waiting requests to the engine end at once; `busy`
-     * resolves when none changes anything any more.
-     */
-    async close(busy?: Promise<unknown>) {
+    async close(busy) {
       ending.abort();
       restart();
       // A ledger that is being opened is closed, too.
