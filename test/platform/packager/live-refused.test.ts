@@ -156,8 +156,18 @@ test('a stream is clear only where that is asked for', async () => {
   expect(text).not.toContain('#EXT-X-KEY');
   const protectedOne = { source: sourceOf('live') };
   const { body } = await packager.api.put('/streams/film').send(protectedOne).expect(409);
-  const description = 'The stream exists without protection. Delete it first.';
-  expect(body.errors).toEqual([{ code: 'stream_of_another_kind', description }]);
+  const existsAs = (how: string) => [
+    { code: 'stream_of_another_kind', description: `The stream exists ${how}. Delete it first.` },
+  ];
+  expect(body.errors).toEqual(existsAs('without protection'));
+  const file = await packager.api.put('/streams/film/file').send('any').expect(409);
+  expect(file.body.errors).toEqual(existsAs('as live'));
+  const both = await packager.api
+    .put('/streams/film')
+    .send({ ...clear, keyFile: 'film' })
+    .expect(400);
+  const description = 'keyFile: is not read with protection none; leave out one of the two';
+  expect(both.body.errors).toEqual([{ code: 'invalid_body', description }]);
 });
 
 describe('a process of shaka-packager', () => {
