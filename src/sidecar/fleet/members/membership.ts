@@ -187,11 +187,7 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
       });
       const [first, last] = [changed?.[0], changed?.at(-1)];
       const takesName = changes[0]?.key === liveKey;
-      if (takesName && first?.made) {
-        [held, lastHeld] = [first.revision, first.revision];
-        asked.clear();
-        if (lease !== undefined) asked.add(lease);
-      }
+      if (takesName && first?.made) [held, lastHeld] = [first.revision, first.revision];
       // Otherwise the registration was removed meanwhile.
       if (!last?.made) continue;
       setTaken(false);
@@ -256,7 +252,6 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
         if (lease !== undefined) await engine.revoke(lease);
       });
       await Promise.race([leave.catch(() => undefined), pause(pace.closeMs, undefined, { ref: false })]);
-      held = undefined;
     },
   };
 }
