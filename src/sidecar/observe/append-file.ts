@@ -80,7 +80,10 @@ export function openAppendFile(path: string): Sink {
     writeNow(lines) {
       const descriptor = openSync(path, APPEND, FILE_MODE);
       if (begin(descriptor, lines).torn) writeSync(descriptor, BREAK);
-      writeSync(descriptor, lines.bytes, lines.written);
+      // A write to a pipe may take a part only.
+      while (lines.written < lines.bytes.length)
+        lines.written += writeSync(descriptor, lines.bytes, lines.written);
+      closeSync(descriptor);
     },
   };
 }

@@ -143,11 +143,16 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
     }, ms);
     return timer;
   };
-  const finish = async () => {
-    await running;
+  const stopTimer = () => {
     clearTimeout(timer);
     timer = undefined;
+  };
+  const finish = async () => {
+    await running;
+    stopTimer();
     if (batch || lines.length > 0) await flush();
+    // A failed write has set it again.
+    stopTimer();
   };
   const push = (whose: keyof Sizes, line: string) => {
     const size = Buffer.byteLength(line);
