@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
+import { groupedBy } from '../drm/bytes';
 
 /** A schema in a body, an answer or a parameter. */
 export type Schema = OpenApi.SchemaObject | OpenApi.ReferenceObject;
@@ -69,9 +70,7 @@ export function failures(
   errors: readonly DescribedError[],
   withRetryAfter: readonly string[],
 ): Record<string, Answer> {
-  const byStatus = new Map<number, DescribedError[]>();
-  for (const error of errors) byStatus.set(error.status, [...(byStatus.get(error.status) ?? []), error]);
-  const answers = [...byStatus].map(([status, those]): [number, Answer] => {
+  const answers = [...groupedBy(errors, ({ status }) => status)].map(([status, those]): [number, Answer] => {
     const items = { properties: { code: { enum: those.map(({ code }) => code) } } };
     const lines = those.map(({ code, when }) => `\`${code}\`: ${when}`);
     const hasRetryAfter = those.some(({ code }) => withRetryAfter.includes(code));

@@ -1,4 +1,4 @@
-import { isAmong, swapKeyIdOrder } from '../../drm/bytes';
+import { groupedBy, isAmong, swapKeyIdOrder } from '../../drm/bytes';
 import { decryptSample, decryptSegment } from './decrypt';
 import type {
   Judgement,
@@ -67,19 +67,15 @@ const NOTHING: Judgement = {
 function byKeyId(tracks: readonly MediaTrack[]): [Buffer | undefined, Part[]][] {
   const groups = new Map<string, [Buffer | undefined, Part[]]>();
   for (const track of tracks) {
-    const own = new Map<string, MediaSample[]>();
-    for (const sample of track.content.samples) {
-      if (!sample.encryption) continue;
-      const { keyId, iv } = sample.encryption;
-      const name = `${keyId?.toString('hex')} ${iv !== undefined}`;
-      const list = own.get(name) ?? [];
-      if (list.length === 0) {
-        own.set(name, list);
-        const group = groups.get(name) ?? [keyId, []];
-        groups.set(name, group);
-        group[1].push({ track, samples: list });
-      }
-      list.push(sample);
+    const encrypted = track.content.samples.flatMap((sample) => (sample.encryption ? [sample] : []));
+    const own = groupedBy(
+      encrypted,
+      ({ encryption }) => `${encryption?.keyId?.toString('hex')} ${encryption?.iv !== undefined}`,
+    );
+    for (const [name, samples] of own) {
+      const group = groups.get(name) ?? [samples[0]?.encryption?.keyId, []];
+      groups.set(name, group);
+      group[1].push({ track, samples });
     }
   }
   return [...groups.values()];

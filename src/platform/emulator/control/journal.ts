@@ -167,10 +167,10 @@ const FIELD = new RegExp(
 );
 /** Addresses with a token in their path, passwords of addresses, credentials of a header, and JSON Web Tokens. */
 const OTHERS: readonly (readonly [RegExp, string])[] = [
-  [/(\/live\/(?:previews|masters)\/)[\w-]+/g, '$1***'],
-  [/(:\/\/|%3A%2F%2F)(?:(?!%2F)[^\s/"'<>&])+(@|%40)/gi, '$1***$2'],
-  [/\b(Bearer|Basic) [^\s"'<>&,\\]{15,}/gi, '$1 ***'],
-  [/(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*/g, '***'],
+  [/(\/live\/(?:previews|masters)\/)[\w-]+/g, `$1${HIDDEN}`],
+  [/(:\/\/|%3A%2F%2F)(?:(?!%2F)[^\s/"'<>&])+(@|%40)/gi, `$1${HIDDEN}$2`],
+  [/\b(Bearer|Basic) [^\s"'<>&,\\]{15,}/gi, `$1 ${HIDDEN}`],
+  [/(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*/g, HIDDEN],
 ];
 
 /** A text of a request or an answer without the secrets that their names or forms show. */
@@ -223,7 +223,7 @@ function shownHeaders(headers: Headers, hide: (text: string) => string) {
   const shown = Object.entries(headers).map(([name, value]) => {
     const isHidden = SECRET_NAME.test(name) || MAYBE_SECRET_NAME.test(name);
     // The scheme of a credential is no secret: `Bearer ***`.
-    return [name, isHidden ? `${value}`.replace(/^(\w+ )?.*$/s, '$1***') : hide(`${value}`)];
+    return [name, isHidden ? `${value}`.replace(/^(\w+ )?.*$/s, `$1${HIDDEN}`) : hide(`${value}`)];
   });
   return Object.fromEntries(shown) as Readonly<Record<string, string>>;
 }
