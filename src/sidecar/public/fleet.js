@@ -56,11 +56,11 @@ async function ask(path, { apiKey }) {
   }
 }
 
-/** The statuses with which another try has no chance. */
+/** The statuses with which another try has no chance. The answer of a 404 says all of it. */
 const REFUSALS = {
   401: 'This is not an API key of this sidecar.',
   403: 'This API key has stream limits.',
-  404: 'This sidecar is not in a fleet.',
+  404: '',
   429: 'There were too many attempts without a valid API key.',
 };
 
@@ -82,7 +82,7 @@ async function refresh(mine) {
     const answer = await ask('api/fleet', mine);
     if (session !== mine) return;
     const refusal = REFUSALS[answer?.status];
-    if (refusal) leave(refusal, answer.says);
+    if (refusal !== undefined) leave(refusal, answer.says);
     else if (answer?.status !== 200) showTrouble(mine, answer?.says ?? AWAY);
     else {
       Object.assign(mine, { fleet: answer.body, answered: Date.now(), failedSince: undefined });
