@@ -100,6 +100,14 @@ function refuseEmptyOptions(command: Command): void {
   if (empty) throw usageError(`${empty.long} is given without a value.`);
 }
 
+/** The parser would show the help of the command above it. */
+function refuseUnknownCommand({ args, commands }: Command): string {
+  const [name = '-'] = args[0] === 'help' ? args.slice(1) : args;
+  const names = commands.map((command) => command.name());
+  if (commands.length === 0 || name.startsWith('-') || names.includes(name)) return '';
+  throw usageError(`There is no command ${name}; the commands are ${names.join(', ')}.`);
+}
+
 function describeProgram(program: Command, { version, stdout, stderr }: Ambient, json: boolean): void {
   program
     .description("Provisions, reads and checks a packager's key files through the sidecar's API.")
@@ -113,6 +121,7 @@ function describeProgram(program: Command, { version, stdout, stderr }: Ambient,
     .option('--config <file>', 'configuration file to read instead of the usual ones')
     .option('--json', 'one JSON document on stdout, errors as {"errors":[…]} too')
     .addHelpText('after', AFTER_HELP)
+    .addHelpText('beforeAll', ({ command }) => refuseUnknownCommand(command))
     .showSuggestionAfterError()
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()

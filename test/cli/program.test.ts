@@ -197,6 +197,17 @@ describe('the program', () => {
     expect({ help, zero }).toEqual({ help: stderr, zero: 0 });
   });
 
+  test.each([
+    [
+      ['help', 'nothing'],
+      'put, get, export, delete, list, check, verify, apply, rotate, provider, doctor, fleet',
+    ],
+    [['fleet', 'nothing', '--help'], 'status, import, reseal, retire'],
+  ])('has no help for a command that does not exist: %j', async (argv, names) => {
+    expect(await run(argv)).toEqual(refused(2, `There is no command nothing; the commands are ${names}.`));
+    expect((await run(['help', 'fleet'])).code).toBe(0);
+  });
+
   test('reports wrong usage as JSON, too', async () => {
     const wrong = (description: string) => ({
       code: 2,
