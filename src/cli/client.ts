@@ -86,6 +86,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
   const call = async (request: Call, timeoutMs = SINGLE_MS): Promise<GetAnswer> => {
     const { method = 'GET', path, headers, body } = request;
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body), 'utf8');
+    const isChange = !['GET', 'HEAD'].includes(method) && !path.includes('dryrun=');
     const answer = await send({
       method,
       url: address + path,
@@ -99,7 +100,6 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       timeoutMs,
       signal,
     }).catch((thrown: unknown) => {
-      const isChange = !['GET', 'HEAD'].includes(method) && !path.includes('dryrun=');
       if (signal.aborted) throw interrupted(isChange ? `Stopped. ${MAYBE_DONE}.` : undefined);
       throw thrown instanceof GetFailed ? noAnswer(thrown.causeCode, address, connection, isChange) : thrown;
     });
@@ -109,7 +109,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       return { ...answer, headers: { ...answer.headers, warning: hide(answer.headers.warning ?? '') } };
     // The refusal of a HEAD has no words.
     if (method === 'HEAD') return call({ path }, timeoutMs);
-    throw refusal(answer, jsonOf(answer), address, connection);
+    throw refusal(answer, jsonOf(answer), address, connection, isChange);
   };
 
   const read = <Output>(schema: z.ZodType<Output>, answer: GetAnswer): Output => {
@@ -256,11 +256,17 @@ function warningsOf({ warning }: GetAnswer['headers']): Problem[] {
   );
 }
 
-function refusal(answer: GetAnswer, json: unknown, address: string, { apiKeyFrom }: Connection): CliError {
+function refusal(
+  answer: GetAnswer,
+  json: unknown,
+  address: string,
+  { apiKeyFrom }: Connection,
+  isChange: boolean,
+): CliError {
   const problems = errorsAnswer.safeParse(json).data?.errors ?? [];
   const [{ code, description } = { code: 'not_found', description: '' }] = problems;
   // `not_found` is no stream's: the path itself is unknown there.
-  if (code === 'not_found') return notASidecar(answer, address);
+  if (code === 'not_found') return notASidecar(answer, address, isChange);
   const refused = `${address} refused the API key of ${apiKeyFrom}: ${description}`;
   if (code === 'unauthorized' || code === 'too_many_attempts')
     return new CliError(EXIT.unreachable, { code, description: refused });
@@ -280,12 +286,12 @@ const LASTING: ReadonlySet<string> = new Set<keyof typeof ERRORS>([
   'fleet_lost',
 ]);
 
-function notASidecar({ status, headers }: GetAnswer, address: string): CliError {
+function notASidecar({ status, headers }: GetAnswer, address: string, isChange = false): CliError {
   const away = status === 502 || status === 503 || status === 504;
   const problem = {
     code: 'not_a_sidecar',
     description: away
-      ? `The proxy in front of the sidecar at ${address} can't reach it (status ${status}).`
+      ? `The proxy in front of the sidecar at ${address} can't reach it (status ${status}).${isChange ? ` ${MAYBE_DONE}.` : ''}`
       : `The server at ${address} does not answer as this version's key-file API (status ${status}, ${headers['content-type'] ?? 'no content-type'}). Check the address.`,
   };
   return away ? new SidecarAway(EXIT.unreachable, problem) : new CliError(EXIT.unreachable, problem);

@@ -47,14 +47,18 @@ test.each<[number, string, number, string]>([
 });
 
 test.each([
-  [[], '. The change may have been made all the same; look before you repeat it'],
+  [[], ' The change may have been made all the same; look before you repeat it.'],
   [['--dry-run'], ''],
 ])('says of a lost answer to put %j what may be done', async (args, maybe) => {
   const upstream = await startFakeUpstream();
   upstream.on('*', 'reset');
   const put = ['put', 'news', '--content-id', 'a', '--url', upstream.url, '--key', 'k', ...args];
-  const why = `the connection was cut (is it http:// in place of https://?)${maybe}`;
+  const cut = 'the connection was cut (is it http:// in place of https://?)';
+  const why = `${cut}.${maybe}`.slice(0, -1);
   expect(await cli(put, { cwd: '/' })).toEqual(unreachable(upstream.url, why));
+  upstream.on('*', 504);
+  const away = `The proxy in front of the sidecar at ${upstream.url} can't reach it (status 504).${maybe}`;
+  expect(await cli(put, { cwd: '/' })).toEqual(refused(3, away));
 });
 
 test('shows no API key that a server quotes', async () => {
