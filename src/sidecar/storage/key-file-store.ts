@@ -318,11 +318,20 @@ export function queueByName(): <T>(name: string, task: () => Promise<T>) => Prom
   };
 }
 
-/** Checks the entity tags of a change against the present file. @throws HttpError 412. */
-export function requireMatch({ ifMatch, ifNoneMatch }: Conditions, present: Buffer | undefined): void {
+/**
+ * Checks the entity tags of a change against the present file.
+ * @param read the file that a GET shows, if that may be another one.
+ * @throws HttpError 412.
+ */
+export function requireMatch(
+  { ifMatch, ifNoneMatch }: Conditions,
+  present: Buffer | undefined,
+  read: () => Buffer | undefined = () => undefined,
+): void {
   if (ifMatch === undefined && ifNoneMatch === undefined) return;
   const etag = present && etagOf(present);
-  if (ifMatch !== undefined && !(etag && namesEtag(ifMatch, etag))) throw failed(whyNoMatch(ifMatch, etag));
+  if (ifMatch !== undefined && !(etag && namesEtag(ifMatch, etag)))
+    throw failed(whyNoMatch(ifMatch, etag, read()));
   if (ifNoneMatch !== undefined && etag && isNamed(ifNoneMatch, etag)) {
     throw failed('The key file exists already, and If-None-Match does not allow changing it.');
   }
@@ -339,11 +348,13 @@ export function isLeftAlone(
   );
 }
 
-function whyNoMatch(ifMatch: string, etag: string | undefined): string {
+function whyNoMatch(ifMatch: string, etag: string | undefined, here: Buffer | undefined): string {
   if (!etag)
     return 'This stream has no key file (any more), but If-Match asks for one. Leave If-Match out to create it.';
   if (isNamed(ifMatch, etag))
     return 'If-Match accepts only strong entity tags: send the ETag as received, without W/.';
+  if (here && namesEtag(ifMatch, etagOf(here)))
+    return 'The key file here is not the one of the fleet, which If-Match is compared with: GET /api/fleet/{streamid} has its ETag. Without If-Match, the change replaces both.';
   return 'The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.';
 }
 

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { FLEET_FOLDER } from '../../../src/api/fleet';
 import type { StreamId } from '../../../src/api/stream-id';
+import { etagOf } from '../../../src/drm/bytes';
 import { EngineError } from '../../../src/sidecar/fleet/engine/engine';
 import { temporaryFolder } from '../../support/after-test';
 import { FakeCluster } from '../../support/fake-engine';
@@ -551,6 +552,12 @@ test('an import replaces no file made by hand at packagers that joined before', 
   expect(await one.fleet.importStep({ after: undefined, limit: 10 }, by)).toMatchObject({ imported: 1 });
   await until(() => lacksOf(two).kept === 1);
   expect([one.file('news'), two.file('news')]).toEqual([A, B]);
+  // Its ETag, which a GET shows, never fits.
+  await expect(
+    two.fleet.store.remove('news' as StreamId, { ifMatch: etagOf(Buffer.from(B)) }),
+  ).rejects.toMatchObject({
+    problems: [{ description: expect.stringContaining('GET /api/fleet/{streamid} has its ETag') }],
+  });
   await one.put('news', C);
   await until(() => two.file('news') === C);
 });

@@ -143,7 +143,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     change(streamId, async () => {
       const present = await look(streamId);
       const former = fileOf(streamId, present);
-      requireMatchInFleet(conditions, present, former);
+      requireMatchInFleet(streamId, conditions, present, former);
       const { stored, revision } = present;
       const { dryRun, skipUnchanged } = conditions;
       if (dryRun || (skipUnchanged && isEverywhere(streamId, bytes, present))) {
@@ -164,11 +164,12 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
 
   /** An entry that cannot be opened meets no condition: only a change without one is made. */
   const requireMatchInFleet = (
+    streamId: StreamId,
     conditions: Conditions,
     present: Present,
     former: Buffer | undefined,
   ): void => {
-    if (!isUnreadable(present)) requireMatch(conditions, former);
+    if (!isUnreadable(present)) requireMatch(conditions, former, () => local.read(streamId));
     else if ((conditions.ifMatch ?? conditions.ifNoneMatch) !== undefined)
       throw apiError('fleet_entry_unreadable');
   };
@@ -187,7 +188,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     change<Change>(streamId, async () => {
       const present = await look(streamId);
       const former = fileOf(streamId, present);
-      requireMatchInFleet(conditions, present, former);
+      requireMatchInFleet(streamId, conditions, present, former);
       if (!isUnreadable(present)) {
         if (!former) return { former, notSynced: undefined };
         // A file that the fleet never had, or no longer has, is removed from this folder alone.
