@@ -26,12 +26,10 @@ export class CliError extends Error {
   }
 }
 
-/** A wrong call of the program. */
 export function usageError(description: string): CliError {
   return new CliError(EXIT.usage, { code: 'usage', description });
 }
 
-/** The answer of a call, or the error that ends it. */
 export function answerOrError<Answer>(call: Promise<Answer>): Promise<Answer | CliError> {
   return call.catch((thrown: unknown) => {
     if (thrown instanceof CliError) return thrown;

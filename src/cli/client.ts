@@ -44,7 +44,6 @@ export interface Precondition {
 export type SidecarApi = ReturnType<typeof createSidecarApi>;
 
 export interface FleetStep {
-  /** The stream after which it continues. */
   readonly after: string | undefined;
   readonly limit: number;
 }
@@ -75,7 +74,6 @@ export function createHttpCall({ ca, cert, certKey }: Connection): Get {
   return createGet({ tls: () => tls, idleMs: IDLE_MS }).get;
 }
 
-/** @param send makes the calls; all calls of a run share it, and with it the connections. */
 export function createSidecarApi(connection: Connection, signal: AbortSignal, send: Get) {
   const address = connection.url.href.replace(/\/$/, '');
   const hide = hiderOf([connection.apiKey]);
@@ -124,7 +122,6 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
   const post = <Output>(schema: z.ZodType<Output>, path: string) =>
     json(schema, { method: 'POST', path }, BATCH_MS);
 
-  /** @param waitSeconds how long the sidecar may wait until every packager of a fleet has the change. */
   const change = async (
     { streamId, ...request }: { method: 'POST' | 'DELETE'; streamId: string; body?: unknown },
     precondition: Precondition | undefined,
@@ -137,14 +134,12 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
   return {
     address,
     get: async (streamId: string) => stored(await call({ path: keyFile(streamId) }), address),
-    /** The same; undefined when the stream has none. */
     find: async (streamId: string): Promise<ReturnType<typeof stored> | undefined> => {
       const answer = await answerOrError(call({ path: keyFile(streamId) }));
       if (!(answer instanceof CliError)) return stored(answer, address);
       if (answer.problems[0]?.code === 'key_file_not_found') return undefined;
       throw answer;
     },
-    /** The ETag of a key file, without its content; undefined when the sidecar gives none. */
     etagOf: async (streamId: string): Promise<string | undefined> =>
       (await call({ method: 'HEAD', path: keyFile(streamId) })).headers.etag,
     put: (streamId: string, body: unknown, precondition?: Precondition, waitSeconds?: number) =>
@@ -191,7 +186,6 @@ function idPart(streamId: string): string {
   return encodeURIComponent(streamId);
 }
 
-/** A query with its question mark, without undefined fields. */
 function queryOf(fields: Readonly<Record<string, string | number | boolean | undefined>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) query.set(name, String(value));
@@ -211,7 +205,6 @@ function noAnswer(code: string, address: string, connection: Connection, isChang
 
 const MAYBE_DONE = 'The change may have been made all the same; look before you repeat it';
 
-/** Names the address that was tried, why it gave no answer, and where the address is set. */
 function unreachable(why: string, address: string, { urlFrom }: Connection): CliError {
   return new CliError(EXIT.unreachable, {
     code: 'sidecar_unreachable',
@@ -300,11 +293,7 @@ function notASidecar({ status, headers }: GetAnswer, address: string, isChange =
 /** The summary of a batch follows from its results. */
 const batchResults = batchAnswer.pick({ results: true });
 
-/**
- * The pages of a sidecar's list, one after the other.
- * @param query `room`: maximum number of key files of the next page; by default a full page.
- * @throws CliError when the list has no end, as a proxy may make it.
- */
+/** The pages of a sidecar's list, each of at most `room` key files. @throws CliError when it has no end. */
 export async function* listPages(
   sidecar: Pick<SidecarApi, 'address' | 'list'>,
   query: { readonly prefix?: string | undefined; readonly room?: () => number } = {},
@@ -326,10 +315,7 @@ export async function* listPages(
 
 const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
 
-/**
- * Makes a call to a sidecar that may be away or busy: it is tried again for half a minute.
- * @throws SidecarAway when all tries fail; CliError when the user wants no further try; other errors of the call.
- */
+/** Repeats a call for half a minute while the sidecar is away or busy. @throws SidecarAway after the last. */
 export async function withRetries<Result>(
   { interrupted: signal, wait }: Pick<Ambient, 'interrupted' | 'wait'>,
   progress: Pick<Progress, 'pause'>,

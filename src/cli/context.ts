@@ -11,7 +11,6 @@ import { attempt, encodingFault, isBelow, readNamedFile } from './input';
 import type { Options } from './options';
 import { checkFields, fileError, readYaml } from './yaml-fields';
 
-/** The environment of a run. */
 export interface Ambient extends CommandRun {
   readonly env: Environment;
   readonly now: () => Date;
@@ -25,17 +24,13 @@ export interface Ambient extends CommandRun {
 
 export interface CliContext extends Ambient {
   readonly out: Output;
-  /**
-   * The sidecar that options, environment or configuration file name; all calls of a run share their connections.
-   * With `finishCalls` an interruption does not cut a call that is under way.
-   * @throws CliError when none is named, or the naming has a fault.
-   */
+  /** With `finishCalls` an interruption does not cut a call. @throws CliError when no sidecar is named. */
   sidecar(options?: { readonly finishCalls: boolean }): SidecarApi;
-  /** The authority to trust besides those of the system, PEM, as the options name it. @throws CliError when it has a fault. */
+  /** The authority to trust besides those of the system, PEM. @throws CliError when it has a fault. */
   authority(): string | undefined;
   /** The file of `--key-file`, as it was given. */
   readonly apiKeyFile: string | undefined;
-  /** The configuration file of this call, if there is one. @throws CliError when it has a fault. */
+  /** @throws CliError when it has a fault. */
   configFile(): ConfigFile | undefined;
   /** Ends the program with another exit code than 0 although nothing was thrown. */
   endWith(code: ExitCode): void;
@@ -74,9 +69,9 @@ interface Found {
 }
 
 /**
- * Finds the sidecar: options win over the environment, which wins over the configuration file;
- * inside the sidecar's container its own variables are the last resort.
- * @throws CliError when something is missing or can't be used. No message quotes a key.
+ * Options win over the environment, which wins over the configuration file; inside the sidecar's container
+ * its own variables are the last resort. @throws CliError when something is missing or can't be used. No
+ * message quotes a key.
  */
 export function readConnection(options: Options, env: Environment, cwd: string): Connection {
   if (options.key !== undefined && options.keyFile !== undefined)
@@ -235,7 +230,6 @@ interface ConfigFile {
   readonly isOfFolder: boolean;
 }
 
-/** The configuration file of this call, or undefined when there is none. */
 function findConfigFile(env: Environment, cwd: string, given?: string): ConfigFile | undefined {
   if (given !== undefined) return readConfigFile(resolve(cwd, given), false);
   const paths = configPaths(env, cwd);
@@ -250,7 +244,6 @@ function configPaths(env: Environment, cwd: string): string[] {
   return [join(cwd, 'packager-drm.yaml'), ...(folder ? [join(folder, 'packager-drm', 'config.yaml')] : [])];
 }
 
-/** Reads a configuration file. @throws CliError with every fault of the file and its line. */
 function readConfigFile(path: string, isOfFolder: boolean): ConfigFile {
   const read = readYaml(readConfigText(path));
   const { faults } = read;

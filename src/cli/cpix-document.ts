@@ -4,10 +4,7 @@ import { decodeXml, readCpix } from '../drm/cpix/read';
 import { sentenceOf } from '../drm/finding';
 import { unusable } from './input';
 
-/**
- * Reads a CPIX document from a file in any encoding of XML, and returns also its text for a request; the problem
- * follows the name of the file.
- */
+/** Reads CPIX in any encoding of XML, with its text for a request. A problem follows the file's name. */
 export function readDocument(
   bytes: Buffer,
 ): Checked<{ readonly document: CpixDocument; readonly text: string }> {
@@ -18,7 +15,7 @@ export function readDocument(
   return { ok: true, value: { document: read.value, text: text.value.replace(/^\ufeff/, '') } };
 }
 
-/** The same; a document that can't be used is refused before it is sent. @throws CliError */
+/** The same. @throws CliError for a document that can't be used. */
 export function requireDocument(bytes: Buffer, name: string) {
   const read = readDocument(bytes);
   if (!read.ok) throw unusable(sentenceOf(read.problem, name));

@@ -12,7 +12,6 @@ export function showFields(out: Output, fields: readonly CheckField[]): void {
   out.write(columns(rows));
 }
 
-/** A finding as `error: …` or `warning: …`. */
 export function findingText(out: Output, { severity, description }: Finding): string {
   const style = severity === 'error' ? 'red' : 'yellow';
   return `${out.style(style, `${severity}:`)} ${shown(description)}`;
@@ -22,7 +21,6 @@ export function showFindings(out: Output, findings: readonly Finding[]): void {
   for (const finding of findings) out.write(`${findingText(out, finding)}\n`);
 }
 
-/** How many findings there are: `no faults`, or `1 error, 2 warnings`. */
 export function sumOf(findings: readonly Pick<Finding, 'severity'>[]) {
   const errors = findings.filter(({ severity }) => severity === 'error').length;
   const warnings = findings.length - errors;

@@ -104,15 +104,11 @@ export function isUtf16Words(bytes: Buffer): boolean {
   );
 }
 
-/** Whether bytes could be text in an encoding of 8 bits, as Latin-1. */
 export function isEightBitText(bytes: Buffer): boolean {
   return /^[\t\n\r\x20-\x7e\xa0-\xff]*$/.test(bytes.toString('latin1'));
 }
 
-/**
- * A secret that a file holds in its one line. A wrong file is refused rather than sent somewhere.
- * @throws CliError when the file can't be read, or has another form.
- */
+/** A file with one line. A wrong file is refused rather than sent somewhere. @throws CliError */
 function readSecretFile(context: Pick<CommandRun, 'cwd'>, name: string): string {
   const secret = secretIn(decodeText(readNamedFile(context, name), name));
   if (secret === '' || /[\r\n]/.test(secret))
@@ -129,7 +125,6 @@ export function isBelow(folder: string, path: string): boolean {
   return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
-/** The fields of a request from these options. */
 export function providerFields(context: Pick<CommandRun, 'cwd'>, options: Options) {
   const { client, clientApiKeyFile, cmaf } = options;
   const clientApiKey =

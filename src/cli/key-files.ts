@@ -64,7 +64,6 @@ export function keyIdChange(lines: readonly LineChange[]) {
 /** Lines that change with every new key, in base64 or hex. */
 const FOLLOWS_KEY = /-(?:key-id|content-key|pssh-data|checksum)$|-aes128-(?:key|iv)$/;
 
-/** A change of keys for a person: both key ids, and changes next to the key material. */
 export function renderKeyChange(
   out: Output,
   { former, now }: NonNullable<ReturnType<typeof keyIdChange>>,
@@ -116,7 +115,6 @@ function unknownProblem({ line, name, near }: UnknownLine): FileProblem {
   return { line, field: name, description: `is not known${near ? `; did you mean ${near}?` : ''}` };
 }
 
-/** The remedy for unknown lines, reported once after the problems. */
 export const KEEP_UNKNOWN: Problem = {
   code: 'key_file',
   description: 'Add --keep-unknown to keep unknown lines as they are, or remove them.',

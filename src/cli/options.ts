@@ -7,7 +7,7 @@ export const PACKAGER_URL = 'http://127.0.0.1:8087';
 /** How long `rotate --watch` waits unless `--timeout` is given, in seconds. */
 export const WATCH_SECONDS = 600;
 
-/** How long `--wait` waits for all packagers unless a number is given, in seconds. One stream has the sidecar's limit. */
+/** How long `--wait` waits for all packagers, in seconds. For one stream it is the sidecar's limit. */
 export const WAIT_SECONDS = 60;
 
 /** How long a test of a stream takes at most unless `--timeout` is given, in seconds. */
@@ -27,7 +27,6 @@ type SwitchOption =
 
 type ListOption = 'allowEnv' | 'allowFile' | 'former' | 'recipient' | 'streams';
 
-/** The options of a call by their properties. Each command has some of them. */
 export type Options = Readonly<
   Partial<
     Record<TextOption, string | undefined> &
@@ -48,7 +47,6 @@ export type Options = Readonly<
   readonly wait?: number | true | undefined;
 };
 
-/** The streams that get the keys of each track of a CPIX document. */
 export type Tracks = Readonly<Record<string, readonly string[]>>;
 
 /** An option of a command; `parse` takes the typed text, and the value of the same option before it. */
@@ -61,7 +59,6 @@ export function option<Value>(
   return parse ? made.argParser(parse) : made;
 }
 
-/** The values of `--cmaf`. */
 const CMAF_CHOICES: readonly string[] = ['cenc', 'true', 'false'];
 
 function cmafChoice(text: string): string {

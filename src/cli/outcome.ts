@@ -7,11 +7,7 @@ import { SidecarAway } from './client';
 import type { CliContext } from './context';
 import { EXIT_CODES, showWaiting, type WaitedForFleet } from './fleet/wait';
 
-/**
- * @param purpose the effect of a yes, as `apply the manifest`.
- * @param otherwise the alternatives of the user.
- * @throws CliError when the question can't be answered.
- */
+/** `purpose` and `otherwise` go into the sentence. @throws CliError when the question can't be answered. */
 export function requireTerminal(
   { stdin, stderr, out }: CliContext,
   purpose: string,
@@ -23,11 +19,7 @@ export function requireTerminal(
     );
 }
 
-/**
- * Asks the user for a confirmation at the terminal.
- * @param otherwise the sentence after another answer than yes, as `Nothing was written.`
- * @throws CliError when the user stops the program (Ctrl-C, or the end of the input).
- */
+/** @throws CliError when the user stops the program (Ctrl-C, or the end of the input). */
 export async function confirm(context: CliContext, question: string, otherwise: string): Promise<boolean> {
   const { stdin, stderr, out } = context;
   const terminal = createInterface({ input: stdin, output: stderr });
@@ -49,8 +41,8 @@ export async function confirm(context: CliContext, question: string, otherwise: 
 }
 
 /**
- * The effect of a failed call on a command for many streams: `stopped` is the error that ends the command; without it
- * only this call failed, and the next is made. @throws other errors than those of a call.
+ * With `stopped` a command for many streams ends; without it only this call failed, and the next is made.
+ * @throws other errors than those of a call.
  */
 export function failureOf(thrown: unknown) {
   if (!(thrown instanceof CliError)) throw thrown;
@@ -59,7 +51,6 @@ export function failureOf(thrown: unknown) {
   return { stopped: away ?? (exitCode === EXIT.failed ? undefined : thrown), problems };
 }
 
-/** The fields of a JSON document that say why a command stopped early. */
 export function stopFields(stopped: CliError | undefined) {
   return {
     stopped: stopped?.problems[0]?.code ?? null,
@@ -70,7 +61,6 @@ export function stopFields(stopped: CliError | undefined) {
 interface Ending {
   readonly sentence: string;
   readonly isFaulty: boolean;
-  /** Why the rest was not done. */
   readonly stopped?: CliError | undefined;
   readonly resume?: string | undefined;
   /** Undefined when the user did not wait for packagers. */
@@ -94,7 +84,6 @@ export function endAs(
   else if (waited) context.endWith(EXIT_CODES[waited.end]);
 }
 
-/** Shows streams for which a command failed, with their errors. */
 export function showFailed(
   out: Output,
   title: string,

@@ -59,10 +59,7 @@ function report(thrown: unknown, out: Output): ExitCode {
   return thrown.exitCode;
 }
 
-/**
- * Adds commands. The code of a command is loaded with its call: most calls need little of the program.
- * @param open returns the context of the command, once its options are read.
- */
+/** The code of a command is loaded with its call: most calls need little of the program. */
 function addCommands(
   program: Command,
   entries: readonly CommandEntry[],
@@ -81,7 +78,6 @@ function addCommands(
   }
 }
 
-/** Adds a command without its action. */
 export function addCommand(
   program: Command,
   { usage, description, options = [], help }: CommandEntry,

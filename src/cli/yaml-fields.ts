@@ -23,7 +23,6 @@ export function problemSentence(file: string, problem: FileProblem): string {
   return `${file}${line === undefined ? '' : `:${line}`}: ${sentenceIn(problem)}`;
 }
 
-/** The error for the problems of a file, as one sentence each; `more` follow them. */
 export function fileError(
   code: string,
   file: string,
@@ -34,12 +33,10 @@ export function fileError(
   return new CliError(EXIT.usage, [...own, ...more]);
 }
 
-/** A problem as a sentence without its place. */
 export function sentenceIn(problem: FileProblem): string {
   return sentenceOf(problem, problem.field || undefined);
 }
 
-/** The value of a YAML or JSON text, and the line on which the value of a path stands. */
 export interface ReadText {
   /** Undefined when nothing could be read; with faults, the readable part. */
   readonly value: unknown;
@@ -92,7 +89,6 @@ export function readYaml(text: string): ReadText {
   }
 }
 
-/** The result for an unreadable text. */
 export function unreadable(faults: readonly FileProblem[]): ReadText {
   return { value: undefined, faults, lineOf: () => undefined };
 }

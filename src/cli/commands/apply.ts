@@ -16,7 +16,6 @@ import { readAllowances } from '../manifest/secrets';
 import type { Options } from '../options';
 import { confirm, countsOf, countsText, endAs, failureOf, requireTerminal, stopFields } from '../outcome';
 
-/** `apply`: provisions the streams of a manifest, or imports existing key files. */
 export async function apply(
   context: CliContext,
   sources: readonly string[],
@@ -33,11 +32,7 @@ export async function apply(
   await provision(context, manifest, name, fields, options);
 }
 
-/**
- * Shows what a manifest would change, asks, writes it, and shows the result, as the options say.
- * @param name of the manifest in messages.
- * @param fields the first ones of the JSON document.
- */
+/** Shows what a manifest would change, asks, and writes it. The JSON document starts with `fields`. */
 export async function provision(
   context: CliContext,
   manifest: Manifest,
@@ -117,11 +112,7 @@ const NOTHING = 'Nothing was written.';
 /** The codes of faults of a group with any answer of the key provider. */
 const GROUP_FAULTS: ReadonlySet<string> = new Set(['invalid_body', 'unknown_field', 'duplicate_quality']);
 
-/**
- * Asks the sidecar for the changes of a manifest.
- * @param path names the manifest in messages.
- * @throws CliError when a part could not be looked at, or a group is faulty.
- */
+/** Asks the sidecar for the changes. @throws CliError when a part can't be looked at or a group is faulty. */
 export async function lookAt(context: CliContext, path: string, manifest: Manifest): Promise<Results> {
   const { results, stopped } = await send(context, context.sidecar(), manifest, { dryRun: true });
   if (stopped) throw stopped.exitCode === EXIT.interrupted ? interrupted(`Stopped. ${NOTHING}`) : stopped;
@@ -135,7 +126,6 @@ export async function lookAt(context: CliContext, path: string, manifest: Manife
   return results;
 }
 
-/** Asks the user whether to write this number of key files. */
 export function isConfirmed(context: CliContext, keyFiles: number): Promise<boolean> {
   return confirm(context, `Write ${count(keyFiles, 'key file')} at ${context.sidecar().address}?`, NOTHING);
 }
@@ -143,11 +133,8 @@ export function isConfirmed(context: CliContext, keyFiles: number): Promise<bool
 type Provisioned = Awaited<ReturnType<typeof writeManifest>>;
 
 /**
- * Writes the changes of a manifest, and waits for the packagers if wanted. A request that is under way
- * when the user stops is finished.
- * @param looked the expected changes; undefined when they were not read. For an item without changes, they are the
- *   result.
- * @returns `sent` is undefined when nothing was sent, `waited` when the user did not wait for packagers.
+ * Writes the changes, and waits for the packagers if wanted. An interruption does not cut a request.
+ * @param looked the expected changes, which are the result of an item without any; undefined: they were not read.
  */
 export async function writeManifest(
   context: CliContext,
@@ -222,11 +209,7 @@ function chunksOf(items: Manifest): ManifestItem[][] {
   return chunks;
 }
 
-/**
- * Sends a manifest in chunks, one after the other. A chunk that is refused fails, and the next is sent; a sidecar that
- * can't be reached is tried again for half a minute, and then the rest is left: `stopped` says why. `revision` is the
- * fleet's of the last change; undefined without a fleet.
- */
+/** A refused chunk fails, and the next is sent. Without the sidecar the rest is left: `stopped` says why. */
 async function send(
   context: CliContext,
   sidecar: SidecarApi,
@@ -317,7 +300,6 @@ const LOOKS = {
   failed: { mark: '!', style: 'red', would: 'can’t be provisioned', did: 'failed' },
 } as const;
 
-/** Shows what a manifest would change, or `did`: how many streams of each kind, and their names. */
 function showChanges(
   out: Output,
   results: readonly StreamResult[],
@@ -360,7 +342,6 @@ function lineText(line: number | undefined): string {
 
 export const INDENT = '      ';
 
-/** Names a stream with `details`, lines of it, and with its errors and warnings. */
 export function showResult(out: Output, one: StreamResult, details: string): void {
   const { streamid, result, line, errors, warnings } = one;
   if (result === 'unchanged' || result === 'not_reached') return;

@@ -17,11 +17,7 @@ export interface FoundInput extends CheckedInput {
   readonly isOfFolder: boolean;
 }
 
-/**
- * Reads and checks all that is given.
- * @param inputs files, folders, values, and `-` for standard input; none at all is standard input, too.
- * @throws CliError with every input that can't be used, or the sidecar's error for a stream.
- */
+/** Without any input it checks standard input. @throws CliError with every input that can't be used. */
 export async function checkGiven(
   context: CliContext,
   inputs: readonly string[],
@@ -145,10 +141,7 @@ const MAX_STREAM = 4 * 1024 ** 3;
 
 type Content = Awaited<ReturnType<typeof readContent>>;
 
-/**
- * Reads the text or the bytes of an input, which `name` names for the user. It is whole when nothing was left out that
- * could matter. @throws CliError when it can't be checked.
- */
+/** `isWhole`: nothing was left out that could matter. @throws CliError when the input can't be checked. */
 async function readContent(reader: Reader, name: string) {
   const head = await reader.read(MAX_WHOLE + 1);
   if (head.length <= MAX_WHOLE) return { value: contentOf(head, name), isWhole: true };
@@ -182,7 +175,6 @@ interface Reader extends ForwardReader {
   close(): Promise<void>;
 }
 
-/** @throws the system's error when the file can't be opened. */
 function fileReader(path: string): Reader {
   const file = openSync(path, 'r');
   const { size } = fstatSync(file);
@@ -194,7 +186,6 @@ function fileReader(path: string): Reader {
       at += count;
       return bytes.subarray(0, count);
     },
-    // Skipped bytes are not read.
     skip: async (length) => {
       const passed = Math.min(length, Math.max(0, size - at));
       at += passed;
@@ -212,7 +203,6 @@ function streamReader(stream: AsyncIterable<unknown>): Reader {
   const chunks: AsyncIterator<unknown> = stream[Symbol.asyncIterator]();
   let waiting: Buffer = Buffer.alloc(0);
   let total = 0;
-  /** Returns false at the end of the stream. */
   const fill = async (length: number) => {
     const parts = [waiting];
     let has = waiting.length;

@@ -9,7 +9,6 @@ import { showFields, showFindings, sumOf } from '../findings-text';
 import type { Options } from '../options';
 import { checkGiven, type FoundInput } from './check-inputs';
 
-/** `check`: decodes key material on this machine, names every fault with its remedy, and compares inputs. */
 export async function check(
   context: CliContext,
   inputs: readonly string[],
@@ -54,7 +53,6 @@ const KINDS: Readonly<Record<CheckResult['kind'], string>> = {
   unknown: 'not recognized',
 };
 
-/** Shows several inputs, and how they go together; of a folder's files only the faults. */
 function showAll(out: Output, inputs: readonly FoundInput[], { compared, faults }: Compared): void {
   for (const { name, result, isOfFolder } of inputs) {
     if (isOfFolder && result.faults.length === 0) continue;

@@ -22,7 +22,6 @@ import {
 
 const NOTHING = 'Nothing was deleted.';
 
-/** `delete`: removes the key file of a stream, of several, below a prefix, or those that a manifest does not name. */
 export async function deleteKeyFiles(
   context: CliContext,
   streamIds: readonly string[],
@@ -125,15 +124,11 @@ interface Deletion {
 interface Found {
   readonly deletions: readonly Deletion[];
   readonly failed: readonly DeleteResult[];
-  /** How many key files were looked at and stay; undefined when streams were named. */
+  /** Key files that were looked at and stay; undefined when streams were named. */
   readonly staying?: number;
 }
 
-/**
- * Finds the key files to delete by a rule, not by name.
- * @throws CliError when the manifest can't be used, or names none of the key files: it is then hardly for this
- *   sidecar.
- */
+/** @throws CliError when the manifest names none of the key files: it is then hardly for this sidecar. */
 async function findByRule(context: CliContext, { prefix, notIn }: Options): Promise<Found> {
   const kept = notIn === undefined ? undefined : new Set(readStreamIds(context, notIn));
   const candidates: Deletion[] = [];
@@ -197,10 +192,7 @@ interface DeleteResult {
   readonly errors: readonly Problem[];
 }
 
-/**
- * Deletes key files one after the other, each only while it is the one that was looked at. `stopped` says why the rest was
- * not deleted; `revision` is the fleet's of the last deletion, undefined without a fleet.
- */
+/** Deletes a key file only if it is still the one that was looked at; `stopped` says why others are left. */
 async function deleteFiles(context: CliContext, deletions: readonly Deletion[]) {
   const sidecar = context.sidecar({ finishCalls: true });
   const results: DeleteResult[] = [];

@@ -18,7 +18,6 @@ import type { Options } from '../options';
 
 type ExportOptions = Options & { readonly as: ExportName };
 
-/** `get --as`: writes the keys of a stream's key file as another packager takes them. */
 export async function exportKeys(
   context: CliContext,
   streamId: string,
@@ -30,7 +29,6 @@ export async function exportKeys(
   showExport(context, made, options, certificates, { streamid: streamId, etag });
 }
 
-/** `export`: the same for the keys of a CPIX document or a key file of this machine. No sidecar is needed. */
 export async function exportFile(context: CliContext, file: string, options: ExportOptions): Promise<void> {
   const certificates = certificatesIn(context, options);
   const bytes = await readInput(context, file);
@@ -69,11 +67,7 @@ function ofKeyFile(bytes: Buffer, { as, scheme }: ExportOptions, called: string)
   throw new CliError(EXIT.failed, { code, description: `${called} ${description}.` });
 }
 
-/**
- * Key material is masked unless `--reveal` is given, or only the recipients can read it.
- * @param certificates DER.
- * @param said the first fields of the JSON document.
- */
+/** Masks key material unless `--reveal` is given, or only the recipients (DER certificates) can read it. */
 function showExport(
   context: CliContext,
   { text: plain, keys, findings }: ExportedKeys,
@@ -98,7 +92,6 @@ function showExport(
   }
 }
 
-/** The certificates of the recipients, DER. */
 function certificatesIn(context: CliContext, { as, recipient = [] }: ExportOptions): Buffer[] {
   if (recipient.length > 0 && as !== 'cpix')
     throw usageError(`--recipient is for --as cpix: ${as} has no way to encrypt keys.`);

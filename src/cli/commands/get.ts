@@ -4,7 +4,6 @@ import type { CliContext } from '../context';
 import { renderLines, showKeyFile, writeRevealed } from '../key-files';
 import type { Options } from '../options';
 
-/** `get`: shows the key file of a stream, with its key material masked unless `--reveal` is given. */
 export async function get(context: CliContext, streamId: string, options: Options): Promise<void> {
   const { reveal = false, as, scheme, recipient } = options;
   if (as !== undefined) {

@@ -15,10 +15,7 @@ const MAX_NAMES = 5;
 
 type FoundProblem = FileProblem & { readonly path: string };
 
-/**
- * Reads existing key files as a manifest, a stream for each.
- * @throws CliError with every fault of all files; the same fault of many is reported once, with their names.
- */
+/** @throws CliError with the faults of all files; one fault of many files is reported once, with the names. */
 export function readKeyFiles(
   context: Pick<CliContext, 'cwd'>,
   sources: readonly string[],
@@ -90,11 +87,7 @@ function faulty(problems: readonly FoundProblem[], hasUnknown: boolean): CliErro
   ]);
 }
 
-/**
- * The key files of folders, with those below them, and files, in the order of their names, each with the stream's name
- * by its place, which may be no stream id: `sub/name` for a file in a sub-folder, its own name for a given file. Links
- * are followed. `problems` get missing files.
- */
+/** `streamId` is the stream's name by the file's place (`sub/name`), maybe malformed. Links are followed. */
 function findKeyFiles(
   context: Pick<CliContext, 'cwd'>,
   sources: readonly string[],

@@ -8,7 +8,6 @@ import { listPages } from '../client';
 import type { CliContext } from '../context';
 import type { Options } from '../options';
 
-/** `list`: the key files, in the order of their streams. */
 export async function list(context: CliContext, options: Options): Promise<void> {
   const { out } = context;
   const { prefix, faulty = false, limit = Number.POSITIVE_INFINITY, csv = false } = options;

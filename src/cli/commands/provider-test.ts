@@ -34,7 +34,6 @@ import type { Options } from '../options';
 const URL_VARIABLE = 'PACKAGERDRMAPI_KEYPROVIDERURL';
 const PROTOCOL = 'PACKAGERDRMAPI_KEYPROVIDERPROTOCOL';
 
-/** A key in an answer, or in the key file that is made of it. */
 interface ShownKey {
   readonly keyid: string;
   readonly scheme: string | null;
@@ -48,12 +47,10 @@ interface ProviderTest {
   /** The sidecar's protocol with these settings. */
   readonly configured: ProviderProtocol;
   readonly tested: readonly TestedProtocol[];
-  /** The protocols that settings or options rule out, and why. */
   readonly notTested: readonly { readonly protocol: ProviderProtocol; readonly why: string }[];
   readonly certificates: readonly { readonly of: string; readonly ends: string; readonly expired: boolean }[];
 }
 
-/** `provider test`: asks the key provider as the sidecar would, shows all but secrets, and writes nothing. */
 export async function testProvider(
   context: CliContext,
   contentId = 'packager-drm-test',
@@ -108,7 +105,6 @@ interface Asked {
 
 const OPTIONS = { client: '--client', clientApiKey: '--client-api-key-file' } as const;
 
-/** Why a protocol can't be used; undefined: it can. */
 function whyNot(config: ProviderConfig, protocol: ProviderProtocol, asked: Asked): string | undefined {
   const { needed } = providerRules({ ...config, keyProviderProtocol: protocol });
   const missing = [
@@ -180,7 +176,6 @@ async function testProtocol(
   return {
     protocol: keyProviderProtocol,
     calls,
-    /** The key file to write; null: none. */
     keyfile: keyFile
       ? {
           keys: keysOf(keyFile),
@@ -188,12 +183,10 @@ async function testProtocol(
         }
       : null,
     faults: [...new Map(faults).values()],
-    /** Whether the sidecar would write the key file. */
     usable: keyFile !== undefined && !findings.some(isError),
   };
 }
 
-/** The faults of the documents in an answer. */
 function documentFaults({ answer }: TracedCall, isWritten: boolean): readonly Finding[] {
   const text = documentIn(answer);
   if (text === undefined) return [];
@@ -262,7 +255,6 @@ function keysOf({ cenc, widevine, playready, fairplay }: KeyFile): ShownKey[] {
   return [keyid ? { keyid, scheme: 'cenc', systems } : [], fairplay ? ofFairPlay : []].flat();
 }
 
-/** The result of a test for a person. */
 function showProviderTest(out: Output, test: ProviderTest): void {
   const { contentId, configured, tested, notTested, certificates } = test;
   out.write(`Content id ${shown(contentId)}; nothing is written.\n`);

@@ -21,7 +21,6 @@ import type { Options, Tracks } from '../options';
 import { fileError, readYaml } from '../yaml-fields';
 import { provision } from './apply';
 
-/** `put`: writes the key file of one stream, or those of a document's tracks, or shows what would be written. */
 export async function put(
   context: CliContext,
   streamId: string | undefined,
@@ -95,7 +94,7 @@ async function putTracks(
   await provision(context, manifest, name, {}, { dryRun, wait, yes: true, all: true });
 }
 
-/** Makes the request body of the options. @throws CliError when they can't be used; no message quotes a value. */
+/** @throws CliError when the options can't be used; no message quotes a value. */
 async function putBody(context: CliContext, options: Options): Promise<object> {
   const { file, cpix, keepUnknown = false, ...fields } = options;
   const isGiven = Object.values(fields).some((value) => value !== undefined);
@@ -144,10 +143,8 @@ function twice(): CliError {
   return usageError('Give the fields in the file or as options, not both.');
 }
 
-/** Options that choose in a document. */
 const CHOICES = ['track', 'kid', 'period', 'systems'] as const;
 
-/** @throws CliError when they are given without one. */
 function refuseStray(options: Options): void {
   const name = CHOICES.find((option) => options[option] !== undefined);
   if (name !== undefined)

@@ -28,10 +28,7 @@ interface Turn {
   readonly errors?: readonly Problem[];
 }
 
-/**
- * `rotate --stream`: writes the next key of one stream, once or repeatedly. When a key cannot be had, the former one
- * stays, and the next turn tries again.
- */
+/** When a key cannot be had, the former one stays, and the next turn tries again. */
 export async function rotateStream(context: CliContext, streamId: string, options: Options): Promise<void> {
   const every = 1000 * (options.every ?? 0);
   if (every === 0 && options.count !== undefined)
@@ -75,7 +72,7 @@ async function pause({ wait, interrupted: signal }: CliContext, ms: number): Pro
     await wait(Math.min(left, MOST_MS), signal);
 }
 
-/** Writes the next key, unless somebody else has changed the key file since it was read. An interruption does not cut the write. */
+/** Writes the next key unless the key file has changed since it was read. An interruption cuts no write. */
 async function writeNext(
   context: CliContext,
   streamId: string,
@@ -94,7 +91,6 @@ async function writeNext(
   return { of, former: keyIdOf(present?.bytes), key_id: keyIdOf(written.bytes) };
 }
 
-/** The key id of DASH; undefined where there is none. */
 function keyIdOf(bytes: Buffer | undefined): string | undefined {
   const keys = bytes && decodeKeys(keysIn(textOf(bytes)));
   return keys && formatUuid(keys.keyId);

@@ -31,7 +31,6 @@ type RotateOptions = Options & {
   readonly packagerUrl: string;
 };
 
-/** `rotate`: new keys for the streams of a manifest or, with --stream, for one stream. */
 export async function rotate(
   context: CliContext,
   path: string | undefined,
@@ -49,7 +48,6 @@ export async function rotate(
 
 const OF_STREAM = ['every', 'count', 'cpix', 'track', 'random'] as const;
 
-/** Provisions new keys for the streams of a manifest, and shows the streams to restart. */
 async function rotateAll(context: CliContext, path: string, options: RotateOptions): Promise<void> {
   const { dryRun = false, yes = false, wait, application, packagerUrl } = options;
   const { out } = context;
@@ -156,7 +154,6 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
     context.endWith(seen.end === 'interrupted' ? EXIT.interrupted : EXIT.failed);
 }
 
-/** Names a stream with the former key id and content id, and the new ones. */
 function showStream(
   { out }: CliContext,
   one: StreamResult,
@@ -194,7 +191,6 @@ function showWatched({ out }: CliContext, { end, read, unread, elsewhere }: Watc
   out.note(sentences[end], end === 'interrupted' ? undefined : style);
 }
 
-/** Returns the folder to watch. */
 function checkCall(
   context: CliContext,
   { watch, folder, timeout, packagerUrl }: RotateOptions,
@@ -214,10 +210,7 @@ function checkCall(
   return watchableFolder(context, folder);
 }
 
-/**
- * The content ids of the streams' present key files, if they have one. No key material is requested.
- * @throws CliError when the sidecar gives no list.
- */
+/** The content ids of the present key files. No key material is requested. */
 async function presentContents(
   sidecar: SidecarApi,
   streamIds: readonly string[],

@@ -17,9 +17,8 @@ interface SharedContent {
 }
 
 /**
- * Gives every stream of a manifest that gets its keys from the key provider a new content id: one for a group or for
- * each of its qualities, by the first member; one for each member with `keys: each`.
- * @param old the content ids of the present key files.
+ * Gives each stream with keys from the key provider a new content id: one for a group or each of its
+ * qualities, by the first member; one for each member with `keys: each`. `old` are the present content ids.
  */
 export function rotateManifest(items: Manifest, pattern: string, old: ReadonlyMap<string, string>) {
   const contentIds = new Map<string, string>();
@@ -32,7 +31,6 @@ export function rotateManifest(items: Manifest, pattern: string, old: ReadonlyMa
   /** Whether applying the manifest unchanged would restore former keys. */
   let namesOthers = false;
 
-  /** The new content id of streams that have one; undefined when their keys are in the manifest. */
   const renewed = ({ streamIds, fields }: SharedContent, line: number | undefined): string | undefined => {
     if ([...SUPPLYING, 'cpix'].some((name) => fields[name] !== undefined)) {
       supplied.push(...streamIds);
@@ -80,7 +78,7 @@ export function rotateManifest(items: Manifest, pattern: string, old: ReadonlyMa
   return { manifest, contentIds, supplied, namesOthers, faults };
 }
 
-/** The contents of an entry. A member without a quality is left to the sidecar, which refuses it. */
+/** A member without a quality is left to the sidecar, which refuses it. */
 function contentsOf({ body, streamIds }: ManifestItem): SharedContent[] {
   const { members, smil, keys, heights, bitrates, folder, ...common } = body;
   const memberAt = (index: number): JsonObject => {
@@ -113,10 +111,7 @@ function contentsOf({ body, streamIds }: ManifestItem): SharedContent[] {
 
 const PLACEHOLDERS = ['streamid', 'name', 'contentId', 'old', 'date', 'time'];
 
-/**
- * Reads a pattern as `{streamid}-{date}`, and returns it with date and time (UTC) filled in, so that it repeats the
- * run. A fault follows the option's name.
- */
+/** Fills in date and time (UTC), so that the pattern repeats the run. A fault follows the option's name. */
 export function readPattern(pattern: string, now: Date): Checked<string> {
   const found = [...pattern.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
   const unknown = found.find((name) => !PLACEHOLDERS.includes(name));
@@ -162,10 +157,9 @@ export function fillPattern(
 }
 
 /**
- * The REST calls that restart each stream at a Wowza Streaming Engine, on its default server and virtual host: the
- * stream is the last part of its id, the application the part before it unless given. An encoder is disconnected and
- * connects again automatically; a stream that the packager pulls (`.stream`) is reset. PACKAGER_LOGIN is `user:password`; an
- * application that isn't known is left to APPLICATION.
+ * The REST calls that restart streams at a Wowza Streaming Engine, on its default server and virtual host. An
+ * encoder is disconnected and connects again; a stream that the packager pulls (`.stream`) is reset.
+ * PACKAGER_LOGIN is `user:password`; APPLICATION stands for an unknown application.
  */
 export function restartCommands(
   streamIds: readonly string[],

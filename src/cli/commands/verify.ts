@@ -21,7 +21,6 @@ import { type Options, VERIFY_SECONDS } from '../options';
 
 const USER_AGENT = 'packager-drm-verify';
 
-/** `verify`: fetches a stream as a player does, decrypts the newest segments, and shows the faults. */
 export async function verify(
   context: CliContext,
   address: string,
@@ -67,7 +66,6 @@ export async function verify(
   }
 }
 
-/** Returns whether there is an error. */
 async function testOnce(context: CliContext, test: StreamTest): Promise<boolean> {
   const { out, stderr } = context;
   let progress: Progress | undefined;
@@ -173,7 +171,6 @@ const STATES: Readonly<Record<JudgementState, string>> = {
   unknown: 'undetermined',
 };
 
-/** Shows a report: renditions, DRM systems, faults, and a sum. */
 function showReport(out: Output, report: StreamReport): void {
   const { url, type, live, renditions, systems, faults, fetched, decrypted } = report;
   const kind = type === 'unknown' ? TYPES[type] : `${TYPES[type]}, ${live ? 'live' : 'on demand'}`;
@@ -251,8 +248,8 @@ interface Episode {
 }
 
 /**
- * Tests each new segment of a live stream until the user stops it or the reader of the output ends, and shows each
- * fault with its time. With `--json` each look with news is a line of JSON. Returns whether there was an error.
+ * Tests each new segment of a live stream until the user stops it or the reader of the output ends. Returns
+ * whether there was an error.
  */
 async function watchStream(context: CliContext, test: StreamTest): Promise<boolean> {
   const { out, stderr, now, interrupted: signal } = context;
@@ -313,9 +310,8 @@ async function watchStream(context: CliContext, test: StreamTest): Promise<boole
 }
 
 /**
- * The renditions whose segment has other keys than the one before it.
- * @param keyIds those of the newest segment of each rendition, which are replaced; its bit rate may be another one in
- *   each period.
+ * The renditions whose segment has other keys than the one before it. `keyIds`, of the newest ones, is updated.
+ * The bit rate in a name may be another one in each period.
  */
 function keyChanges(fresh: readonly RenditionReport[], keyIds: Map<string, string>) {
   return fresh.flatMap(({ name, keyIds: ids, segment }) => {

@@ -17,10 +17,7 @@ export interface Watched {
 
 const LOOK_MS = 1000;
 
-/**
- * A folder in which a read of a key file leaves a trace.
- * @throws CliError with the reason when it does not.
- */
+/** A folder in which reads of key files leave a trace. @throws CliError with the reason when they do not. */
 export function watchableFolder(
   { cwd }: Pick<CliContext, 'cwd'>,
   folder: string,
@@ -41,10 +38,7 @@ export function stateOf(folder: string, streamId: string): BigIntStats | undefin
   return attempt(() => statSync(join(folder, `${streamId}.key`), { bigint: true }));
 }
 
-/**
- * Waits until each key file that was written since `before`, its states by stream, has been read. With relatime, too, the
- * first read after a change is later than the change; the reader is not known.
- */
+/** With relatime, too, the first read after a change is later than the change; the reader is not known. */
 export async function watchReads(
   context: CliContext,
   folder: string,

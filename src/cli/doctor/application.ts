@@ -59,7 +59,6 @@ export function readStreamerDefaults(text: string): Checked<Setting[]> {
   return { ok: true, value: settings };
 }
 
-/** The `Properties` elements below an element, each with its path. */
 function placesIn(element: XmlElement, path: string): { element: XmlElement; path: string }[] {
   return element.children.flatMap((inner) => {
     const innerPath = `${path}/${inner.name}`;
@@ -116,7 +115,6 @@ const EXT_X_VERSION: typeof SESSION_ID = {
   bad: 'SAMPLE-AES needs EXT-X-VERSION 5; it is',
 };
 
-/** Checks the two settings of HLS of an application, with the defaults that all applications get. */
 export function checkHlsSettings(application: ApplicationSettings, defaults: readonly Setting[]): Check[] {
   return [SESSION_ID, EXT_X_VERSION].map((wanted) => checkSetting(wanted, application, defaults));
 }
@@ -191,8 +189,8 @@ const PROTOCOLS = [
 ] as const;
 
 /**
- * How an application gets its media. A live one packages the stream of an encoder; an edge passes on the packaged
- * stream of its origin; an on-demand one packages files as they are played. Only the first needs packetizers.
+ * Only a live application, which packages the stream of an encoder, needs packetizers: an edge passes on the
+ * packaged stream of its origin, and an on-demand one packages files as they are played.
  */
 function deliveryOf({ appType = '', streamType = '' }: ApplicationSettings): 'live' | 'edge' | 'on demand' {
   if (/edge/i.test(appType) || streamType.endsWith('-edge')) return 'edge';
@@ -200,7 +198,6 @@ function deliveryOf({ appType = '', streamType = '' }: ApplicationSettings): 'li
   return isFile || /^vod/i.test(appType) ? 'on demand' : 'live';
 }
 
-/** Checks that an application serves HLS and MPEG-DASH, packages both, and takes its keys from the key files. */
 export function* checkStreaming(application: ApplicationSettings): Generator<Check> {
   const { streamers, packetizers, settings } = application;
   const delivery = deliveryOf(application);

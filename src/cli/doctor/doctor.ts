@@ -28,10 +28,7 @@ import { checkGivenStreams, checkNamedStreams, groupNames, streamNames } from '.
 
 export type DoctorOptions = Options & { readonly packager: string; readonly application?: readonly string[] };
 
-/**
- * `doctor`: checks a packager's installation against the sidecar, and says what to change where. It writes nothing.
- * @throws CliError when the folder is no installation, or an application or user that is named isn't there.
- */
+/** @throws CliError when the folder is no installation, or a named application or user isn't there. */
 export async function doctor(
   context: CliContext,
   options: DoctorOptions,
@@ -94,7 +91,6 @@ function checkOptions({ application, streams }: DoctorOptions): void {
   }
 }
 
-/** The applications that are named; all when none is. */
 function chosen(all: readonly ApplicationFile[], named: readonly string[] | undefined, packager: string) {
   if (all.length === 0)
     throw usageError(`${packager} has no application: no conf/<application>/Application.xml.`);

@@ -11,7 +11,6 @@ export interface Check extends Problem {
   readonly command?: string | undefined;
 }
 
-/** The checks of the sidecar, the fleet, an application, a key folder, or the streams that the user names. */
 export interface Section {
   readonly kind: 'sidecar' | 'fleet' | 'application' | 'key_folder' | 'streams';
   /** The sidecar's address, the fleet's id, the application's name, or the folder's path. */

@@ -12,10 +12,7 @@ export interface FleetSaid {
   readonly problems: readonly Problem[];
 }
 
-/**
- * Checks the fleet of packagers; no section without a fleet.
- * @param joined the key folders here that have joined a fleet.
- */
+/** No section without a fleet. `joined` are the key folders here that have joined one. */
 export function fleetSection(said: FleetSaid | undefined, joined: readonly string[]): Section[] {
   const { answer, problems = [] } = said ?? {};
   if (answer) {
@@ -95,7 +92,6 @@ function entriesText(sealed: NonNullable<FleetAnswer['former_secret']>): string 
   return `${count(sealed.entries, 'entry', 'entries')} of the fleet (${entryNames(sealed)})`;
 }
 
-/** The remedy for each state. */
 const STATES: Readonly<Record<Exclude<FleetState, 'level'>, string>> = {
   joining: 'wait, and run this again; if nothing changes, the log of the sidecar says why',
   away: 'start the servers of PACKAGERDRMAPI_FLEET_URLS, or correct the addresses, the network or the certificates',
@@ -160,7 +156,6 @@ function* checkAlarms(answer: FleetAnswer): Generator<Check> {
   }
 }
 
-/** A line for a shell that gives the engine space again. */
 function spaceCommand({ engine, revision }: FleetAnswer, steps: readonly string[]): string | undefined {
   const urls = engine.filter((server) => server.fault === undefined).map(({ url }) => url);
   if (revision === null || urls.length === 0) return undefined;

@@ -32,7 +32,6 @@ const APPLICATION_XML = 'Application.xml';
 const NOT_READ =
   'change the file so that it can be checked; it is not known whether the packager can read it';
 
-/** Reads the applications, and the settings in `conf/HTTPStreamers.xml` for the HLS streamer of all of them. */
 export async function readPackager(packager: string) {
   let configured: string[];
   try {
@@ -77,7 +76,6 @@ export async function readPackager(packager: string) {
   return { applications, streamerDefaults };
 }
 
-/** Reads which streams the `.smil` and `.stream` files of some folders name, and which of those files can't be read. */
 export async function readNamedStreams(folders: readonly string[]) {
   const groups: NamedStreams['groups'][number][] = [];
   const streamFiles = new Set<string>();
@@ -113,10 +111,7 @@ async function foldersIn(path: string): Promise<string[]> {
 export const DEFAULT_KEY_DIR = `\${com.wowza.wms.context.VHostConfigHome}/keys`;
 const DEFAULT_STORAGE_DIR = `\${com.wowza.wms.context.VHostConfigHome}/content`;
 
-/**
- * Puts the packager's variables into a path, for an application of the default virtual host, whose folder is the
- * installation itself.
- */
+/** Fills in the packager's variables. The folder of the default virtual host is the installation itself. */
 function resolvePath(text: string, packager: string, application: string): Checked<string> {
   const values: Readonly<Record<string, string>> = {
     'com.wowza.wms.AppHome': packager,
@@ -140,7 +135,6 @@ function resolvePath(text: string, packager: string, application: string): Check
   return { ok: true, value: normalize(path).replace(/(?<=.)\/$/, '') };
 }
 
-/** Why something on the disk was not read, and what to do about it. */
 export interface Unread {
   readonly ok: false;
   readonly problem: Problem;

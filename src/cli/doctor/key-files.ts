@@ -19,7 +19,6 @@ export interface CheckedKeyFile {
 /** Maximum lines of one kind: a folder may have thousands of faulty files. */
 const MAX_LINES = 50;
 
-/** Reports the faults of key files, errors first, then those of several files together. */
 export function checkKeyFiles(files: readonly CheckedKeyFile[]): Check[] {
   const clashes = checkKeyClashes(files);
   const rank = ({ severity }: Check) => (severity === 'error' ? 0 : 1);
@@ -58,7 +57,6 @@ function checkKeyFile({ id, summary }: CheckedKeyFile): Check[] {
   return [fault ? error('key_file_faulty', description, todo) : warning('key_file_doubtful', description)];
 }
 
-/** Checks that key files have the lines that the CMAF packetizer reads. */
 export function checkCmafLines(files: readonly CheckedKeyFile[]): Check {
   const without = files.filter(({ summary }) => !summary?.parts.includes('cmaf')).map(({ id }) => id);
   if (without.length === 0) return ok('cmaf_lines', 'The key files have the lines of the CMAF packetizer');
@@ -91,7 +89,6 @@ export function readFileKeys(text: string): FileKeys | undefined {
   return { keyId: formatUuid(keys.keyId), contentKey: digestOf(keys.contentKey) };
 }
 
-/** The sentences about keys that several files share in part. */
 const CLASHES = [
   {
     code: KEY_ID_REUSED,
@@ -115,10 +112,7 @@ const CLASHES = [
   },
 ] as const;
 
-/**
- * Finds key ids with several content keys, and content keys with several key ids. For files that the doctor could not
- * read it repeats the sidecar's findings, which name no content key.
- */
+/** For files that the doctor could not read it repeats the sidecar's findings, which name no content key. */
 export function checkKeyClashes(files: readonly CheckedKeyFile[]): Check[] {
   const sorted = files.toSorted((one, other) => (one.id < other.id ? -1 : 1));
   const contentKeys = new Set(files.flatMap(({ keys }) => keys?.contentKey ?? []));
@@ -143,10 +137,7 @@ export function checkKeyClashes(files: readonly CheckedKeyFile[]): Check[] {
 
 type Clash = ReturnType<typeof clashesOf>[number];
 
-/**
- * Files that have one value in common, and differ in another: groups by the other value, the largest first. The clashes
- * with the most files come first.
- */
+/** Files with one value in common, in groups by the other; the largest groups and clashes come first. */
 function clashesOf(files: readonly CheckedKeyFile[], common: keyof FileKeys, other: keyof FileKeys) {
   const bySize = (one: readonly unknown[], another: readonly unknown[]) => another.length - one.length;
   const having = files.filter(({ keys }) => keys);
@@ -167,7 +158,6 @@ function keyIdText({ value, groups }: Clash, contentKeys: ReadonlySet<string>): 
   return `${subject} belongs to ${count(groups.length, 'content key')}, ${eachOf(groups)}`;
 }
 
-/** Maximum number of groups, and of files of each, whose names are shown. */
 const MAX_NAMES = 3;
 
 /** `one in a, b, c and 7 more, one in d`. */

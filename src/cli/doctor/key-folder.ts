@@ -64,7 +64,7 @@ async function readInto(
   }
 }
 
-/** One file; undefined when it went away meanwhile. */
+/** Undefined when the file went away meanwhile. */
 async function readEntry(root: string, path: string): Promise<FolderEntry | undefined> {
   const file = join(root, path);
   try {
@@ -100,7 +100,6 @@ async function lookAt(path: string): Promise<Rights & FolderIdentity> {
   return { path, device: String(dev), inode: String(ino), ...rights };
 }
 
-/** The folders on the way to a path, the nearest first. */
 function foldersAbove(path: string): string[] {
   const parent = dirname(path);
   return parent === path ? [] : [parent, ...foldersAbove(parent)];
@@ -120,13 +119,12 @@ export interface FolderEntry extends Pick<CheckedKeyFile, 'summary' | 'keys'> {
 
 const GROUP = /\.smil$|^(?:smil|ngrp):/i;
 
-/** The stream id of a key file's path, or undefined when the path is not that of a key file. */
 function streamIdOf({ path }: FolderEntry): string | undefined {
   const isHidden = path.split('/').some((part) => part.startsWith('.'));
   return path.endsWith(KEY) && !isHidden ? path.slice(0, -KEY.length) : undefined;
 }
 
-/** The same for files that the packager can read: a file or a link. */
+/** The stream id of a file that the packager can read: a file or a link. */
 export function keyFileIdOf(entry: FolderEntry): string | undefined {
   return isFileOrLink(entry) ? streamIdOf(entry) : undefined;
 }
@@ -136,10 +134,7 @@ export function isGroupName(id: string, groups: ReadonlySet<string>, streams: Re
   return GROUP.test(id) || (groups.has(id) && !streams.has(id));
 }
 
-/**
- * Finds files in a key folder that the packager or the sidecar never reads. `groups` are the names of SMIL documents,
- * `streams` those of streams.
- */
+/** Finds files that the packager or the sidecar never reads. `groups` are the names of SMIL documents. */
 export function checkNames(
   entries: readonly FolderEntry[],
   groups: ReadonlySet<string>,

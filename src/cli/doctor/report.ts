@@ -26,10 +26,7 @@ const LABELS = {
 const RANKS = Object.keys(LABELS);
 const INDENT = ' '.repeat(11);
 
-/**
- * The checklist for a person: a block for each section, a line for each check, and below it what to do. All applications
- * are one block, and so are key folders with the same checks: a check that they share is shown once.
- */
+/** All applications are one block, as are key folders with the same checks: a shared check is shown once. */
 export function renderReport(
   { packager, user }: Head,
   sections: readonly Section[],

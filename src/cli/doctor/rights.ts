@@ -32,10 +32,7 @@ export function may({ uid, gids }: Identity, rights: Rights, right: number): boo
   return (rights.mode & right) === right;
 }
 
-/**
- * Checks that the packager's user can open the key files: all that is closed to it, and how to open it.
- * @param path the key folder.
- */
+/** Checks whether the packager's user can open the key folder `path` and its files, and how to open them. */
 export function checkAccess(
   identity: Identity,
   path: string,
@@ -82,7 +79,6 @@ function openedBy({ name, gids: [group] }: Identity, folder: string): Todo {
   ];
 }
 
-/** The command that opens a folder above a key folder. */
 function openedAbove({ name, uid, gids }: Identity, folder: Rights): Todo {
   const path = shellWord(folder.path);
   if (uid === folder.uid) return ['run as root', `chmod u+x ${path}`];

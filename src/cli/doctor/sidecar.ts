@@ -18,7 +18,6 @@ export interface SidecarState {
   notReady?: readonly Problem[];
   /** The folder that it writes in; undefined when it didn't say. */
   folder?: FolderIdentity | undefined;
-  /** The warnings of its start. */
   warnings: readonly Problem[];
   listed?: readonly ListedKeyFile[];
   /** undefined: it was not asked. */
@@ -27,7 +26,7 @@ export interface SidecarState {
   problems: readonly Problem[];
 }
 
-/** Asks a sidecar whether it is ready, for all its key files, and for its fleet. `find` may throw when none is named. */
+/** `find` may throw when no sidecar is named. */
 export async function askSidecar(find: () => AskedSidecar): Promise<Readonly<SidecarState>> {
   const state: SidecarState = { warnings: [], problems: [] };
   try {
@@ -59,7 +58,6 @@ export async function askSidecar(find: () => AskedSidecar): Promise<Readonly<Sid
 /** The codes of a sidecar without a fleet; a former version knows of none. */
 const NO_FLEET: ReadonlySet<string> = new Set(['fleet_not_configured', 'not_a_sidecar']);
 
-/** The remedies for a sidecar that can't be asked, by the code of the problem. */
 const TODOS: Readonly<Record<string, string>> = {
   usage: 'give the address and the API key of the sidecar',
   sidecar_unreachable: 'start the sidecar, or correct its address',
@@ -69,7 +67,6 @@ const TODOS: Readonly<Record<string, string>> = {
   too_many_attempts: 'wait, give the right API key',
 };
 
-/** Checks that the sidecar can be asked, is ready to write. */
 export function checkSidecar({ notReady, listed, problems, warnings }: SidecarState): Check[] {
   return [
     ...problems.map(({ code, description }) =>
@@ -95,9 +92,8 @@ export function checkSidecar({ notReady, listed, problems, warnings }: SidecarSt
 }
 
 /**
- * Whether the packager's key folder is the one that the sidecar writes in: a folder has one device and inode, by
- * any path. On another host, or through a mount of another kind, it may have others. The `prefix` is that of the
- * stream ids, as `live/`; undefined when the folders aren't known to be one.
+ * A folder has one device and inode by any path, but may have others on another host, or through a mount of
+ * another kind. `prefix` is that of the stream ids, as `live/`; undefined when the folders may not be one.
  */
 export function compareFolders(
   disk: Pick<KeyFolder, 'realPath' | 'places'>,
@@ -155,7 +151,6 @@ function isSameFile(
   return Math.abs(file.mtimeMs - Date.parse(modified)) <= (modified.includes('.') ? 1 : 1000);
 }
 
-/** The check when no folder here is the one that the sidecar writes in. */
 function elsewhere(
   { realPath, places }: Pick<KeyFolder, 'realPath' | 'places'>,
   written: FolderIdentity,

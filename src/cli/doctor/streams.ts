@@ -7,17 +7,14 @@ export interface NamedStreams {
   readonly streamFiles: readonly string[];
 }
 
-/** The names of the groups: a SMIL document's without its ending. */
 export function groupNames({ groups }: NamedStreams): Set<string> {
   return new Set(groups.map(({ file }) => (file.split('/').at(-1) ?? '').replace(/\.smil$/i, '')));
 }
 
-/** The names of the streams, in groups or not. */
 export function streamNames({ groups, streamFiles }: NamedStreams): Set<string> {
   return new Set([...groups.flatMap(({ members }) => members), ...streamFiles]);
 }
 
-/** Checks the streams in the packager's files for key files among `ids`. */
 export function* checkNamedStreams(named: NamedStreams, ids: ReadonlySet<string>): Generator<Check> {
   const streams = streamNames(named);
   for (const { file, members } of named.groups) {
@@ -47,7 +44,6 @@ export function* checkNamedStreams(named: NamedStreams, ids: ReadonlySet<string>
     yield ok('streams', `The packager’s files name ${count(streams.size, 'stream')}, each with a key file`);
 }
 
-/** Checks the streams that the user names for key files. */
 export function checkGivenStreams(given: readonly string[], ids: ReadonlySet<string>): Check[] {
   const missing = given.filter((name) => !ids.has(name));
   if (missing.length === 0)

@@ -5,7 +5,6 @@ import { count, firstOf, type Row, shown, someNames, table, timeText } from '../
 
 type Styled = Pick<Output, 'style'>;
 
-/** An answer for a person. */
 export interface Look {
   readonly answer: FleetAnswer | FleetStreamAnswer;
   readonly lines: readonly string[];
@@ -13,10 +12,7 @@ export interface Look {
   readonly isWell: boolean;
 }
 
-/**
- * The fleet: this sidecar, the engine's servers, the packagers, and their missing streams. It is well when this sidecar
- * is level, and every live packager has all of its streams.
- */
+/** It is well when this sidecar is level, and every live packager has all of its streams. */
 export function lookOfFleet(answer: FleetAnswer, { style }: Styled, all: boolean): Look {
   const { name, fleet, state, since, revision, streams, deleted, missing, packagers } = answer;
   const stateStyle = state === 'level' ? 'green' : state === 'joining' ? 'yellow' : 'red';
@@ -65,7 +61,6 @@ function secretLines(
   ];
 }
 
-/** The streams of some entries. */
 export function entryNames({ entries, streamids }: NonNullable<FleetAnswer['former_secret']>): string {
   const named = streamids.slice(0, 5).map(shown).join(', ');
   return entries > 5 ? `such as ${named}` : named;
@@ -192,7 +187,7 @@ const STREAM_STATES: Readonly<Record<FleetStreamAnswer['state'], string>> = {
   unreadable: 'has an entry that can’t be opened here',
 };
 
-/** A stream. It is well when every live packager that takes it has it, as far as it can be opened here. */
+/** It is well when every live packager that takes the stream has it, as far as it can be opened here. */
 export function lookOfStream(answer: FleetStreamAnswer, { style }: Styled): Look {
   const { streamid, state, etag, revision, changed, key, from, packagers } = answer;
   const by = [

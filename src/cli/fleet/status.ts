@@ -6,7 +6,6 @@ import { type Look, lookOfFleet, lookOfStream } from './status-text';
 
 const WATCH_MS = 1000;
 
-/** `fleet status`: shows the packagers and their state, or that of a stream. */
 export async function fleetStatus(
   context: CliContext,
   streamId: string | undefined,
@@ -29,7 +28,6 @@ export async function fleetStatus(
   if (!last.isWell) context.endWith(EXIT.failed);
 }
 
-/** Shows each look in place of the one before, until the user stops it or the reader of the output ends. */
 async function watchFleet(context: CliContext, first: Look, look: () => Promise<Look>): Promise<Look> {
   const { out, interrupted: signal, wait, now } = context;
   let last = first;

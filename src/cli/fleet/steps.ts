@@ -10,7 +10,6 @@ import { confirm, countsText, endAs, requireTerminal, showFailed, stopFields } f
 /** Few enough for a bar that moves and a stop that comes soon; many enough, since each step looks at the whole folder. */
 const STEP = 500;
 
-/** `fleet import`: brings the key files of the sidecar's folder into the fleet. */
 export async function importKeyFiles(
   context: CliContext,
   { found = false, all = false }: Options,
@@ -52,7 +51,6 @@ const REFUSED: Readonly<Record<FleetImportAnswer['refused'][number]['code'], str
   not_taken: 'of streams that this packager does not take',
 };
 
-/** `fleet reseal`: seals the entries of the engine with the first secret. */
 export async function reseal(context: CliContext, { all = false }: Options): Promise<void> {
   const { out } = context;
   const { fleet } = context.sidecar({ finishCalls: true });
@@ -81,11 +79,7 @@ export async function reseal(context: CliContext, { all = false }: Options): Pro
   endAs(context, { sentence: `Entries: ${countsText(counts)}.${keep}`, isFaulty, stopped });
 }
 
-/**
- * Runs step after step until there is none; `stopped` says why the rest was not done. A step without an answer is
- * repeated, which is safe.
- * @throws CliError when not even the first one was taken.
- */
+/** A step without an answer is repeated, which is safe. @throws CliError when not even the first is taken. */
 async function inSteps(
   context: CliContext,
   title: string,
@@ -120,7 +114,6 @@ async function inSteps(
   }
 }
 
-/** `fleet retire`: removes a packager that no longer runs. */
 export async function retire(context: CliContext, name: string, { yes = false }: Options): Promise<void> {
   const { out } = context;
   if (!yes) {

@@ -12,7 +12,7 @@ import { type Options, WAIT_SECONDS } from '../options';
 const LOOK_MS = 500;
 
 /**
- * How long a change of one stream waits: the sidecar itself does it. undefined: not at all.
+ * How long a change of one stream waits: the sidecar itself does it.
  * @throws CliError when it is longer than a sidecar waits.
  */
 export function secondsOfOne(wait: Options['wait']): number | undefined {
@@ -24,10 +24,7 @@ export function secondsOfOne(wait: Options['wait']): number | undefined {
   return seconds;
 }
 
-/**
- * Checks before sending, if the command should wait, that the state of all packagers can be read.
- * @throws CliError when it can't be.
- */
+/** Checks before sending that the state of all packagers can be read. @throws CliError when it can't be. */
 export async function requireFleet(context: CliContext, wait: Options['wait']): Promise<void> {
   if (wait === undefined) return;
   const answer = await answerOrError(context.sidecar().fleet.status());
@@ -43,7 +40,6 @@ export async function requireFleet(context: CliContext, wait: Options['wait']): 
   throw new CliError(EXIT.failed, problems);
 }
 
-/** A packager that is not up to date yet. */
 interface BehindPackager {
   readonly name: string;
   readonly live: boolean;
@@ -57,7 +53,6 @@ export interface WaitedForFleet {
   readonly end: 'all' | 'timeout' | 'interrupted' | 'unknown';
   readonly packagers: number;
   readonly behind: readonly BehindPackager[];
-  /** Why the state is unknown. */
   readonly errors?: readonly Problem[];
 }
 

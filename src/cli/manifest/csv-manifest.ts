@@ -19,10 +19,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
 
 const NAMING = ['streamid', 'members', 'smil', 'tracks'];
 
-/**
- * Reads a CSV manifest: a header row that names fields (`cenc.keyid`), then a row for each stream or group. An empty
- * cell is not given. A row that can't be read is a fault, and the other rows are read.
- */
+/** The header row names fields (`cenc.keyid`). An empty cell is not given; a faulty row hides no other. */
 export function readCsv(text: string): ReadText {
   // A row that Excel writes. Its line break stays, so that the lines after it keep their numbers.
   const [row = '', separator] = /^\ufeff?sep=([,;\t])(?=\r?\n)/i.exec(text) ?? [];

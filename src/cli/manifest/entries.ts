@@ -30,7 +30,6 @@ export interface ManifestItem {
   readonly body: JsonObject;
 }
 
-/** A manifest file as read. */
 export interface ReadFile extends Pick<ReadText, 'lineOf'> {
   readonly file: ManifestFile;
   /** The folder of the file, from which relative paths start. */
@@ -89,7 +88,6 @@ function memberName(member: Member): string {
   return typeof member === 'object' ? member.streamid : member;
 }
 
-/** The parts of a request. */
 interface Asked {
   readonly own: Fields;
   readonly path: readonly PropertyKey[];
@@ -103,11 +101,7 @@ interface Asked {
 const KEY_FIELDS = ['clientApiKey', 'clientApiKeyFile', 'clientApiKeyEnv'] as const;
 const NOT_WITH_CPIX = [...SUPPLYING, 'client', ...KEY_FIELDS] as const;
 
-/**
- * Makes the batch entries of a manifest file, or reports all their faults.
- * @param read names no faulty entry: its form is checked.
- * @param needsContentId false when content ids are given to the entries later.
- */
+/** Makes a batch's entries, or all faults. `needsContentId` is false when content ids are given later. */
 export function buildManifest(read: ReadFile, secrets: NamedSecrets, needsContentId: boolean) {
   const { file, lineOf } = read;
   const faults: FileProblem[] = [];
@@ -143,7 +137,6 @@ export function buildManifest(read: ReadFile, secrets: NamedSecrets, needsConten
     return text.ok ? text.value : '';
   };
 
-  /** The request of an entry without a document. */
   const mergedBody = (asked: Asked): JsonObject => {
     const { own, path, line, label, streamId, base, mayLackContentId } = asked;
     const isSupplied = SUPPLYING.some((name) => own[name]);
@@ -257,10 +250,7 @@ function numbersIn(given: JsonObject): JsonObject {
   );
 }
 
-/**
- * Whether group rules that only the sidecar knows apply to an entry: those between fields, and those for the quality of
- * a member.
- */
+/** Whether rules that only the sidecar knows apply: between a group's fields, or for a member's quality. */
 export function hasGroupRules({ kind, body }: ManifestItem): boolean {
   const { members, keys, tracks, heights, bitrates } = body;
   const isMemberOfFields = Array.isArray(members) && members.some(isJsonObject);

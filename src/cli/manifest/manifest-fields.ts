@@ -119,7 +119,6 @@ export type Defaults = z.output<typeof defaults>;
 type StreamEntry = z.output<typeof stream>;
 export type GroupEntry = z.output<typeof group>;
 
-/** The columns of a CSV file that only a group's row has. */
 export const CSV_GROUP_COLUMNS: readonly string[] = ['members', 'smil', 'tracks', 'folder', 'keys'];
 
 export const CSV_COLUMNS: readonly string[] = [
@@ -135,10 +134,7 @@ const PLACEHOLDER = /\{[a-z]\w{0,30}\}/i;
 
 const FILLED = [['contentId'], ['playready', 'laurl'], ['fairplay', 'laurl']];
 
-/**
- * The faults that the schema of the API finds in the values of a request. A field that is missing as a whole is no
- * fault here.
- */
+/** The faults that the API's schema finds in values. A field that is missing as a whole is no fault here. */
 export function requestFaults(request: JsonObject, lineOf: ReadText['lineOf']): FileProblem[] {
   const unfilled = FILLED.flatMap((path) => {
     const [place] = PLACEHOLDER.exec(String(valueAt(request, path) ?? '')) ?? [];
@@ -167,11 +163,7 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 
 export type Fields = Omit<StreamEntry, 'streamid'> | GroupEntry;
 
-/**
- * The fields of a request, some undefined: an entry's own, and those of the defaults that its kind of keys takes. An
- * entry turns a default part off by `null`.
- * @param clientApiKey the key that was read for the entry.
- */
+/** The entry's own fields, and the defaults that its kind of keys takes. `null` turns a default part off. */
 export function mergeDefaults(
   own: Fields,
   defaults: Defaults,
@@ -239,7 +231,6 @@ export function fillName(
   );
 }
 
-/** Whether a text has a placeholder for the name of a stream. */
 export function isPerStream(text: string | null | undefined): boolean {
   return /\{(?:streamid|name)\}/.test(text ?? '');
 }

@@ -18,10 +18,8 @@ import { type Defaults, manifestFile, requestFaults } from './manifest-fields';
 import { type Allowances, createNamedSecrets, readNamedText } from './secrets';
 
 /**
- * Reads a manifest file as the entries of a batch.
- * @param allowed the variables and files that the manifest may name for keys.
- * @param needsContentId false when content ids are given to the entries later.
- * @throws CliError with the faults of the file, each with its line; none quotes a value.
+ * Reads the entries of a batch. `needsContentId` is false when they get content ids later. @throws CliError
+ * with the faults of the file, each with its line; none quotes a value.
  */
 export function readManifest(
   context: Pick<CliContext, 'cwd' | 'env'>,
@@ -42,10 +40,7 @@ export function readManifest(
   return manifest;
 }
 
-/**
- * Reads the stream ids of a manifest file. Its keys are not looked at, and no file or variable of a key is read.
- * @throws CliError with every fault of the names, each with its line.
- */
+/** Reads no file or variable of a key. @throws CliError with every fault of the names, each with its line. */
 export function readStreamIds(context: Pick<CliContext, 'cwd'>, path: string): readonly string[] {
   const faults: FileProblem[] = [];
   const { streams, groups } = claimStreams(readEntries(context, path), faults);
@@ -53,7 +48,6 @@ export function readStreamIds(context: Pick<CliContext, 'cwd'>, path: string): r
   return [...streams, ...groups].flatMap(({ streamIds }) => streamIds);
 }
 
-/** @throws CliError when the file has another form than a manifest. */
 function readEntries(context: Pick<CliContext, 'cwd'>, path: string): ReadFile {
   const [, ending] = /\.(ya?ml|json|csv)$/i.exec(path) ?? [];
   if (!ending) throw unusable(`A manifest is a .yaml, .json or .csv file; ${path} has another ending.`);
@@ -81,10 +75,7 @@ function withGivenKey(given: Defaults): Defaults {
   return given.clientApiKey ? { ...given, clientApiKeyFile: null, clientApiKeyEnv: null } : given;
 }
 
-/**
- * @throws CliError with the faults, if there are any, in the order of their lines; each once: each stream that takes a
- *   default meets its fault.
- */
+/** @throws CliError with the faults by line, each once: each stream that takes a default meets its fault. */
 export function requireFaultless(
   path: string,
   faults: readonly FileProblem[],

@@ -15,13 +15,11 @@ const NOT_SET = refused('not_set', 'names a variable that is not set');
 const NO_DOCUMENT = refused('unreadable', 'names a file that is empty or can’t be read');
 const UNREADABLE = refused('unreadable', 'names a file that is empty, is not UTF-8 or can’t be read');
 
-/** The secrets of this machine that a manifest names. */
 export type NamedSecrets = ReturnType<typeof createNamedSecrets>;
 
 /**
- * Reads the secrets that are allowed. A problem follows the field's name. It quotes no secret, and a missing variable or
- * file without its name, which may be a key.
- * @param folder the folder of the manifest, from which relative paths start.
+ * A problem follows the field's name. It quotes no secret, and a missing variable or file without its name,
+ * which may be a key.
  */
 export function createNamedSecrets(
   { cwd, env }: Pick<CliContext, 'cwd' | 'env'>,
@@ -92,7 +90,6 @@ function readNamedBytes(path: string): Buffer | undefined {
   });
 }
 
-/** A path without links; undefined when nothing is there. */
 function realPath(path: string): string | undefined {
   return attempt(() => realpathSync(path));
 }
@@ -110,10 +107,7 @@ export interface Allowances {
   file(realPath: string): boolean;
 }
 
-/**
- * Adds up the allowances of options, environment and configuration file. The manifest has no say.
- * @throws CliError when the name of a variable is malformed.
- */
+/** The manifest itself has no say. @throws CliError when the name of a variable is malformed. */
 export function readAllowances(
   { env, cwd, configFile }: Pick<CliContext, 'env' | 'cwd' | 'configFile'>,
   options: Options,
