@@ -14,50 +14,48 @@ import { apiError } from './errors';
 
 declare module '../http/app' {
   interface Exchange {
-    /** The API key of a request, behind the guard. */
     apiKey?: ApiKey | undefined;
   }
 }
 
-/** The API key of a request. @throws TypeError on a route without a guard. */
+/** @throws TypeError on a route without a guard. */
 export function callerOf({ locals }: { readonly locals: Pick<Exchange, 'apiKey'> }): ApiKey {
   if (!locals.apiKey) throw new TypeError('No guard runs before this route');
   return locals.apiKey;
 }
 
-/** The rights of an API key. The name is for the audit; only the digest of the key is kept. */
+/** The name is for the audit; the key itself is not kept. */
 export interface ApiKey {
   readonly name: string;
-  /** `write` may do everything that `read` may. */
+  /** `write` includes `read`. */
   readonly scope: 'read' | 'write';
-  /** Stream limits: prefixes of the stream ids that it may access; undefined: all streams. */
+  /** Prefixes of the stream ids that it may access; undefined: all streams. */
   readonly streams: readonly string[] | undefined;
 }
 
-/** The API key that a header value is, or undefined for none. */
 export type FindApiKey = (given: string | string[] | undefined) => ApiKey | undefined;
 
 export function mayRead({ streams }: ApiKey, streamId: string): boolean {
   return takes(streams, streamId);
 }
 
-/** @throws HttpError 403 that says what right is missing. */
+/** @throws HttpError 403 that says which right is missing. */
 export function requireRead(key: ApiKey, streamId: string): void {
   if (!mayRead(key, streamId)) throw forbidden(`The API key ${key.name} has no access to this stream`);
 }
 
-/** @throws HttpError 403 that says what right is missing. */
+/** @throws HttpError 403 that says which right is missing. */
 export function requireWrite(key: ApiKey, streamId: string): void {
   requireRead(key, streamId);
   requireScope(key);
 }
 
-/** For a request that changes or provisions something for any streams. @throws HttpError 403. */
+/** For requests about any streams. @throws HttpError 403. */
 export function requireScope({ name, scope }: ApiKey): void {
   if (scope !== 'write') throw forbidden(`The API key ${name} is read-only`);
 }
 
-/** For a request that reports on the streams of all tenants. @throws HttpError 403. */
+/** For requests about all tenants. @throws HttpError 403. */
 export function requireAllStreams({ name, streams }: ApiKey): void {
   if (streams !== undefined)
     throw forbidden(`The API key ${name} is limited to some streams, but the API of the fleet covers all`);
@@ -70,15 +68,12 @@ function forbidden(why: string): HttpError {
   );
 }
 
-/**
- * The paths that need an API key: the matches of `app.use('/api', …)`, without the match and the rewritten URL that it
- * would cost each request.
- */
+/** Matches as `app.use('/api', …)` would, without its cost: a match and a rewritten URL per request. */
 export const API = /^\/(?:api|cpix|speke)(?:\/|$)/i;
-/** Those of packagers that pull, some of which can send no header of their own but Basic. */
+/** Some packagers that pull can send no header of their own but Basic. */
 const PULLS = /^\/(?:cpix|speke)(?:[/?]|$)/i;
 
-/** The API key of a request: in `x-api-key`, or without that header, of a packager that pulls, the password of Basic. */
+/** In `x-api-key`, or without that header, on the paths of packagers that pull, in the password of Basic. */
 export function apiKeyIn(findApiKey: FindApiKey, { url = '', headers }: IncomingMessage): ApiKey | undefined {
   const { 'x-api-key': given, authorization = '' } = headers;
   if (given !== undefined || !PULLS.test(url)) return findApiKey(given);
@@ -87,10 +82,7 @@ export function apiKeyIn(findApiKey: FindApiKey, { url = '', headers }: Incoming
   return findApiKey(password);
 }
 
-/**
- * Passes requests that carry an API key or need none, and refuses all others. It comes before every route and the body
- * parser: without a key, no path is decoded and no body read.
- */
+/** Comes before every route and the body parser: without a key, no path is decoded and no body read. */
 export function requireApiKey(findApiKey: FindApiKey, limits: Limits): RequestHandler {
   const limit = limitUnauthenticated(limits);
   return (request, response, next) => {
@@ -104,7 +96,7 @@ export function requireApiKey(findApiKey: FindApiKey, limits: Limits): RequestHa
       return;
     }
     response.locals.apiKey = apiKey;
-    // The audit has changes and refusals only; this also names the reader of content keys.
+    // The audit has changes and refusals only; the log also names the reader of content keys.
     response.locals.client = { key: apiKey.name, address: addressOf(request) };
     next();
   };
@@ -117,7 +109,6 @@ function challengeFor({ url = '' }: IncomingMessage) {
     : {};
 }
 
-/** The fault of the API key of a request, as a sentence. */
 function whyUnauthorized({ url = '', headers }: IncomingMessage): string {
   if (headers['x-api-key'] !== undefined) return 'The API key in x-api-key is not one of this service.';
   if (PULLS.test(url))
@@ -130,10 +121,8 @@ function whyUnauthorized({ url = '', headers }: IncomingMessage): string {
 }
 
 interface Limits {
-  /** Counts the requests. It has a timer, which its `shutdown` ends. */
   readonly attempts: MemoryStore;
   readonly clock: () => Date;
-  /** Resolves after that time, or earlier when the response closes. */
   readonly wait?: (ms: number, response: Response) => Promise<void>;
 }
 
@@ -142,13 +131,10 @@ const WINDOW_MS = 60_000;
 const FIRST_DELAY_MS = 125;
 const LONGEST_DELAY_MS = 2000;
 const MAX_WAITING = 64;
-/** Addresses share this many counters, so that no number of addresses takes more memory. */
+/** Addresses share counters, so that no number of addresses takes more memory. */
 const COUNTERS = 8192;
 
-/**
- * Refuses requests without a valid API key, and slows them down: from the eleventh of an address in a minute they are
- * answered 429, later and later. Requests with a valid key are not counted, so that no client can lock others out.
- */
+/** Delays and refuses the eleventh of an address in a minute and later ones; never one with a valid key. */
 function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): RequestHandler {
   let waiting = 0;
   const count = rateLimit({
@@ -163,7 +149,7 @@ function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): 
     },
     handler: async (request, response, next) => {
       const { used = 0, resetTime }: Rate = 'rateLimit' in request ? Object(request.rateLimit) : {};
-      // A place in the queue takes memory and a connection; beyond a few, the answer is sent at once.
+      // A delayed answer holds memory and a connection: beyond a few, it is sent at once.
       if (waiting < MAX_WAITING) {
         waiting += 1;
         await wait(delayOf(used - FREE_ATTEMPTS), response).finally(() => {
@@ -183,7 +169,6 @@ function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): 
     );
 }
 
-/** The count of the limiter. */
 interface Rate {
   readonly used?: number;
   readonly resetTime?: Date;
@@ -200,15 +185,13 @@ async function waitOrClose(ms: number, response: Response): Promise<void> {
 }
 
 interface KeyRingOptions extends Omit<Following, 'clock'> {
-  /** The key of `PACKAGERDRMAPI_APIKEY`. */
   readonly single: string | undefined;
-  /** The path of the file of keys. */
   readonly file: string | undefined;
 }
 
 /**
- * The API keys of the service: the single one, named `default` and with all rights, and those of a file, which is read
- * again when it changes. A file that can't be used while the service runs is logged, and the keys stay.
+ * The single key is named `default` and has all rights. The file is read again when it changes; if it can't
+ * be used then, the keys stay.
  * @throws ConfigError when it can't be used at the start.
  */
 export function createKeyRing({ single, file, log, intervalMs }: KeyRingOptions) {
@@ -235,28 +218,25 @@ export function createKeyRing({ single, file, log, intervalMs }: KeyRingOptions)
   return { find, close };
 }
 
-/** In a time that shows nothing of a key: digests are compared, which a client cannot choose. */
+/** The time shows nothing of a key: a client cannot choose the digests that are compared. */
 function findIn(keys: readonly HeldKey[], given: string): ApiKey | undefined {
   const digest = digestOf(given);
   return keys.find((key) => timingSafeEqual(key.digest, digest))?.apiKey;
 }
 
-/** An API key as it is kept: its SHA-256 digest in place of the key. */
 interface HeldKey {
   readonly apiKey: ApiKey;
   readonly digest: Buffer;
 }
 
 const MAX_KEYS = 1000;
-/** Length of an API key; one of `PACKAGERDRMAPI_APIKEY` may be shorter, with a warning. */
+/** A key of `PACKAGERDRMAPI_APIKEY` may be shorter, with a warning. */
 export const MIN_CHARACTERS = 16;
 const MAX_PREFIXES = 100;
-/** Maximum number of faults that are reported at once. */
 const MAX_FAULTS = 20;
 
 const text = z.string('must be a string');
 
-/** A prefix of stream ids, in configuration. */
 export const streamIdPrefix = text
   .min(1, 'is empty; leave streams out for a key that reaches all streams')
   .max(200, 'must have at most 200 characters')
@@ -294,16 +274,11 @@ const file = z.strictObject(
   { error: (issue) => (issue.code === 'invalid_type' ? 'the file must hold one JSON object' : undefined) },
 );
 
-/** The fields of an entry that are compared with other fields and entries, in spite of its other faults. */
 const anything = z.unknown().optional();
 const sketch = z.object({ name: anything, key: anything, sha256: anything });
 const sketches = z.object({ keys: z.array(sketch.nullable().catch(null)) }).catch({ keys: [] });
 
-/**
- * Reads a file of API keys, `{"keys":[{"name","key" or "sha256","scope","streams"}]}`. `present` holds the keys that
- * are there without it.
- * @throws ConfigError with every fault at once, 20 at most; none quotes a key.
- */
+/** `present` are the keys from elsewhere. @throws ConfigError with up to 20 faults; none quotes a key. */
 export function parseKeysFile(bytes: Buffer, present: readonly HeldKey[]): readonly HeldKey[] {
   const json = parseJson(bytes);
   const result = file.safeParse(json);

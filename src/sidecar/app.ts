@@ -36,48 +36,36 @@ import { whyDenied } from './start-up';
 import { createDurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
 
-/** The environment of the sidecar. */
 export interface Ambient {
   readonly log: Log;
-  /** A new, unguessable UUID. */
   readonly newId: () => string;
-  /** Unguessable bytes. */
   readonly random: (bytes: number) => Buffer;
-  /** Monotonic milliseconds. */
+  /** number; => Monotonic milliseconds. */
   readonly now: () => number;
   readonly clock: () => Date;
   readonly findApiKey: FindApiKey;
   readonly audit: OpenAudit;
-  /** The service's own, for its description and its metrics. */
   readonly version: string;
-  /** The folder of the files that browsers are given. */
   readonly publicFolder: string;
-  /** undefined: plain HTTP. */
   readonly certificateEnds?: (() => CertificateEnds) | undefined;
-  /** The present headers for the key provider; undefined: there is no file of them. */
   readonly providerHeaders?: ReadProviderHeaders | undefined;
-  /** The authorities and the client certificate for https upstreams; undefined: Node's authorities, no certificate. */
+  /** undefined: Node's authorities, no client certificate. */
   readonly upstreamTls?: (() => ClientTls) | undefined;
-  /** The proxy for https upstreams; undefined: none. */
   readonly tunnel?: Tunnel | undefined;
-  /** Adds the metrics of the process to the sidecar's; undefined: there are none. */
   readonly observeProcess?: MetricsOptions['observeProcess'];
-  /** The present recipient of encrypted content keys of CPIX documents; undefined: they are refused. */
+  /** Opens encrypted content keys of CPIX documents; without it they are refused. */
   readonly cpixRecipient?: (() => CpixRecipient | undefined) | undefined;
-  /** The warnings of the start, which holders of an API key see at `/readyz`. */
   readonly warnings?: readonly Problem[];
-  /** The fleet of packagers that this one is of; undefined: it is alone. */
   readonly fleet?: OpenFleet | undefined;
-  /** Counts pulls of streams without a key file, by the name of the API key; undefined: a new store. */
+  /** Counts pulls of streams without a key file, by the name of the API key. */
   readonly misses?: MemoryStore;
 }
 
-/** In milliseconds. */
 const PROBE_KEPT_MS = 1000;
 
 const FLEET_PAGE_FILES = ['fleet.css', 'fleet.js', 'fleet-findings.js', 'fleet-parts.js', 'fleet-tables.js'];
 
-/** Puts the sidecar together. `config.keyFilesPath` is the folder as `openKeyFilesFolder` returns it. */
+/** `config.keyFilesPath` is the folder as `openKeyFilesFolder` returns it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient) {
   const { log, newId, random, now, clock, findApiKey, version, publicFolder } = ambient;
   const { providerHeaders, cpixRecipient = () => undefined, upstreamTls: tls, tunnel } = ambient;
@@ -157,7 +145,6 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     hasFleet: fleet !== undefined,
   });
   const list = createList({ folder: config.keyFilesPath, checkFolder: store.check, index, log });
-  // The page /fleet asks every two seconds.
   const quietPaths = [...HEALTH_PATHS, METRICS_PATH, FLEET_PATH];
   const onError: Shell['onError'] = (error, request, response) => {
     metrics.failed(error);
@@ -189,10 +176,9 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     fleetRoutes(routes, fleet, log);
     healthRoutes(routes, checkReady, config.keyFilesPath, ambient);
     if (config.metrics) metricsRoutes(routes, metrics, now);
-    // Without a fleet, the page shows what to set.
     mountPage(routes, { path: '/fleet', folder: publicFolder, html: 'fleet.html', files: FLEET_PAGE_FILES });
     mountApiPage(routes, { document: () => describe(version), publicFolder });
-    // A person who opens the address of the service finds the page. For programs there is nothing at the root.
+    // A browser at the address of the service gets the page; programs find nothing at the root.
     routes.use((request, response, next) => {
       const isPerson =
         request.path === '/' && request.method === 'GET' && request.accepts(['json', 'html']) === 'html';
@@ -201,12 +187,11 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     });
   });
   return {
-    // Only the app checks client certificates.
+    // The fast path doesn't check client certificates.
     handler: config.tls?.clientAuthorities ? app : createFastRead(app, { ...shell, store, findApiKey }),
     connections,
-    /** Whether the addresses are set that keys can be fetched from. */
     canProvision: !('missing' in upstreams),
-    /** Removes temporary files of killed writers; until it is done, `/readyz` answers 503. `close` ends it before that. */
+    /** Removes temporary files of killed writers. `/readyz` answers 503 until it is done. */
     async sweep(): Promise<void> {
       const { signal } = sweeping;
       const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MAX_PARTS, signal);
@@ -218,12 +203,10 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
       void cache?.open();
       void survey.run();
     },
-    /** Stops batches from starting further streams, because the service is about to stop. */
     hurry(): void {
       hurrying = true;
       wait.hurry();
     },
-    /** Closes open resources after the last request. */
     async close(): Promise<void> {
       // A batch continues when its connection is cut: the audit closes after it.
       hurrying = true;
@@ -241,7 +224,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
   };
 }
 
-/** Not loaded at the start: it would take a third longer. */
+/** Loaded on demand: it would make the start a third longer. */
 async function describe(version: string): Promise<object> {
   const { openApiDocument } = await import('./openapi/document');
   return openApiDocument(version);
@@ -249,10 +232,7 @@ async function describe(version: string): Promise<object> {
 
 const HEALTH_PATHS = ['/healthz', '/readyz'];
 
-/**
- * `/healthz`: the process answers. `/readyz`: a key file could be written now. Both without a key, for probes; a client
- * with one also gets the identity of the folder and the warnings of the start, for `packager-drm doctor`.
- */
+/** Probes need no API key; a client with one also gets what `packager-drm doctor` shows. */
 function healthRoutes(
   app: Express,
   checkReady: () => Promise<void>,
@@ -271,14 +251,14 @@ function healthRoutes(
         response.json({ status: 'ready' });
         return;
       }
-      // The same by every path to the folder. The numbers may have 64 bits: text.
+      // Device and inode are the same by every path to the folder. They may have 64 bits: text.
       const { dev, ino } = await stat(keyFilesPath, { bigint: true });
       const folder = { device: String(dev), inode: String(ino) };
       response.json({ status: 'ready', folder, ...(warnings.length > 0 && { warnings }) });
     } catch (thrown) {
       // 503 for every cause: load balancers and orchestrators understand it.
       const { problems, cause } = toHttpError(thrown);
-      // Many users only see the failing probe: it says who owns the folder, and what to do if rights are wrong.
+      // Many users only see the failing probe: the answer says who owns the folder, and what to do.
       const why = whyDenied(cause);
       const described = (problem: Problem) =>
         why === undefined

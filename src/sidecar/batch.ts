@@ -33,39 +33,29 @@ import type { Refusals } from './observe/audit';
 export interface BatchContext extends Omit<KeyFileContext, 'store'> {
   readonly refusals: Refusals;
   readonly log: Log;
-  /** Takes the error of every stream that fails. Must not throw. */
+  /** Must not throw. */
   readonly onError: (error: HttpError) => void;
-  /** Whether the service stops: no further stream is begun then. */
   readonly stopping: () => boolean;
-  /** Whether writes go to a fleet. */
   readonly hasFleet?: boolean;
-  /** How long a body may take to arrive. */
   readonly mostReceiveMs?: number;
   readonly mostStreams?: number;
 }
 
-/** Each may hold its body, as bytes and as objects, and its answer: tens of megabytes. */
+/** Each may hold tens of megabytes: its body, as bytes and as objects, and its answer. */
 const MAX_BATCHES = 4;
-/**
- * How many writes, and how many provisionings of up to three upstream calls, all batches have under way together. A write
- * of a fleet waits for its engine most of the time, which decides 64 in one transaction; two of these are under way.
- */
+/** Of all batches together. A fleet's engine decides 64 writes at a time: 128 are two transactions. */
 const MAX_WRITES = 32;
 const MAX_FLEET_WRITES = 128;
 const MAX_PROVISIONINGS = 8;
-/** A batch of nothing but faults must not make an answer without bounds. */
+/** Bounds the answer to a batch of nothing but faults. */
 const MAX_PROBLEMS = 10;
 
-/** After this number of timeouts in a row, an upstream is not called for the rest of a batch. */
+/** Timeouts in a row, after which the upstream is left alone. */
 const MAX_LATE = 24;
-/** After this number of refusals of a client in a row, nothing more is requested for it. */
+/** Refusals of a client in a row, after which nothing more is requested for it. */
 const MAX_REFUSED = 5;
 
-/**
- * `POST /api/keyfiles`: many streams and groups at once, each stream for itself, so that failures are separate. A batch
- * that has begun is done, also when its client goes away, as a single POST is. A key file that would not change is not
- * written.
- */
+/** A batch that has begun is done even if its client goes away, as a single POST is. */
 export function createBatch(context: BatchContext) {
   const { changes, provision, rules, refusals, wait, log, onError, stopping } = context;
   const { hasFleet = false, mostReceiveMs, mostStreams = MAX_STREAMS } = context;
@@ -81,7 +71,6 @@ export function createBatch(context: BatchContext) {
     if ((request.headers['if-match'] ?? request.headers['if-none-match']) !== undefined)
       throw apiError('invalid_header', FOR_SINGLE_STREAMS);
     const { dryrun: dryRun, wait: seconds } = readChangeQuery(query, request);
-    // Checked before a body is received in vain, and again afterwards.
     if (underWay.size >= MAX_BATCHES) throw apiError('too_many_batches', TOO_MANY_BATCHES);
     await readBody(request, response);
     if (underWay.size >= MAX_BATCHES) throw apiError('too_many_batches', TOO_MANY_BATCHES);
@@ -89,12 +78,11 @@ export function createBatch(context: BatchContext) {
     const running = run(request, actorOf(request, response), { dryRun, awaited: seconds !== undefined });
     underWay.add(running);
     const { text, accepted } = await running.finally(() => underWay.delete(running));
-    // A client that waits for packagers holds no place: others may write meanwhile.
+    // A client that waits for packagers holds no place of other batches.
     const { status, headers, warnings } = await wait.settle(accepted, seconds, response.locals.requestId);
     setCommon(response, warnings).status(status).set(headers).type('json').send(text);
   };
 
-  /** Executes the request, and returns the results as JSON, and the changes that a fleet has accepted. */
   const run = async (
     request: Request,
     actor: Actor,
@@ -104,7 +92,6 @@ export function createBatch(context: BatchContext) {
     const results = new Map<Planned, string>();
     const summary = { created: 0, changed: 0, unchanged: 0, failed: 0 };
     const accepted: Accepted[] = [];
-    /** Of each kind of failure that a single request would have been logged for, the first one. */
     const failures = new Map<string, { readonly first: HttpError; count: number }>();
 
     const report = (planned: Planned, outcome: PutOutcome | HttpError): void => {
@@ -140,7 +127,6 @@ export function createBatch(context: BatchContext) {
       }
     };
 
-    /** Writes streams with the same keys. */
     const writeGroup = async (asked: KeyFileRequest, streams: readonly (Planned & WithStream)[]) => {
       const keys = keysOf(asked);
       await keys.catch(() => undefined);
@@ -166,7 +152,6 @@ export function createBatch(context: BatchContext) {
     const body = parsedOr400(readBatchBody(request.body, mostStreams));
     const plan: Planned[] = [];
     for (const planned of planBatch(body, { rules })) {
-      // Others are served between one step and the next.
       await yieldToEventLoop();
       if (plan.push(planned) > mostStreams) parsedOr400(tooManyStreams(mostStreams));
     }
@@ -190,16 +175,14 @@ export function createBatch(context: BatchContext) {
       log.error('streams of a batch failed', { requestId, status: first.status, code, count, cause });
     }
     log.info('batch', { requestId, dryRun, ...summary });
-    // Megabytes, which need not wait for packagers.
+    // Frees megabytes before the wait for packagers.
     request.body = undefined;
     const list = plan.map((planned) => results.get(planned)).join(',');
     return { text: `{"results":[${list}],"summary":${JSON.stringify(summary)}}`, accepted };
   };
 
   return {
-    /** Behind the guard. */
     handlers: [requireJson, handle],
-    /** Resolves when no batch writes any more. Those that come after `stopping` said so write nothing. */
     async idle(): Promise<void> {
       await Promise.allSettled(underWay);
     },
@@ -231,17 +214,13 @@ function resultOf(
   };
 }
 
-/**
- * Runs calls to upstreams in the name of a client, as long as they answer in time and accept the client: ten thousand
- * timeouts would take hours, and as many refusals minutes.
- */
+/** Ten thousand timeouts would take hours, and as many refusals minutes. */
 type CircuitBreaker = <T>(
   asking: { readonly client?: string | undefined; readonly clientApiKey?: string | undefined },
   ask: () => Promise<T>,
 ) => Promise<T>;
 
 export function createCircuitBreaker(): CircuitBreaker {
-  /** The failures that follow each other, of all streams and of each client. */
   let late: HttpError[] = [];
   const refusals = new Map<string, HttpError[]>();
   return async ({ client = '', clientApiKey = '' }, ask) => {
@@ -284,20 +263,15 @@ const ADVICE: Readonly<Record<number, string>> = {
   504: 'send the batch again later',
 };
 
-/** Each may take sixteen megabytes. */
 const MAX_BODIES = 8;
-/** A slow client holds up its own API key, and no other. */
+/** A slow client holds up its own API key alone. */
 const MAX_BODIES_OF_KEY = 2;
 /** At 5 Mbit/s the largest body takes 27 seconds. */
 const MAX_RECEIVE_MS = 30_000;
-/** Ten thousand streams with every field there is have 200,000. */
+/** Ten thousand streams with every field have 200,000. */
 const MAX_VALUES = 250_000;
 
-/**
- * Returns a function that reads the body of a batch into the request, some at a time; those no larger than a single
- * POST's take no place of others.
- * @throws HttpError 400, 408, 413, 503.
- */
+/** Reads few bodies at a time, but small ones always. @throws HttpError 400, 408, 413, 503. */
 function createReadBatch(mostMs = MAX_RECEIVE_MS): (request: Request, response: Response) => Promise<void> {
   const readJson = promisify(
     express.json({
@@ -306,13 +280,12 @@ function createReadBatch(mostMs = MAX_RECEIVE_MS): (request: Request, response: 
       verify: (_request, _response, body) => refuseManyValues(body),
     }),
   );
-  /** The name of the API key of each large body under way. */
   const receiving: string[] = [];
 
   const readInTime = async (request: Request, response: Response): Promise<void> => {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
-      // The connection ends with it: the rest of the body must not go on arriving.
+      // The answer ends the connection: the rest of the body must not go on arriving.
       timer = setTimeout(() => reject(apiError('request_timeout')), mostMs);
     });
     await Promise.race([readJson(request, response), late]).finally(() => clearTimeout(timer));

@@ -16,7 +16,7 @@ import { CPIX_TYPES, inKib, readDocument, readJson, setCommon, tooLarge } from '
 const TEXT = 'text/plain';
 const LIMITS = `${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_CPIX_BYTES)} for a CPIX document`;
 
-/** `POST /api/check`: decodes key material and finds its faults. Nothing of it is kept, written or logged. */
+/** Nothing of the key material is kept, written or logged. */
 export function checkRoutes(app: Express, rules?: ProviderRules): void {
   const route = app.route('/api/check');
   route.post(async (request, response) => {
@@ -43,7 +43,6 @@ const parseText = promisify(
   }),
 );
 
-/** Reads the input of a check: a text, the bytes of a CPIX document, or JSON. */
 async function readInput(request: Request, response: Response): Promise<unknown> {
   const type = requireType(request, [TEXT, 'application/json', ...CPIX_TYPES], CHECKED_TYPES);
   if (type === undefined) return undefined;
@@ -57,7 +56,7 @@ export const checkQuery = z.strictObject({
   reveal: querySwitch.describe('`true`: the answer shows key material.'),
 });
 
-/** `POST /api/export`: the keys of a CPIX document or a key file as another packager takes them. Nothing is kept or written. */
+/** Nothing is kept or written. */
 export function exportRoutes(app: Express): void {
   const route = app.route('/api/export');
   route.post(async (request, response) => {

@@ -19,11 +19,7 @@ const HOUR_MS = 60 * 60_000;
 
 const HTTPS_PAIR = 'HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no effect';
 
-/**
- * Reads the `PACKAGERDRMAPI_*` variables. `readText` reads the file that holds a container secret; a ConfigError
- * that it throws says why it can't.
- * @throws ConfigError naming every fault at once.
- */
+/** `readText` may throw a ConfigError, which says why. @throws ConfigError naming every fault at once. */
 export function readSidecarConfig(env: Environment, readText: (path: string) => string) {
   const faults: string[] = [];
   let values: z.output<typeof variables> | undefined;
@@ -47,16 +43,12 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
   if (!values || faults.length > 0) throw new ConfigError(faults);
   return {
     ...providerConfig(values),
-    /** The single API key; undefined: only those of the file. */
     apiKey: key,
-    /** The path of the file of API keys. */
     apiKeysFile: values.PACKAGERDRMAPI_APIKEYS_FILE,
     keyFilesPath: values.PACKAGERDRMAPI_KEYFILESPATH,
-    /** Permission bits of a key file. */
     keyFileMode: values.PACKAGERDRMAPI_KEYFILEMODE,
     host: values.PACKAGERDRMAPI_HOST,
     port: values.PACKAGERDRMAPI_PORT,
-    /** Where answers of the key provider are kept for an outage; undefined: nowhere. */
     providerCache:
       values.PACKAGERDRMAPI_PROVIDERCACHE === undefined
         ? undefined
@@ -64,28 +56,21 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
             folder: values.PACKAGERDRMAPI_PROVIDERCACHE,
             maxAgeMs: values.PACKAGERDRMAPI_PROVIDERCACHEMAXAGE * HOUR_MS,
           },
-    /** Whether values that contradict each other are refused or let through with a `Warning`. */
     checks: values.PACKAGERDRMAPI_CHECKS,
-    /** Whether CMAF lines are written when a request says nothing of them. */
     cmaf: values.PACKAGERDRMAPI_CMAF,
-    /** Makes the stream id of a pull from `{client}` and `{contentId}`; undefined: it is the content id. */
     pullPattern: values.PACKAGERDRMAPI_PULLPATTERN,
-    /** Whether a pull of a stream without a key file provisions it. */
     provisionOnRead: values.PACKAGERDRMAPI_PROVISIONONREAD,
-    /** Where the audit goes: `off`, `stdout` or the path of a file. */
+    /** `off`, `stdout` or the path of a file. */
     audit: values.PACKAGERDRMAPI_AUDIT,
     metrics: values.PACKAGERDRMAPI_METRICS === 'on',
-    /** undefined: plain HTTP. */
     tls,
     fleet: fleetConfig(values),
     connections: {
       total: values.PACKAGERDRMAPI_MAXCONNECTIONS,
       perAddress: values.PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS,
     },
-    /** Whether API keys that the documentation shows are served on any address, not on loopback alone. */
     demo: values.PACKAGERDRMAPI_DEMO,
     logLevel: values.PACKAGERDRMAPI_LOGLEVEL,
-    /** Those with our prefix: most likely misspelled. */
     unknownVariables: unknownVariables(PREFIX, Object.keys(variables.shape), env),
   };
 }
@@ -126,7 +111,6 @@ function readApiKey(
   return undefined;
 }
 
-/** The most characters that an API key can have. */
 const MAX_KEY_CHARACTERS = 1000;
 
 const API_KEY_RULE = 'must be printable ASCII without spaces: it travels in a header';
@@ -152,7 +136,7 @@ const keyFileMode = z
   .refine((mode) => (mode & 0o600) === 0o600, 'must let the owner read and write (06xx)')
   .refine((mode) => (mode & 0o111) === 0, 'must not make key files executable');
 
-/** In a container the service can't see where it is published; compose says so here. */
+/** A service in a container can't see the address it is published on; compose says it here. */
 const demo = z
   .string()
   .refine(
@@ -176,7 +160,6 @@ const pullPattern = z.string().superRefine((pattern, context) => {
 
 const connectionCount = wholeNumber(8, 100_000);
 
-/** Every variable of the sidecar. */
 const variables = z.object({
   PACKAGERDRMAPI_APIKEY: apiKey.optional(),
   PACKAGERDRMAPI_APIKEY_FILE: z.string().optional(),

@@ -1,10 +1,7 @@
 import { get, type RequestOptions } from 'node:http';
 import { get as getTls } from 'node:https';
 
-/**
- * Asks the service of the same environment whether it is ready, and ends with 0 or 1: the container's health check.
- * Over TLS the certificate isn't looked at: it is our own, and made for another name than this address.
- */
+/** The container's health check. Our own certificate isn't made for this address, so it isn't looked at. */
 function main({ PACKAGERDRMAPI_PORT, PACKAGERDRMAPI_HOST, PACKAGERDRMAPI_TLSCERT }: NodeJS.ProcessEnv): void {
   const everywhere = ['', '0.0.0.0', '::'].includes(PACKAGERDRMAPI_HOST ?? '');
   const options: RequestOptions & { rejectUnauthorized: false } = {

@@ -28,7 +28,6 @@ import {
 import { openKeyFilesFolder } from './storage/key-file-store';
 import { toStorageError } from './storage/open-file';
 
-/** The page that describes the variables. */
 const VARIABLES = 'docs/configuration.md';
 
 const GRACE_MS = 10_000;
@@ -135,7 +134,6 @@ async function start(
   return { stop };
 }
 
-/** Loaded only where a proxy is set. */
 async function openTunnel({ proxy }: SidecarConfig, log: Log) {
   if (!proxy) return undefined;
   log.info('https upstreams are asked through a proxy', { proxy: new URL(proxy.url).origin });
@@ -143,7 +141,6 @@ async function openTunnel({ proxy }: SidecarConfig, log: Log) {
   return createTunnel(proxy);
 }
 
-/** The version that package.json says; it lies where it lay when the service was built. */
 function readVersion(): string {
   const { version }: { version: string } = JSON.parse(
     readFileSync(join(__dirname, '../../package.json'), 'utf8'),
@@ -151,7 +148,7 @@ function readVersion(): string {
   return version;
 }
 
-/** A folder that can't be used is no reason to refuse the start: the mount may come, and /readyz says no until then. */
+/** A folder that can't be used doesn't refuse the start: its mount may come; `/readyz` says no until then. */
 function openFolder(path: string, log: Log): ReturnType<typeof openKeyFilesFolder> {
   try {
     const opened = openKeyFilesFolder(path);

@@ -26,17 +26,14 @@ interface ProviderCacheOptions {
   readonly writer: DurableWriter;
   readonly log: Log;
   readonly clock: () => Date;
-  /** A new, unguessable UUID. */
+  /** Unguessable: it salts the keys of entries. */
   readonly newId: () => string;
-  /** Must not throw. */
   readonly observe: (event: CacheEvent) => void;
-  /** How many answers are kept; the oldest go first. */
   readonly mostEntries?: number;
 }
 
 /** As many as a batch has streams; some 10 MB. */
 const MAX_ENTRIES = 10_000;
-/** How many may wait for a slow disk. */
 const MAX_WAITING = 1000;
 const MODE = 0o600;
 const LOOK_MS = 60 * 60_000;
@@ -55,13 +52,13 @@ const keptValues = z.strictObject({
 export function createProviderCache(options: ProviderCacheOptions) {
   const { folder, maxAgeMs, scope, writer, log, clock, newId, observe, mostEntries = MAX_ENTRIES } = options;
   const inTurn = queueByName();
-  /** The entries and when they were written, the oldest first. */
+  /** By name: when the entry was written, the oldest first. */
   let entries = new Map<string, number>();
   let failing = false;
   let hasWarned = false;
   const waiting = new Set<Promise<void>>();
 
-  /** A time in the future is that of a clock that was wrong. */
+  /** A time in the future comes from a clock that was wrong. */
   const isTooOld = (time: number) => Math.abs(clock().getTime() - time) > maxAgeMs;
 
   const remove = async (name: string): Promise<void> => {
@@ -82,14 +79,13 @@ export function createProviderCache(options: ProviderCacheOptions) {
   const removeSurplus = async (): Promise<void> => {
     for (const [name, time] of entries) {
       if (entries.size <= mostEntries && !isTooOld(time)) return;
-      // In the turn of its name: one that is being kept again stays.
+      // In the turn of its name: an entry that is being kept again stays.
       await inTurn(name, async () => {
         if (entries.get(name) === time) await remove(name);
       });
     }
   };
 
-  /** The name and the secret of a content's entry; undefined: there is no secret to seal it with. */
   const entryOf = (content: ProviderContent) => {
     const secret = secretOf(scope, content);
     if (secret !== undefined) return { name: entryName(scope, content, secret), secret };
@@ -123,7 +119,6 @@ export function createProviderCache(options: ProviderCacheOptions) {
     await remove(name);
   };
 
-  /** The entries in the folder, and when each was made, in milliseconds. */
   const look = async (): Promise<[name: string, time: number][]> => {
     const found: [string, number][] = [];
     for await (const { name } of await opendir(folder)) {
@@ -184,7 +179,6 @@ export function createProviderCache(options: ProviderCacheOptions) {
       observe('used');
       log.warn('keys taken from the provider cache', { requestId, since: time.toISOString() });
     },
-    /** Reads the folder, removes old and surplus entries, and repeats this every hour. */
     async open(): Promise<void> {
       setInterval(() => void removeSurplus(), LOOK_MS).unref();
       await writer.sweep(folder, 0);
@@ -196,31 +190,29 @@ export function createProviderCache(options: ProviderCacheOptions) {
       entries = new Map([...older, ...entries]);
       await removeSurplus();
     },
-    /** Waits for running writes, but no longer than two seconds: a network file system may hang. */
+    /** Waits two seconds at most for running writes: a network file system may hang. */
     async close(): Promise<void> {
       await Promise.race([Promise.all(waiting), wait(CLOSE_MS, undefined, { ref: false })]);
     },
   };
 }
 
-/** The platform that answered: another one's answers are not used. */
+/** Answers of another platform are not used. */
 interface CacheScope {
   readonly configServiceUrl: string | undefined;
   readonly keyProviderUrl: string;
-  /** Undefined: `json`. */
   readonly keyProviderProtocol?: ProviderProtocol | undefined;
-  /** Undefined: there is no file of headers. */
   readonly providerHeaders?: ReadProviderHeaders | undefined;
 }
 
 const NO_SECRET = `the provider cache keeps no answers to requests without clientApiKey, because it has no secret to encrypt them with. Name a file of headers in ${HEADERS_VARIABLE} with a credential of at least 16 characters, or give clientApiKey`;
 
-/** A credential; a shorter header is not a secret of this service. */
+/** A shorter header is not a secret of this service. */
 const CREDENTIAL = /\S{16}/;
 
 /**
- * The secret that seals the entries. Of the protocol `json` it is the API key of the request's client. By the others a request
- * may have none: then it is this service's credential at the provider, whose holder could ask it for the same keys.
+ * The client's API key. By other protocols than `json` also this service's headers for the provider: their
+ * holder could ask it for the same keys. Undefined: none of them is a secret.
  */
 function secretOf(
   { keyProviderProtocol = 'json', providerHeaders }: CacheScope,
@@ -242,10 +234,7 @@ const SALT_AT = TIME_AT + 8;
 const TAG_AT = SALT_AT + SALT_BYTES;
 const TEXT_AT = TAG_AT + TAG_BYTES;
 
-/**
- * The file name of a content's entry: an HMAC-SHA-256 under a key derived from the secret, in hex. A copy of the folder
- * alone can't find out which client or content it is of, and another secret leads to another name.
- */
+/** An HMAC-SHA-256 in hex: a copy of the folder alone doesn't show which client or content an entry is of. */
 function entryName(scope: CacheScope, content: ProviderContent, secret: string): string {
   const key = derive(secret, Buffer.alloc(0), 'packager-drm-api provider cache: name', KEY_BYTES);
   const { configServiceUrl, keyProviderUrl, keyProviderProtocol = 'json' } = scope;
@@ -261,13 +250,9 @@ function nameOf({ keyId, track, period, systems }: CpixChoice = {}) {
   return [keyId?.toString('hex') ?? null, track ?? null, period ?? null, systems?.toSorted() ?? null];
 }
 
-/** The file name of an entry. */
 const ENTRY_NAME = /^[0-9a-f]{64}\.sealed$/;
 
-/**
- * Seals a text with AES-256-GCM under a key that HKDF-SHA-256 (RFC 5869) derives from the secret. `saltId` is a UUID that was
- * never used before: key and nonce are used once.
- */
+/** AES-256-GCM, HKDF-SHA-256 (RFC 5869). `saltId` is a UUID never used before, and so are key and nonce. */
 function sealEntry(
   name: string,
   secret: string,
@@ -285,7 +270,6 @@ function sealEntry(
   return Buffer.concat([head, cipher.getAuthTag(), sealed]);
 }
 
-/** Opens an entry; undefined when it was changed, cut off, renamed, or is none. */
 function openEntry(name: string, secret: string, bytes: Buffer) {
   const time = entryTime(bytes);
   if (!time) return undefined;
@@ -302,7 +286,7 @@ function openEntry(name: string, secret: string, bytes: Buffer) {
   }
 }
 
-/** When an entry says that it was made; undefined when it is none. Only `openEntry` proves it. */
+/** The time is proved by `openEntry` alone. */
 function entryTime(bytes: Buffer): Date | undefined {
   if (bytes.length < TEXT_AT || !bytes.subarray(0, TIME_AT).equals(MAGIC)) return undefined;
   return new Date(Number(bytes.readBigUInt64BE(TIME_AT)));

@@ -19,19 +19,14 @@ import type { Refusals } from './observe/audit';
 
 interface PullContext extends Omit<KeyFileContext, 'wait'> {
   readonly refusals: Pick<Refusals, 'failed'>;
-  /** Makes the stream id of client and content id; undefined: it is the content id. */
+  /** Makes the stream id from `{client}` and `{contentId}`; undefined: it is the content id. */
   readonly pattern: string | undefined;
-  /** Whether a stream without a key file is provisioned. */
   readonly provisionOnRead: boolean;
-  /** Whether the sidecar is in a fleet. */
   readonly hasFleet: boolean;
-  /** Counts the pulls of streams without a key file. It has a timer, which its `shutdown` ends. */
   readonly misses: MemoryStore;
-  /** Unguessable bytes. */
   readonly random: (bytes: number) => Buffer;
 }
 
-/** A requested content. */
 interface Content {
   readonly client: string;
   readonly contentId: string;
@@ -39,32 +34,27 @@ interface Content {
 
 const PLACE = /\{(client|contentId)\}/g;
 
-/** Describes the fault of a pattern of stream ids, going on after its variable; undefined: none. */
+/** The fault continues a sentence that begins with the variable; undefined: none. */
 export function pullPatternFault(pattern: string): string | undefined {
   if (!pattern.includes('{contentId}')) return 'must have {contentId}; {client} may be in it, too';
   const parsed = parseStreamId(pattern.replaceAll(PLACE, 'a'));
   return parsed.ok ? undefined : `makes no stream id of a content id: ${parsed.problem.description}`;
 }
 
-/**
- * Maximum number of pulls of streams without a key file in this time with an API key: each may cost calls to the key
- * provider. Pulls of streams that have one are not counted.
- */
+/** Per API key and window: each miss may cost calls to the key provider. Other pulls are not counted. */
 const MAX_MISSES = 200;
 const WINDOW_MS = 10_000;
-/** How many streams are provisioned at once, as of all batches, and how many may wait. */
 const MAX_PROVISIONINGS = 8;
 const MAX_FLIGHTS = 256;
 const USER_AGENT = 'packager-drm-api';
 
 const query = exportQuery.extend({ as: exportQuery.shape.as.default('cpix') });
 
-/** The routes of packagers that ask for their keys. `idle` resolves when no stream is being provisioned. */
 export function pullRoutes(app: Express, context: PullContext): { idle(): Promise<void> } {
   const { store, changes, provision, rules = ASKED_BY_JSON, refusals, random } = context;
   const { pattern = '{contentId}', provisionOnRead, hasFleet, misses } = context;
   const places = createSemaphore(MAX_PROVISIONINGS);
-  /** The streams that are being provisioned, by all their inputs. */
+  /** Streams that are being provisioned, by all their inputs. */
   const flights = new Map<string, Promise<Buffer>>();
   const countMiss = promisify(
     rateLimit({
@@ -87,7 +77,6 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     return parsed.value;
   };
 
-  /** The key file of a stream, provisioned if allowed. */
   const find = async (
     request: Request,
     response: Response,
@@ -96,7 +85,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
   ): Promise<Buffer> => {
     const apiKey = callerOf(response);
     const isIts = mayRead(apiKey, streamId);
-    // A stream out of the API key's reach looks like a missing one; the log says why.
+    // A stream that the API key can't access looks like a missing one; the log says why.
     if (!isIts) response.locals.logFields = { streamId, isOutside: true };
     const bytes = isIts ? store.read(streamId) : undefined;
     if (bytes) return bytes;
@@ -106,7 +95,6 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     throw apiError('key_file_not_found');
   };
 
-  /** Provisions a stream once for all simultaneous requests. */
   const join = (request: Request, response: Response, streamId: StreamId, content: Content) => {
     const { 'api-key': clientApiKey } = request.headers;
     const name = JSON.stringify([streamId, content.client, content.contentId, clientApiKey]);
@@ -197,7 +185,7 @@ function tooMany() {
 const NO_CLIENT_API_KEY =
   'This stream has no key file, and the key provider needs the API key of its client: send it in the header API-KEY, or provision the stream with a POST.';
 
-/** Returns a checked value. @throws HttpError 400, 422. */
+/** @throws HttpError 400, 422. */
 function orRefuse<T>(checked: Checked<T>): T {
   if (checked.ok) return checked.value;
   const { code, description } = checked.problem;

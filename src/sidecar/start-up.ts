@@ -10,7 +10,7 @@ import { MIN_CHARACTERS } from './api-key';
 
 const { R_OK, W_OK, X_OK } = constants;
 
-/** Reads the file of a container secret. @throws ConfigError that says why it can't be read, and what to do. */
+/** @throws ConfigError that says why the file can't be read, and what to do. */
 export function readSecret(file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -19,10 +19,7 @@ export function readSecret(file: string): string {
   }
 }
 
-/**
- * Refuses files that this service may not read. `files` are paths by the variable that names them.
- * @throws ConfigError that says of each why, and what to do.
- */
+/** `files` are paths by variable. @throws ConfigError that says of each why, and what to do. */
 export function refuseUnreadable(files: Readonly<Record<string, string | undefined>>): void {
   const faults = Object.entries(files).flatMap(([variable, file]) => {
     const why = file === undefined ? undefined : whyNotReadable(file);
@@ -31,7 +28,6 @@ export function refuseUnreadable(files: Readonly<Record<string, string | undefin
   if (faults.length > 0) throw new ConfigError(faults);
 }
 
-/** Why an existing file can't be read, and what to do; undefined if neither rights nor kind are the cause. */
 function whyNotReadable(file: string): string | undefined {
   const closed = folderClosed(file);
   if (closed !== undefined) return mayNot('enter', closed, ENTER);
@@ -43,7 +39,7 @@ function whyNotReadable(file: string): string | undefined {
   return `${why} A file that is mounted into a container, like a secret of compose, has the owner and mode that it has on the host: change them there.`;
 }
 
-/** Why this service may not write to a folder, and what to do; undefined if neither rights nor a file in its place are the cause. */
+/** Undefined if neither rights nor a file in its place are the cause. */
 export function whyNotWritable(folder: string): string | undefined {
   if (look(folder)?.isDirectory() === false)
     return `${folder} is not a folder. Remove it, or set PACKAGERDRMAPI_KEYFILESPATH to the path of a folder.`;
@@ -55,10 +51,7 @@ export function whyNotWritable(folder: string): string | undefined {
   return mayNot(`make ${folder} in`, found, `make it, and ${giveFolder()}`);
 }
 
-/**
- * The same of the folder of a file that could not be written, for callers from outside: without paths. `thrown` is the
- * system's error.
- */
+/** The same from the system's error `thrown`, without paths: for callers from outside. */
 export function whyDenied(thrown: unknown): string | undefined {
   const code = systemCode(thrown);
   const path = textProperty(thrown, 'path');
@@ -69,11 +62,7 @@ export function whyDenied(thrown: unknown): string | undefined {
   return isClosed(folder) ? mayNot('write to', folder, giveFolder(), 'it') : undefined;
 }
 
-/**
- * Refuses a folder for the provider cache that can't be used. It is not made here: in place of a missing
- * mount, its files would be lost with the container.
- * @throws ConfigError that says why, and what to do.
- */
+/** Not made: without its mount, its files would be lost with the container. @throws ConfigError. */
 export function refuseCacheFolder(folder: string, keyFilesPath: string): void {
   const why = isIn(folder, keyFilesPath)
     ? `${folder} is in the key-file folder, which the packager reads. Give it a folder of its own.`
@@ -102,7 +91,6 @@ function whyUnusable(folder: string): string | undefined {
 
 const ENTER = 'let its group enter, chgrp and chmod g+x, or everyone, chmod o+x';
 
-/** A folder on the way to a path that this service may not enter. */
 function folderClosed(path: string): string | undefined {
   const above = dirname(resolve(path));
   if (above !== resolve(path)) {
@@ -112,7 +100,6 @@ function folderClosed(path: string): string | undefined {
   return look(above)?.isDirectory() && isDenied(above, X_OK) ? above : undefined;
 }
 
-/** Whether this service may not make files in a folder. */
 function isClosed(folder: string): boolean {
   return look(folder)?.isDirectory() === true && isDenied(folder, R_OK | W_OK | X_OK);
 }
@@ -156,12 +143,11 @@ function ownerOf(found: Stats | undefined): string {
   return `which belongs to user ${uid}, group ${gid} and has mode ${(mode & 0o7777).toString(8).padStart(4, '0')}`;
 }
 
-/** Numbers, not names: a container and its host call them differently. */
+/** Numbers, because a container and its host have different names for them. */
 function ids(): { uid: number; gid: number } {
   return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 }
 
-/** Every API key that README.md, docs, .env.example and docker-compose.yml show: anyone knows them. */
 const DOCUMENTED_KEYS: readonly string[] = [
   'demo-sidecar-api-key',
   'demo-packager-api-key',
@@ -173,17 +159,13 @@ const DOCUMENTED_KEYS: readonly string[] = [
 ];
 
 interface Reach {
-  /** The key of `PACKAGERDRMAPI_APIKEY`. */
   readonly apiKey: string | undefined;
-  /** The address that the service listens on. */
   readonly host: string;
-  /** Whether documented keys are served on any address. */
   readonly demo: boolean;
 }
 
 /**
- * Keeps documented keys from opening a service that others can reach: on a non-loopback address the start is
- * refused with such a key, and one that comes into the file of keys later is no key. Elsewhere it is logged.
+ * On a non-loopback address no documented key is accepted, also if it comes into the file later.
  * @throws ConfigError that names each such key and what to do.
  */
 export function guardDocumentedKeys(find: FindApiKey, reach: Reach, log: Log): FindApiKey {
@@ -217,7 +199,6 @@ export function guardDocumentedKeys(find: FindApiKey, reach: Reach, log: Log): F
   };
 }
 
-/** The warning about an API key that is guessed too easily where others reach it; undefined on a loopback address. */
 export function warningOfShortKey({ apiKey, host }: Omit<Reach, 'demo'>): Problem | undefined {
   if (apiKey === undefined || apiKey.length >= MIN_CHARACTERS || isLoopback(host)) return undefined;
   return {
@@ -226,7 +207,6 @@ export function warningOfShortKey({ apiKey, host }: Omit<Reach, 'demo'>): Proble
   };
 }
 
-/** The warning about a key-file folder that had to be made: a mount may be missing, or the path be wrong. */
 export function warningOfNewFolder(keyFilesPath: string): Problem {
   return {
     code: 'key_folder_made',
@@ -238,7 +218,7 @@ function isKnown(host: string): string {
   return `is in the documentation; on ${host} anyone could read content keys with it. Set one of your own: openssl rand -hex 32. This one is for loopback (PACKAGERDRMAPI_HOST=127.0.0.1; in compose, no SIDECAR_PUBLISH); PACKAGERDRMAPI_DEMO=true allows it for a demo that no one else can reach`;
 }
 
-/** Whether an address is reached from this machine alone. Square brackets around one of IPv6 may be there. */
+/** Also takes an IPv6 address in square brackets. */
 export function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[(.*)\]$/, '$1').toLowerCase();
   return bare === 'localhost' || bare === '::1' || (isIPv4(bare) && bare.startsWith('127.'));

@@ -5,7 +5,6 @@ import { wholeNumber } from '../../http/faults';
 import { streamIdPrefix } from '../api-key';
 import { PACKAGER_NAME } from './engine-keys';
 
-/** The settings of a sidecar in a fleet of packagers. */
 export type FleetConfig = NonNullable<ReturnType<typeof fleetConfig>>;
 
 const NAME_RULE = 'must be 1 to 64 letters, digits and . _ - and begin with a letter or digit';
@@ -17,7 +16,7 @@ const listOf = (text: string) =>
     .map((part) => part.trim())
     .filter((part) => part !== '');
 
-/** The fault of the address of an engine's server. It quotes no address, which may hold a password. */
+/** Quotes no address, which may hold a password. */
 function urlFault(url: URL | undefined): string | undefined {
   if (url && (url.username !== '' || url.password !== ''))
     return 'must hold no user and no password: set PACKAGERDRMAPI_FLEET_USER and PACKAGERDRMAPI_FLEET_PASSWORD_FILE';
@@ -63,7 +62,6 @@ const prefix = z
     'must be 2 to 200 printable characters without spaces, and end in a slash',
   );
 
-/** The variables of a fleet. */
 export const fleetVariables = {
   PACKAGERDRMAPI_FLEET_URLS: urls.optional(),
   PACKAGERDRMAPI_FLEET_SECRET_FILE: z.string().optional(),
@@ -80,7 +78,6 @@ export const fleetVariables = {
 
 type Values = z.output<z.ZodObject<typeof fleetVariables>>;
 
-/** Faults of the variables of a fleet that concern several of them. */
 export function fleetFaults(env: Environment): string[] {
   const names = Object.keys(fleetVariables).filter((name) => env[name]);
   if (!names.includes('PACKAGERDRMAPI_FLEET_URLS'))
@@ -109,7 +106,6 @@ export function fleetFaults(env: Environment): string[] {
   ];
 }
 
-/** Reads the variables of a fleet that `fleetFaults` finds nothing wrong with; undefined: there is none. */
 export function fleetConfig(values: Values) {
   const { PACKAGERDRMAPI_FLEET_URLS: addresses, PACKAGERDRMAPI_FLEET_SECRET_FILE: secretFile } = values;
   if (addresses === undefined || secretFile === undefined) return undefined;
@@ -117,19 +113,16 @@ export function fleetConfig(values: Values) {
   const { PACKAGERDRMAPI_FLEET_TLSCERT: certificate, PACKAGERDRMAPI_FLEET_TLSKEY: key } = values;
   const { PACKAGERDRMAPI_FLEET_TLSCA: authorities } = values;
   return {
-    /** Addresses of the engine's servers, without a slash at their ends. */
+    /** Without a slash at their ends. */
     urls: addresses,
-    /** The path of the file of secrets, one a line: the first seals, all open. */
+    /** One secret a line: the first seals, all open. */
     secretFile,
-    /** The packager's name, unique in the fleet. */
     name: values.PACKAGERDRMAPI_FLEET_NAME ?? hostname(),
-    /** Prefixes of the ids of the streams that the packager takes; undefined: all. */
+    /** Prefixes of stream ids that the packager takes; undefined: all. */
     streams: values.PACKAGERDRMAPI_FLEET_STREAMS,
-    /** The prefix of the fleet's keys in the engine; ends in a slash. */
+    /** Of the fleet's keys in the engine; ends in a slash. */
     prefix: values.PACKAGERDRMAPI_FLEET_PREFIX,
-    /** The time limit for an answer of the engine. */
     timeoutMs: values.PACKAGERDRMAPI_FLEET_TIMEOUTMS,
-    // How the sidecar signs in to the engine. The paths are those of PEM files and of the file of the password.
     ...(user !== undefined && passwordFile !== undefined && { user: { name: user, passwordFile } }),
     tls: {
       ...(authorities !== undefined && { authorities }),

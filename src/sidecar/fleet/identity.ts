@@ -5,7 +5,7 @@ import type { EngineKeys } from './engine-keys';
 import type { Seal } from './entries/seal';
 import type { Ledger } from './ledger/ledger';
 
-/** Two engines may each hold a fleet at the same revision: the servers distinguish them. */
+/** Two engines may each hold a fleet at the same revision: the cluster distinguishes them. */
 interface FleetGuard extends Guard {
   readonly cluster: string;
 }
@@ -20,7 +20,6 @@ export interface IdentityOptions {
   readonly newId: () => string;
 }
 
-/** Which fleet the engine holds, and whether it is the one of this packager. */
 export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOptions) {
   const key = keys.fleet;
   const write = (id: string) =>
@@ -47,16 +46,14 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOp
   let guard = newGuard();
   return {
     /**
-     * The guard of every change: the description of the fleet as it was read. A missing fleet is founded, if this packager
-     * has joined none.
+     * Guards every change: the fleet's description as it was read. A missing fleet is founded.
      * @throws HttpError when it is another fleet, lost, or sealed with another secret. @throws EngineError
      */
     guard: () => guard(),
-    /** Reads it again before the next change. */
     doubt(): void {
       guard = newGuard();
     },
-    /** Founds the fleet of this packager again. @throws HttpError when the engine has one. @throws EngineError */
+    /** @throws HttpError when the engine has a fleet. @throws EngineError */
     async found(): Promise<void> {
       const { fleet } = ledger.head;
       const { values } = await engine.read([key]);

@@ -7,10 +7,7 @@ import { createEtcd } from './engine/etcd';
 import type { OpenFleet } from './fleet';
 import { openFleet } from './open-fleet';
 
-/**
- * Reads the files that a sidecar needs to take part in a fleet, and returns the function that opens it.
- * @throws ConfigError when a file of it can't be used.
- */
+/** @throws ConfigError when a file for the fleet can't be used. */
 export function joinFleet(config: FleetConfig, { log, clock }: Following): OpenFleet {
   const access = openEngineAccess(config, { log, clock });
   const { close, ...secret } = openFleetSecret(config.secretFile, { log });
@@ -34,11 +31,7 @@ const MAX_SECRETS = 10;
 const MIN_CHARACTERS = 32;
 const MAX_CHARACTERS = 1000;
 
-/**
- * Reads the file of the fleet's secrets, and again when it changes. A file that can't be used while the service runs is
- * logged, and the secrets stay.
- * @throws ConfigError when it can't be used at the start.
- */
+/** Later, an unusable file is logged and the secrets stay. @throws ConfigError at the start. */
 export function openFleetSecret(file: string, { log, intervalMs }: Omit<Following, 'clock'>) {
   let secrets: readonly string[] = [];
   let listener = () => {};
@@ -57,9 +50,8 @@ export function openFleetSecret(file: string, { log, intervalMs }: Omit<Followin
     },
   });
   return {
-    /** Those in force: the first seals, all open. */
+    /** secrets, => The first seals, all open. */
     secrets: () => secrets,
-    /** Sets the listener for changes of the secrets. */
     onSecrets(heard: () => void) {
       listener = heard;
     },
@@ -97,17 +89,12 @@ function secretFault(text: string): string | undefined {
   return text.length > MAX_CHARACTERS ? `must have at most ${MAX_CHARACTERS} characters` : undefined;
 }
 
-/** The variables that name the files for the engine. */
 const CA = 'PACKAGERDRMAPI_FLEET_TLSCA';
 const CERTIFICATE = 'PACKAGERDRMAPI_FLEET_TLSCERT';
 const KEY = 'PACKAGERDRMAPI_FLEET_TLSKEY';
 const PASSWORD = 'PACKAGERDRMAPI_FLEET_PASSWORD_FILE';
 
-/**
- * Reads the certificates, the key and the password for the engine, and again when one of their files changes. Files that
- * can't be used, or don't fit together, are logged, and what is in force stays.
- * @throws ConfigError when they can't be used at the start.
- */
+/** Later, unusable files are logged and what is in force stays. @throws ConfigError at the start. */
 export function openEngineAccess(
   { user, tls: files }: Pick<FleetConfig, 'user' | 'tls'>,
   { log, clock, intervalMs }: Following,
@@ -143,9 +130,8 @@ export function openEngineAccess(
     },
   });
   return {
-    /** The credentials in force: the same object until a file changes. */
+    /** The same object until a file changes. */
     tls: watched.tls,
-    /** Of the engine's user; undefined: there is none. */
     password: () => password,
     close(): void {
       watched.close();
@@ -154,7 +140,7 @@ export function openEngineAccess(
   };
 }
 
-/** @throws ConfigError, which does not quote it. */
+/** @throws ConfigError, which does not quote the password. */
 function passwordOf(line: string, path: string): string {
   if (line === '') throw new ConfigError([`${path}: has no password in its first line`]);
   if (line.length > MAX_CHARACTERS)

@@ -12,7 +12,6 @@ interface MembershipStateOptions {
   readonly clock: () => Date;
 }
 
-/** The errors of the states in which the sidecar gets no requests. */
 const CODES = {
   wrong_secret: 'fleet_wrong_secret',
   other_fleet: 'fleet_other',
@@ -22,14 +21,12 @@ const CODES = {
 } as const satisfies Partial<Record<FleetState, ErrorCode>>;
 
 interface Known {
-  /** The fault of the last round; undefined: none. */
   trouble: FleetState | undefined;
   hasEverything: boolean;
   isLost: boolean;
   isNameTaken: boolean;
 }
 
-/** Membership state of this packager. */
 export function createMembershipState({ log, now, clock }: MembershipStateOptions) {
   const known: Known = { trouble: undefined, hasEverything: false, isLost: false, isNameTaken: false };
   let moment: Moment | undefined;
@@ -62,7 +59,6 @@ export function createMembershipState({ log, now, clock }: MembershipStateOption
     get since() {
       return shown.since;
     },
-    /** Of the engine, at its last heartbeat. */
     get moment() {
       return moment;
     },
@@ -74,14 +70,12 @@ export function createMembershipState({ log, now, clock }: MembershipStateOption
       if (isLevel()) return 0;
       return lastLevel === undefined ? undefined : (now() - lastLevel) / 1000;
     },
-    /** The engine answered. */
     engineReached(at: Moment): void {
       moment = at;
       learn({ isLost: false, trouble: undefined });
     },
-    /** The engine holds this packager's fleet. A refusal to show it (`denied`) may come again, so it stays. */
+    /** The engine holds this packager's fleet. `denied` stays: another request may be refused again. */
     admitted: () => learn({ ...(known.trouble !== 'denied' && { trouble: undefined }), isLost: false }),
-    /** Everything that the engine has is applied. */
     levelled: () => learn({ trouble: undefined, hasEverything: true }),
     /** The fleet is read again; until something is learnt, the state shown stays. */
     reading(): void {
@@ -92,10 +86,7 @@ export function createMembershipState({ log, now, clock }: MembershipStateOption
       if (!(thrown instanceof EngineError)) learn({ trouble: troubleOf(thrown) }, thrown);
       else learn({ isLost: true, trouble: thrown.kind === 'denied' ? 'denied' : undefined }, thrown);
     },
-    /**
-     * @param hasJoined whether the packager ever had all of the fleet: then it can stream while the engine is away, or refuses it.
-     * @throws HttpError 503 while the sidecar should get no requests.
-     */
+    /** `hasJoined`: it had all of the fleet once, and can stream without the engine. @throws HttpError 503 */
     checkReady(hasJoined: boolean): void {
       const { state } = shown;
       // A packager that reads the whole fleet again keeps its key files meanwhile.

@@ -29,11 +29,9 @@ type FleetSecret = Pick<ReturnType<typeof openFleetSecret>, 'secrets' | 'onSecre
 export interface FleetOptions extends FleetHooks, FleetSecret {
   readonly config: Pick<FleetConfig, 'name' | 'streams' | 'prefix'>;
   readonly engine: Engine;
-  /** How often some of its files are compared with the ledger. */
   readonly folderMs?: number;
 }
 
-/** The parts that need the ledger. */
 export interface Member {
   readonly ledger: Ledger;
   readonly apply: Apply;
@@ -43,7 +41,6 @@ export interface Member {
   readonly checkFolder: ReturnType<typeof createFolderCheck>;
 }
 
-/** In milliseconds. */
 const RETRY_MS = 1000;
 const FAILED_RETRY_MS = 2000;
 /** All of 100,000 files are checked in 17 minutes; one step takes some milliseconds. */
@@ -55,7 +52,6 @@ const STATUS_KEPT_MS = 1000;
 const MAX_REPORTED_LACKS = 1000;
 const MAX_SHOWN_SECRETS = 5;
 
-/** Puts a fleet in front of the sidecar's key-file store. */
 export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   const { engine, folder, log, newId, random, now, clock, observer } = options;
   const { name, streams, prefix } = options.config;
@@ -69,7 +65,6 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   let sealNow = createSeal(options.secrets(), random);
   const seal = () => sealNow;
   const ending = new AbortController();
-  /** Ends the present round; the next one reads the fleet again. */
   let round = new AbortController();
   const restart = () => round.abort();
 
@@ -127,7 +122,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   };
   let present: Member | undefined;
   let opening: Promise<Member> | undefined;
-  /** Opens the ledger once; a failed attempt is repeated with the next call. @throws HttpError */
+  /** A failed opening of the ledger is repeated with the next call. @throws HttpError */
   const member = kept(async () => {
     opening = openMember().catch((thrown: unknown) => {
       throw toLedgerError(thrown);
@@ -149,7 +144,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     // A file that is neither readable nor in the ledger would seem to be new to the fleet later.
     if (ledger.head.levelled !== levelledStreams && apply.hasUnseen())
       throw apiError('key_files_not_writable', 'The ledger of the fleet cannot be written.');
-    // Entries that it can't open are missing: until it opens them, files that were there before stay.
+    // Without entries that it can't open, not all is here: files that were there before stay.
     const levelled = replication.missingSecrets.size === 0 ? { levelled: levelledStreams } : {};
     await ledger.noteHead({ ...levelled, highest: versions.highest });
     state.levelled();
@@ -175,7 +170,6 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     }
   };
 
-  /** Runs a task repeatedly, with a pause after each run, failed or not. */
   const repeat = async (ms: number, task: () => Promise<unknown>): Promise<void> => {
     for (;;) {
       await rest(ms, ending.signal);
@@ -209,7 +203,6 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     onConflict: observer.conflict,
   });
 
-  /** Asks the engine, and turns its errors into those of the API. */
   const asked = async <Answer>(ask: (member: Member) => Promise<Answer>): Promise<Answer> => {
     try {
       return await ask(await member());
@@ -223,7 +216,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     servers = await engine.servers();
   };
   let listed: readonly Packager[] = [];
-  /** The packagers as last known: while the engine is away, a request would only wait for the time limit. */
+  /** While the engine is away, a request would only wait for the time limit. */
   const list = async (): Promise<readonly Packager[]> => {
     if (present && state.state !== 'away') listed = await present.membership.list().catch(() => listed);
     return listed;
@@ -241,7 +234,6 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
       void repeat(SERVERS_MS, readServers);
       void repeatWhileLevel(FAILED_RETRY_MS, async ({ apply, ledger, replication }) => {
         await tryAgain(apply, replication);
-        // The rest was sealed again elsewhere.
         if (ledger.head.levelled !== levelledStreams && replication.missingSecrets.size === 0) restart();
       });
       void repeatWhileLevel(options.folderMs ?? FOLDER_MS, async ({ checkFolder, replication }) => {
@@ -285,7 +277,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   };
 }
 
-/** Whether a packager that had all of `levelled`, prefixes joined by commas, had all of the streams that it takes now. */
+/** `levelled` are prefixes, joined by commas. */
 function hasJoined(levelled: string | undefined, streams: readonly string[] = ['']): boolean {
   const former = levelled?.split(',') ?? [];
   return streams.every((prefix) => former.some((had) => prefix.startsWith(had)));
@@ -298,7 +290,6 @@ function missingSecret(secrets: ReadonlyMap<string, string>): HttpError {
   return apiError('fleet_missing_secret', `${found} ${sentenceOf('fleet_missing_secret')}`);
 }
 
-/** Waits, unless the signal ends it. */
 async function rest(ms: number, signal: AbortSignal): Promise<void> {
   await pause(ms, undefined, { signal, ref: false }).catch(() => undefined);
 }
@@ -306,9 +297,8 @@ async function rest(ms: number, signal: AbortSignal): Promise<void> {
 const MAX_PENDING = 10_000;
 const MAX_PROPAGATION = 50;
 
-/** Records applied changes: in the audit and the metrics. */
 function createChangeLog({ audit, observer, clock }: FleetHooks) {
-  /** The ids of changes that this sidecar sent and has not applied yet. Their requests write the audit lines. */
+  /** Ids of changes that this sidecar sent and has not applied yet: their requests write the audit lines. */
   const pending = new Set<string>();
   /** Milliseconds from the acceptance of the last changes anywhere to the file here. */
   const propagation: number[] = [];
@@ -345,7 +335,6 @@ function createChangeLog({ audit, observer, clock }: FleetHooks) {
   };
 }
 
-/** The error that a client gets while the ledger can't be opened. */
 function toLedgerError(thrown: unknown): unknown {
   const error = toStorageError('write', thrown);
   if (error instanceof HttpError || systemCode(error) !== undefined || !(error instanceof Error))

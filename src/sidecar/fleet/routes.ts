@@ -13,9 +13,8 @@ export const FLEET_PATH = '/api/fleet';
 const IMPORT = 'import';
 const RESEAL = 'reseal';
 
-/** The packagers of the fleet, their state, and operations on all of them. Behind the guard. */
 export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): void {
-  /** Handles requests that see the streams of all tenants. No body is read. */
+  /** The answers cover the streams of all tenants. */
   const handle =
     (isChange: boolean, answer: (present: Fleet, request: Request, response: Response) => Promise<unknown>) =>
     async (request: Request, response: Response): Promise<void> => {

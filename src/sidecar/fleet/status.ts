@@ -14,11 +14,7 @@ import type { FleetOptions, Member } from './open-fleet';
 /** Below this revision, an engine has nothing to compact. */
 const YOUNG_REVISION = 100_000;
 
-/**
- * The state of this packager, of the others and of the engine; unreachable parts are left out.
- * @param present undefined before the folder can be used
- * @param list returns the packagers as they were last known
- */
+/** `present` is undefined before the folder can be used. */
 export async function fleetStatus(
   { config: { name, streams }, engine, clock }: FleetOptions,
   state: MembershipState,
@@ -62,11 +58,7 @@ function entriesOf(streams: { readonly size: number; keys(): Iterable<StreamId> 
   return { entries: streams?.size ?? 0, streamids: [...(streams?.keys() ?? [])].slice(0, MAX_LACKS) };
 }
 
-/**
- * The packagers that have a stream as the fleet has it, and those that do not.
- * @param key of the stream's entry in the engine
- * @throws HttpError 404 @throws EngineError
- */
+/** `key` is the entry's in the engine. @throws HttpError 404 @throws EngineError */
 export async function whereStream(
   streamId: StreamId,
   key: string,
@@ -87,7 +79,6 @@ export async function whereStream(
   };
 }
 
-/** The figures of the metrics. `servers` are as last read. */
 export function fleetFigures(
   state: MembershipState,
   lacks: Iterable<keyof FleetFigures['lacks']>,

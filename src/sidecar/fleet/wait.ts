@@ -7,7 +7,6 @@ import type { Log } from '../../http/log';
 import type { FleetChange } from '../storage/key-file-store';
 import type { Fleet } from './fleet';
 
-/** A change that a fleet has accepted. */
 export interface Accepted {
   readonly streamId: StreamId;
   readonly fleet: FleetChange;
@@ -16,17 +15,13 @@ export interface Accepted {
 export type FleetWait = ReturnType<typeof createFleetWait>;
 
 const REVISION_HEADER = 'x-fleet-revision';
-/** How many packagers a warning names. */
 const MAX_NAMES = 10;
 
-/** Ends requests that change key files: at once, or when every packager has the changes. */
 export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: Log) {
-  /** `?wait=` of a request that changes something: how many seconds it waits; undefined: not at all. */
   const parameter: z.ZodType<number | undefined> = fleet ? waitSeconds : NO_FLEET;
   const waiting = new Set<(why: string) => void>();
   let isHurrying = false;
 
-  /** Which packagers do not have the changes, in words; undefined: all have them. */
   const whoIsBehind = async (
     changes: readonly Accepted[],
     seconds: number,
@@ -58,11 +53,7 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
 
   return {
     parameter,
-    /**
-     * Waits if `seconds` is given, and returns the part of the answer that concerns the fleet: the status, 202 when a
-     * packager does not have the changes, warnings, and the header with the highest revision. Never rejects: the
-     * changes are made.
-     */
+    /** Never rejects: the changes are made. 202: a packager or this folder doesn't have them yet. */
     async settle(changes: readonly Accepted[], seconds: number | undefined, requestId: string) {
       if (changes.length === 0) return { status: 200, warnings: [], headers: {} };
       const behind = seconds === undefined ? undefined : await whoIsBehind(changes, seconds, requestId);
@@ -74,7 +65,6 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
         headers: { [REVISION_HEADER]: String(highest) },
       };
     },
-    /** Ends all waits: the service is about to stop. */
     hurry(): void {
       isHurrying = true;
       for (const end of waiting) end(STOPPING);
@@ -103,7 +93,6 @@ function behindFinding(why: string): Finding {
   };
 }
 
-/** The warning for a change that the fleet has accepted and that could not be applied in this folder. */
 export function notHereFindings({ notHere }: Pick<FleetChange, 'notHere'>): Finding[] {
   if (!notHere) return [];
   return [

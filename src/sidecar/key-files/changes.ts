@@ -21,14 +21,12 @@ import {
   type KeyFileStore,
 } from '../storage/key-file-store';
 
-/** The client that changes a key file. */
 export interface Actor {
   readonly apiKey: ApiKey;
   readonly by: ChangedBy;
 }
 
 interface ChangeOptions extends Conditions {
-  /** The client waits until every packager of the fleet has it. */
   readonly awaited?: boolean;
 }
 
@@ -43,12 +41,9 @@ interface ChangesContext {
   readonly index: KeyIndex;
 }
 
-/** Changes key files and audits each change. The caller has checked the rights of the actor. */
+/** Audits each change. The caller has checked the rights of the actor. */
 export function createKeyFileChanges({ store, index, audit, log }: ChangesContext) {
-  /**
-   * Writes a key file. Returns it as it is written, or would be, and the file before; `fleet` when a fleet has it,
-   * never of a dry run.
-   */
+  /** Returns the key file as it is written, or would be. */
   const put = async (
     streamId: StreamId,
     { keyFile, source, warnings: found }: Provisioned,
@@ -86,7 +81,6 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
     return { bytes, former, etag: etagOf(isKept ? former : bytes), result, warnings, fleet } as const;
   };
 
-  /** The warnings about how a change was stored. */
   const storageFindings = (
     streamId: StreamId,
     { notSynced, fleet }: Change,
@@ -101,7 +95,6 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
 
   return {
     put,
-    /** Removes a key file, and returns its bytes; undefined: there was none. */
     async remove(streamId: StreamId, { by }: Actor, { awaited = false, ...conditions }: ChangeOptions = {}) {
       const change = await store.remove(streamId, conditions, { by, awaited });
       const { former: bytes, fleet } = change;
@@ -123,12 +116,10 @@ const NOT_DURABLE: Finding = {
 /** A key file has one or two KiB; a far larger one is a mistake, and could not be read back. */
 export const MAX_KEY_FILE_BYTES = 64 * 1024;
 
-/** Marks a change of the fleet for the audit that this folder does not have, or not yet. */
 function elsewhere({ fleet }: Change) {
   return fleet && (!fleet.isHere || fleet.notHere) ? { isElsewhere: true } : {};
 }
 
-/** The key id of a key file, as a UUID. */
 export function keyIdOf(bytes: Buffer | undefined): string | undefined {
   return bytes && uuidOf(keysIn(bytes.toString('latin1')).keyId);
 }
@@ -138,7 +129,7 @@ function uuidOf(keyId: string | undefined): string | undefined {
   return bytes.ok ? formatUuid(bytes.value) : undefined;
 }
 
-/** A key id, and a digest of its content key: the key itself is not kept. */
+/** A digest in place of the content key: the index keeps no key. */
 export interface IndexedKeys {
   readonly id: string;
   readonly digest: string;
@@ -150,31 +141,26 @@ export function indexedKeys(keyId: Buffer, contentKey: Buffer): IndexedKeys {
   return { id: keyId.toString('base64'), digest: digest.toString('base64') };
 }
 
-/** The index entry for a pair of keys, if both are there and well formed. */
 export function indexedKeysIn(keys: ReturnType<typeof keysIn>): IndexedKeys | undefined {
   const decoded = decodeKeys(keys);
   return decoded && indexedKeys(decoded.keyId, decoded.contentKey);
 }
 
-/** The entry of the index for a key file. */
 function indexedKeysOf(bytes: Buffer): IndexedKeys | undefined {
   return indexedKeysIn(keysIn(bytes.toString('latin1')));
 }
 
 interface KeyPair extends IndexedKeys {
-  /** Those that have both; the latest come last. */
+  /** The latest come last. */
   readonly streams: string[];
 }
 
 export type KeyIndex = ReturnType<typeof createKeyIndex>;
 
-/**
- * The keys of all key files of a folder, to find those that contradict each other. `read` returns the present key file;
- * without it, none is read again.
- */
+/** `read` returns the present key file; without it, none is read again. */
 export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) {
   const all = new Map<string, KeyPair>();
-  /** By key id and by digest, which is shorter. Very many streams may have the same keys: they are one pair. */
+  /** By key id and by digest. Streams with the same keys are one pair: there may be very many. */
   const pairsWith = new Map<string, KeyPair[]>();
   const forget = (streamId: string, pair: KeyPair) => {
     all.delete(streamId);
@@ -195,7 +181,6 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
     for (const value of [id, digest]) pairsWith.set(value, [...(pairsWith.get(value) ?? []), pair]);
     return pair;
   };
-  /** The other streams that have this key id with another digest, or this digest with another key id. */
   const differing = (streamId: string, value: string, { id, digest }: IndexedKeys): string[] =>
     (pairsWith.get(value) ?? [])
       .filter((pair) => pair.id !== id || pair.digest !== digest)
@@ -217,31 +202,22 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
     }
   };
   return {
-    /** Takes the keys of a stream's key file; undefined: it has none, or is gone. */
     set,
-    /**
-     * The other streams that have the same key id and another content key, so that a player that has one of the keys shows
-     * black for the other; and those that have the same content key under another key id. Of those with the same keys, the
-     * latest come last.
-     */
+    /** Streams with one of the keys and not the other: players with one show black. The latest come last. */
     conflicts(streamId: string, keys: IndexedKeys) {
       const found = () => ({
         otherKeys: differing(streamId, keys.id, keys),
         otherIds: differing(streamId, keys.digest, keys),
       });
-      // Those that are named; all of many would take too long.
+      // Only those that are named: many would take too long.
       for (const others of Object.values(found())) others.slice(-MAX_NAMES).forEach(lookAgain);
       return found();
     },
-    /** How many key files have keys. */
     size: () => all.size,
   };
 }
 
-/**
- * Warnings about a key file whose keys contradict other key files. It is written anyway. Only those in reach of the API
- * key are named.
- */
+/** The key file is written anyway. Only key files in reach of the API key are named. */
 export function keyConflictFindings(
   index: KeyIndex,
   streamId: string,
@@ -266,7 +242,6 @@ export function keyConflictFindings(
 
 const MAX_NAMES = 3;
 
-/** The key files of some streams, in words; undefined: there are none. */
 function whoHas(streamIds: readonly string[], asking: ApiKey): string | undefined {
   const count = streamIds.length;
   if (count === 0) return undefined;
@@ -278,16 +253,15 @@ function whoHas(streamIds: readonly string[], asking: ApiKey): string | undefine
   return `the key file${s} of ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** How many key files have an error, and how many have warnings alone. */
+/** A key file with both counts as `error`. */
 export interface FaultyKeyFiles extends Readonly<Record<'error' | 'warning', number>> {}
 
-/** As many files take a millisecond or two. */
 const FILES_AT_A_STRETCH = 20;
 const REST_MS = 10;
-/** Written files are looked at later, and slowly: a look takes a fifth of the time of a write. */
+/** Slower than at the start: a look takes a fifth of the time of a write. */
 const WRITTEN_REST_MS = 50;
 
-/** Counts the key files that have faults, and keeps the key index up to date. */
+/** Also keeps the key index up to date. */
 export function createSurvey(folder: string, log: Log, index: KeyIndex) {
   const faulty = new Map<StreamId, keyof FaultyKeyFiles>();
   const waiting = new Set<StreamId>();
@@ -327,7 +301,7 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
     }
   };
 
-  /** All wait for the same: together, several would read more than their share. */
+  /** One run serves all: several would read more than their share. */
   const lookSoon = (): Promise<void> => {
     looking ??= Promise.resolve().then(lookAtWaiting);
     return looking;
@@ -343,14 +317,13 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
   };
 
   return {
-    /** Undefined until the files that were there at the start are read. Written files are counted a little later. */
+    /** Undefined until the files of the start are read. Written files are counted a little later. */
     counts(): FaultyKeyFiles | undefined {
       if (!isComplete) return undefined;
       const counts = { error: 0, warning: 0 };
       for (const severity of faulty.values()) counts[severity] += 1;
       return counts;
     },
-    /** The same store, whose changes are followed. */
     follow: (store: KeyFileStore): KeyFileStore => ({
       ...store,
       async write(streamId, bytes, conditions = {}, context) {

@@ -6,21 +6,19 @@ import type { ExportedKeys } from '../../drm/export/export-key-file';
 import type { ExportName } from '../../drm/export/names';
 import { apiError } from '../errors';
 
-/** A key file as another packager takes it. */
 type ExportAnswer = Awaited<ReturnType<typeof answerOf>>;
 
 /** As many as a large packager has streams, each of a few KiB. */
 const MAX_EXPORTS = 1000;
 const EXPORT_MS = 60_000;
-/** The last exports. Packagers that pull repeat their requests, and making one takes twice as long as sending it. */
+/** Packagers that pull repeat their requests, and making an export takes twice as long as sending it. */
 const lastExports = new Map<string, ExportAnswer>();
 
-/** {@link exportLines} of a file on the disk, which is kept in memory for a minute: a file that is deleted leaves no key there. */
+/** Kept in memory for a minute at most: a file that is deleted leaves no key there. */
 export async function exportKeyFile(
   bytes: Buffer,
   asked: z.output<typeof exportQuery>,
 ): Promise<ExportAnswer> {
-  // By the content of the file, so that an export never outlives it.
   const name = `${etagOf(bytes)} ${asked.as} ${asked.scheme}`;
   const known = lastExports.get(name);
   if (known) return known;
@@ -32,7 +30,7 @@ export async function exportKeyFile(
   return answer;
 }
 
-/** Exports a key file. @throws HttpError 409 when it does not have what the export needs. */
+/** @throws HttpError 409 when the key file does not have what the export needs. */
 export async function exportLines(
   bytes: Buffer,
   { as, scheme }: z.output<typeof exportQuery>,

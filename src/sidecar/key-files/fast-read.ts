@@ -15,11 +15,7 @@ interface FastReadContext extends Shell {
   readonly findApiKey: FindApiKey;
 }
 
-/**
- * Answers the reads that packagers and monitors send all day, a plain path with a valid API key and no condition, in front
- * of Express, whose dispatch takes more than half of the rate of such reads (`docs/speed.md`). Every other request goes to
- * Express, and so do refusals, failures and reads of missing files.
- */
+/** Express's dispatch would take more than half of the rate of these reads (`docs/speed.md`). */
 export function createFastRead(app: Express, context: FastReadContext): RequestListener {
   const { store, findApiKey } = context;
   const follow = requestLog(context);

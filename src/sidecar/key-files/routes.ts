@@ -33,25 +33,23 @@ export interface KeyFileContext {
   readonly changes: KeyFileChanges;
   readonly provision: Provision;
   readonly wait: FleetWait;
-  /** The fields that the key provider needs and takes. */
   readonly rules?: ProviderRules | undefined;
 }
 
 export const KEY_FILE_PATH = '/api/keyfile/:streamid';
 const TEXT = 'text/plain';
 const JSON_TYPE = 'application/json';
-/** The media types of bodies that are CPIX documents; the last two are the same (RFC 7303 § 9.2). */
+/** `application/xml` and `text/xml` are the same (RFC 7303 § 9.2). */
 export const CPIX_TYPES = ['application/cpix+xml', 'application/xml', 'text/xml'];
 const EXPORT_VALUES: readonly string[] = [...EXPORT_NAMES, ...EXPORT_SCHEMES];
 const WHICH_TYPES =
   'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.';
 
-/** `?dryrun=` of requests that write. */
 export const dryRunSwitch = querySwitch.describe(
   '`true`: nothing is written, and the answer reports what would be.',
 );
 
-/** Whether lines with unknown names are kept. Without a default: Swagger UI sends it, and other bodies refuse it. */
+/** Without a default: Swagger UI sends it, and other bodies refuse it. */
 export const keepUnknownSwitch = z
   .enum(['true', 'false'], 'must be true or false')
   .optional()
@@ -60,7 +58,6 @@ export const keepUnknownSwitch = z
     'Only with a body of `text/plain`. `true`: lines with unknown names are kept as they are, after the others; otherwise they are refused.',
   );
 
-/** GET, POST and DELETE of a stream's key file, behind the guard. Every answer is the file's lines. */
 export function keyFileRoutes(app: Express, context: KeyFileContext): void {
   const { store, changes, provision, wait, rules } = context;
   const removalQuery = z.strictObject({ wait: wait.parameter });
@@ -98,7 +95,6 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     else await sendChange(request, response, streamId, outcome, seconds);
   };
 
-  /** Reads the body of a POST, and the query that belongs to a body of its type. */
   const readRequest = async (request: Request, response: Response) => {
     const type = requireType(request, [JSON_TYPE, TEXT, ...CPIX_TYPES], WHICH_TYPES) ?? JSON_TYPE;
     if (type === JSON_TYPE) {
@@ -128,7 +124,6 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     await sendChange(request, response, streamId, { bytes, ...outcome }, seconds);
   };
 
-  /** Answers a change, for a fleet when its packagers have it or after the seconds to wait. */
   const sendChange = async (
     request: Request,
     response: Response,
@@ -159,7 +154,7 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
   });
 }
 
-/** The stream of a path with `:streamid`. @throws HttpError 400. */
+/** @throws HttpError 400. */
 export function streamIdOf(request: Request, response: Response): StreamId {
   const { streamid } = request.params;
   const parsed = parseStreamId(typeof streamid === 'string' ? streamid : '');
@@ -168,7 +163,6 @@ export function streamIdOf(request: Request, response: Response): StreamId {
   return parsed.value;
 }
 
-/** The client of a request behind the guard. */
 export function actorOf(request: Request, response: Response): Actor {
   const apiKey = callerOf(response);
   const { requestId } = response.locals;
@@ -178,7 +172,6 @@ export function actorOf(request: Request, response: Response): Actor {
 /** In JSON, a line feed or a quote of a document takes two bytes. */
 const MAX_JSON_BYTES = MAX_BODY_BYTES + 2 * MAX_CPIX_BYTES;
 
-/** A request and its read body. */
 type WithBody = IncomingMessage & { body?: unknown };
 
 const parseJson = promisify(
@@ -193,12 +186,7 @@ const parseJson = promisify(
 const parseLines = promisify(express.raw({ limit: MAX_BODY_BYTES, type: () => true }));
 const parseDocument = promisify(express.raw({ limit: MAX_CPIX_BYTES, type: () => true }));
 
-/**
- * Reads a body of the key-file API as JSON: an object or a list, `undefined` when no body is announced. It may have
- * `MAX_BODY_BYTES`; the text of a CPIX document in it does not count, and may have `MAX_CPIX_BYTES`. The media type has
- * been checked.
- * @throws HttpError 400, 413, 415.
- */
+/** `cpix` has a limit of its own. Undefined: no body is announced. @throws HttpError 400, 413, 415. */
 export async function readJson(request: WithBody, response: ServerResponse): Promise<unknown> {
   await parseJson(request, response).catch((thrown: unknown) => {
     if (thrown instanceof HttpError || toHttpError(thrown).status !== 413) throw thrown;
@@ -212,7 +200,6 @@ export async function readJson(request: WithBody, response: ServerResponse): Pro
   return body;
 }
 
-/** Reads the lines of a key file, in UTF-8. */
 async function readLines(request: WithBody, response: ServerResponse): Promise<Buffer> {
   const { 'content-type': type = '' } = request.headers;
   const [, charset = 'utf-8'] = /;\s*charset="?([^\s";]+)/i.exec(type) ?? [];
@@ -221,7 +208,7 @@ async function readLines(request: WithBody, response: ServerResponse): Promise<B
   return bytesOf(request);
 }
 
-/** Reads a document that states its own encoding, as XML does; a larger one than of CPIX is refused. */
+/** The document states its own encoding, as XML does. @throws HttpError 413. */
 export async function readDocument(request: WithBody, response: ServerResponse): Promise<Buffer> {
   await parseDocument(request, response);
   return bytesOf(request);
@@ -235,25 +222,21 @@ export function inKib(bytes: number): string {
   return `${bytes / 1024} KiB`;
 }
 
-/** The refusal of a body; `limits` are those of the route. */
 export function tooLarge(limits: string): HttpError {
   return apiError('body_too_large', `The body is larger than this route accepts: ${limits}.`);
 }
 
-/** Whether a body is no larger than a single POST's. A body in chunks does not say how long it is. */
+/** False for a body in chunks, which does not say how long it is. */
 export function isSmall({ headers }: Pick<Request, 'headers'>): boolean {
   return Number(headers['content-length'] ?? Number.NaN) <= MAX_BODY_BYTES;
 }
 
-/**
- * Reads the query of a request that changes something. A parameter that it does not know is refused: it might be a misspelt
- * dry run, which would write. @throws HttpError 400.
- */
+/** Refuses unknown parameters: one might be a misspelt dry run, which would write. @throws HttpError 400. */
 export function readChangeQuery<Output>(schema: z.ZodType<Output>, { query }: Request): Output {
   return parsedOr400(readQuery(schema, query, 'Nothing was changed.'));
 }
 
-/** Reads the conditions in the headers of a request that changes something. @throws HttpError 400. */
+/** @throws HttpError 400. */
 function conditionsIn(headers: Request['headers']): Pick<Conditions, 'ifMatch' | 'ifNoneMatch'> {
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers;
   for (const [name, value] of Object.entries({ 'If-Match': ifMatch, 'If-None-Match': ifNoneMatch })) {
@@ -266,7 +249,7 @@ function conditionsIn(headers: Request['headers']): Pick<Conditions, 'ifMatch' |
 
 const TAGS = /^\s*(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*)\s*$/;
 
-/** Not left to Express, which sends all of it to a client with `cache-control: no-cache`, as fetch() is one. */
+/** Express ignores the condition with `cache-control: no-cache`, which fetch() may send. */
 function isUnchanged({ headers }: IncomingMessage, etag: string): boolean {
   const { 'if-none-match': given } = headers;
   return given !== undefined && isNamed(given, etag);
@@ -278,7 +261,6 @@ function sendUnchanged(response: ServerResponse, etag: string, warnings: readonl
   response.end();
 }
 
-/** The file byte for byte, or its lines as JSON for a client that asks for JSON. */
 function sendKeyFile(
   request: Request,
   response: Response,
@@ -292,7 +274,6 @@ function sendKeyFile(
   else sendBytes(response, bytes);
 }
 
-/** Answers the lines of a key file byte for byte, or other bytes with their type. */
 export function sendBytes(
   response: ServerResponse,
   bytes: Buffer,
@@ -302,11 +283,10 @@ export function sendBytes(
   response.setHeader('etag', etag);
   response.setHeader('Content-Type', type);
   response.setHeader('Content-Length', bytes.length);
-  // Of a text, Node writes the head and the body at once.
+  // For a string, Node writes the head and the body at once.
   response.end(bytes.toString('latin1'), 'latin1');
 }
 
-/** Answers a dry run of a POST, as JSON or, for a client that asks for text, as a diff. */
 function sendDryRun(
   request: Request,
   response: Response,
@@ -324,7 +304,7 @@ function sendDryRun(
   response.json({ ...answer, warnings: problemsOf(warnings) });
 }
 
-/** Answers a key file as another packager takes it. @throws HttpError 409 when it does not have what the export needs. */
+/** @throws HttpError 409 when the key file does not have what the export needs. */
 export async function sendExport(
   request: IncomingMessage,
   response: Followed,
@@ -342,7 +322,7 @@ export async function sendExport(
   sendBytes(setCommon(response, warnings), made.bytes, mediaType, etag);
 }
 
-/** Sets the common headers of answers, and the warnings (RFC 7234 § 5.5: 299, a persistent warning). */
+/** Warnings have the code 299, persistent (RFC 7234 § 5.5). */
 export function setCommon<Answer extends ServerResponse>(
   response: Answer,
   warnings: readonly Finding[],
@@ -352,7 +332,7 @@ export function setCommon<Answer extends ServerResponse>(
   return texts.length === 0 ? response : response.setHeader('warning', texts);
 }
 
-/** Whether the client prefers JSON to the contract's text; without a preference it gets text. */
+/** Without a preference the client gets the contract's text. */
 function prefersJson(request: Request): boolean {
   const { accept = '' } = request.headers;
   if (!mayPreferJson(accept) || /text\/plain\s*(?:,|$)/i.test(accept)) return false;

@@ -9,19 +9,15 @@ import { systemCode } from '../../http/errors';
 import { keyFilePath } from '../storage/key-file-store';
 import { type FoundFile, readSmallFile } from '../storage/open-file';
 
-/** Summarises a key file's text, without its secrets. */
 export type Summarise = (text: string, streamId: StreamId) => KeyFileSummary;
 
-/** A key file has about 1 KiB. Nothing larger than the body of a POST is summed up: a megabyte would hold up all others. */
+/** A key file has about 1 KiB; a megabyte would hold up all others. */
 const MAX_BYTES = 64 * 1024;
-// Another file must not swell the page: some faults, or the start of an id, say enough.
+// Another file in the place of a key file must not swell the page.
 const MAX_FAULTS = 20;
 const MAX_CONTENT_ID = 400;
 
-/**
- * Describes a stream's key file under `folder`, or returns undefined when it is gone by now or is none: a link, a
- * folder, a device. A file that can't be read is described by the fault.
- */
+/** Undefined: there is no file, but perhaps a link, a folder or a device. Unreadability is a fault. */
 export function describeKeyFile(
   folder: string,
   streamId: StreamId,
@@ -46,7 +42,7 @@ export function describeKeyFile(
   };
 }
 
-/** Whether the sub-folders on a way are folders and no links. @throws the system's error when one may not be entered. */
+/** @throws the system's error when a sub-folder may not be entered. */
 function areFolders(root: string, parts: readonly string[]): boolean {
   return parts.every((_part, index) =>
     lstatSync(join(root, ...parts.slice(0, index + 1)), { throwIfNoEntry: false })?.isDirectory(),
@@ -68,7 +64,6 @@ function summaryOf(path: string, summarise: (text: string) => KeyFileSummary): K
     found = readSmallFile(path);
   } catch (thrown) {
     const code = systemCode(thrown);
-    // Too many open files is no property of this one.
     if (code === undefined || code === 'EMFILE' || code === 'ENFILE') throw thrown;
     return unreadable('unreadable', `The file cannot be read (${code}). Check its owner and its mode.`);
   }
@@ -91,10 +86,7 @@ function unreadable(code: string, description: string): KeyFileSummary {
   };
 }
 
-/**
- * The streams that have a key file under a folder, sorted. Names that no stream id can have, links and devices are
- * passed over. `onUnreadable` is called with each sub-folder that this process may not read; it is passed over, too.
- */
+/** Sorted. Passes over links, devices, names that are no stream ids, and unreadable sub-folders. */
 export async function listStreamIds(
   root: string,
   onUnreadable: (subFolder: string, code: string) => void = () => undefined,
@@ -115,14 +107,12 @@ export async function listStreamIds(
 
 const EXTENSION = '.key';
 
-/** The last part of the stream id whose key file has this name; empty, which no stream id has, for another file. */
 function withoutExtension(name: string): string {
   return name.endsWith(EXTENSION) ? name.slice(0, -EXTENSION.length) : '';
 }
 
 const TRIES = 3;
 
-/** Empty for a sub-folder that is gone, that is none, or that this process may not read. */
 async function readFolder(
   root: string,
   parts: readonly string[],
@@ -137,12 +127,12 @@ async function readFolder(
     } catch (thrown) {
       const code = systemCode(thrown);
       if (parts.length > 0 && (code === 'EACCES' || code === 'EPERM')) {
-        // A disk's lost+found, say, must not take the list of all other streams with it.
+        // A sub-folder like lost+found must not fail the list of all streams.
         onUnreadable(parts.join('/'), code);
         return [];
       }
       if (!isGone(thrown)) throw thrown;
-      // Where the file system does not report an entry's type, Node asks for it, and the entry may be gone by then.
+      // Where the file system reports no type of an entry, Node asks for it: the entry may be gone by then.
       if (tries < TRIES) continue;
       if (parts.length === 0) throw thrown;
       return [];
@@ -150,7 +140,6 @@ async function readFolder(
   }
 }
 
-/** Whether a thrown error says that a file or folder is not, or no longer, there. */
 function isGone(thrown: unknown): boolean {
   const code = systemCode(thrown);
   return code === 'ENOENT' || code === 'ENOTDIR';

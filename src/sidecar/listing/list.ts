@@ -17,7 +17,6 @@ import { describeKeyFile, listStreamIds } from './folder';
 export const LIST_PATH = '/api/keyfiles';
 
 export interface ListOptions {
-  /** The key-file folder, absolute. */
   readonly folder: string;
   /** Throws when the folder can't be used: an empty mount point must not pass for an empty list. */
   readonly checkFolder: () => void;
@@ -25,10 +24,7 @@ export interface ListOptions {
   readonly log: Log;
 }
 
-/**
- * `GET /api/keyfiles`: pages of the key files that an API key reaches, sorted by stream id. A key file that is there
- * from the first page to the last is on one of them, once. It stands behind the guard.
- */
+/** A key file that is there from the first page to the last is on one of them, once. */
 export function createList({ folder, checkFolder, index, log }: ListOptions): RequestHandler {
   const onUnreadable = (subFolder: string, code: string) =>
     log.warn('a sub-folder of the key files cannot be listed', { subFolder, code });
@@ -44,7 +40,6 @@ export function createList({ folder, checkFolder, index, log }: ListOptions): Re
     const keyfiles: ListedKeyFile[] = [];
     for (const streamId of wanted) {
       if (keyfiles.length === limit) break;
-      // Others are served between one file and the next.
       await yieldToEventLoop();
       const entry = describeKeyFile(folder, streamId, (text) => {
         const { faults, ...summary } = summariseKeyFile(text);
@@ -79,10 +74,8 @@ export function createList({ folder, checkFolder, index, log }: ListOptions): Re
   };
 }
 
-/** The start of a page. */
 interface Position {
   readonly prefix: string;
-  /** The last stream id of the page before. */
   readonly after?: string | undefined;
 }
 

@@ -5,22 +5,19 @@ import { promisify } from 'node:util';
 import { systemCode } from '../../http/errors';
 import { writeBytes } from '../storage/durable-file';
 
-/** Bytes by whether the caller had an API key. */
 export type Sizes = Record<'client' | 'unauthenticated', number>;
 
-/** Whole lines on their way. */
 export interface Batch {
   readonly bytes: Buffer;
   readonly count: number;
   readonly sizes: Sizes;
-  /** How many of the bytes are written, or given to the stream. */
   written: number;
 }
 
 export interface Sink {
-  /** Rejects with the system's error; called again with the same lines it goes on where it stood still. */
+  /** Rejects with the system's error; called again with the same lines, it continues where it stopped. */
   write(batch: Batch): Promise<void>;
-  /** Writes the rest before it returns, for the end of the process. May throw. */
+  /** For the end of the process: writes the rest before it returns. May throw. */
   writeNow(batch: Batch): void;
 }
 
@@ -33,22 +30,17 @@ const APPEND = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
 const FILE_MODE = 0o640;
 const FOLDER_MODE = 0o750;
 const BREAK = Buffer.from('\n');
-/** Far longer than a write of some lines takes. */
 const OTHERS_MS = 10;
 
-/**
- * A file that is appended to in whole lines, also after a disk was full in the middle of one. Lines go to the file
- * that has the path at the time: others may rename or truncate it.
- */
+/** Appends whole lines, also after a full disk cut one. Others may rename or truncate the file. */
 export function openAppendFile(path: string): Sink {
-  /** The file as the last write left it. */
   let left: { readonly dev: number; readonly ino: number; readonly size: number } | undefined;
 
-  /** Returns the file's size, and whether it ends in half a line of another program. */
+  /** `torn`: the file ends in half a line of another program. */
   const begin = (descriptor: number, lines: Batch) => {
     const { dev, ino, size } = fstatSync(descriptor);
     const asLeft = left?.dev === dev && left.ino === ino && left.size === size;
-    // In another file, or behind the lines of others, half a line can't go on: it begins again.
+    // In another file, or behind the lines of others, half a line can't continue: it is written again.
     if (!asLeft) lines.written = lines.bytes.subarray(0, lines.written).lastIndexOf(BREAK) + 1;
     const torn = !asLeft && size > 0 && endsMidLine(path, size);
     return { dev, ino, size, torn };
@@ -60,7 +52,7 @@ export function openAppendFile(path: string): Sink {
       try {
         let { dev, ino, size, torn } = begin(descriptor, lines);
         if (torn) {
-          // Or half a line that another sidecar is writing now: a write grows a file page by page.
+          // Another sidecar may be writing this half now: a write grows a file page by page.
           await wait(OTHERS_MS);
           ({ dev, ino, size, torn } = begin(descriptor, lines));
         }
@@ -80,7 +72,6 @@ export function openAppendFile(path: string): Sink {
     writeNow(lines) {
       const descriptor = openSync(path, APPEND, FILE_MODE);
       if (begin(descriptor, lines).torn) writeSync(descriptor, BREAK);
-      // A write to a pipe may take a part only.
       while (lines.written < lines.bytes.length)
         lines.written += writeSync(descriptor, lines.bytes, lines.written);
       closeSync(descriptor);

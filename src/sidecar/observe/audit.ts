@@ -7,64 +7,50 @@ import type { Log } from '../../http/log';
 import { API } from '../api-key';
 import { type Batch, openAppendFile, type Sink, type Sizes } from './append-file';
 
-/** One change of a key file, or one attempt that was refused. Never key material. */
+/** Never has key material. */
 export interface AuditEntry {
   readonly action: 'put' | 'delete' | 'refused';
-  /** The name of the API key; undefined for a caller without one. */
   readonly key: string | undefined;
-  /** The address of the client. */
   readonly address: string;
   readonly streamId: string | undefined;
   /** `created`, `changed`, `unchanged`, `deleted`, or the code of the error. */
   readonly result: string;
-  /** Key ids as UUIDs: that of the file before, and that of the file now. */
+  /** As UUIDs. */
   readonly oldKeyId: string | undefined;
   readonly newKeyId: string | undefined;
   readonly requestId: string;
-  /** Set when the keys are from an earlier answer of the provider. */
   readonly source?: 'provider_cache' | undefined;
   /** For a change from the fleet: the packager whose sidecar took the request. */
   readonly from?: string | undefined;
-  /** Set when the fleet made the change, but the file in this folder was not changed, or not yet. */
+  /** Set when the fleet made the change, but the file in this folder is not changed, or not yet. */
   readonly isElsewhere?: boolean | undefined;
 }
 
-/** Takes an entry. Returns at once and never throws. */
+/** Returns at once and never throws. */
 export type Audit = (entry: AuditEntry) => void;
 
 export interface OpenAudit {
   readonly audit: Audit;
-  /** Lines that are not written yet. */
   waiting(): number;
-  /** Lines that are lost. */
   lost(): number;
-  /**
-   * Writes waiting lines. Resolves also when that fails, which is logged. Entries that come later are written too, at
-   * the end of the process at the latest.
-   */
+  /** Resolves also when the last write fails, which is logged. Later entries are written, too. */
   close(): Promise<void>;
 }
 
-/**
- * Times in milliseconds: how long lines are gathered, how long after a failure they are tried again, how long a close
- * may take, and how long the attempts of callers without an API key are summed up.
- */
 export interface AuditOptions
   extends Partial<Readonly<Record<'batchMs' | 'retryMs' | 'closeMs' | 'sumMs', number>>> {
   readonly log: Log;
   readonly clock: () => Date;
-  /** Where `stdout` goes. */
   readonly stdout: Writable;
 }
 
 /** A batch costs a file some hundred microseconds of processor time, however many its lines are. */
 const BATCH_MS = 50;
 
-/** Maximum bytes of clients' lines that wait for a file: twice the lines of a batch of 10,000 streams. */
+/** Bytes of clients' lines that wait for a file: twice the lines of a batch of 10,000 streams. */
 export const MAX_WAITING = 8 * 1024 * 1024;
-/** The same for standard output. */
 const MAX_WAITING_STDOUT = 1024 * 1024;
-/** The same of callers without an API key. It is separate, so that they displace no line of a client. */
+/** For callers without an API key, who must not displace lines of clients. */
 export const MAX_UNAUTHENTICATED = 64 * 1024;
 
 // Waiting lines are written at every end of the process, even after a second signal.
@@ -79,10 +65,7 @@ process.once('exit', () => {
   }
 });
 
-/**
- * Opens the audit. `target` is `off`, `stdout` or the path of a file. Lines are written in batches. While a file can't be
- * written they wait and are tried again; later ones are dropped and counted. The log says when that begins and ends.
- */
+/** While a file can't be written, lines wait; beyond the limit they are dropped and counted. */
 export function openAudit(target: string, options: AuditOptions): OpenAudit {
   if (target === 'off')
     return { audit: () => undefined, waiting: () => 0, lost: () => 0, close: () => Promise.resolve() };
@@ -98,7 +81,6 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let lost = 0;
-  /** How many lines were lost before the failure that lasts. */
   let lostBefore: number | undefined;
   const sink = isStdout
     ? openStream(stdout, (count) => {
@@ -151,7 +133,6 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
     await running;
     stopTimer();
     if (batch || lines.length > 0) await flush();
-    // A failed write has set it again.
     stopTimer();
   };
   const push = (whose: keyof Sizes, line: string) => {
@@ -174,7 +155,7 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
     if (lines.length > 0) sink.writeNow(nextBatch());
   };
   flushes.add(flushNow);
-  // So that a path that can't be used is logged at the start, and not when the first line is due.
+  // A path that can't be used is logged at the start, not when the first line is due.
   if (!isStdout) later(batchMs);
   const waiting = () => lines.length + (batch?.count ?? 0);
   return {
@@ -187,7 +168,7 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
     async close() {
       unauthenticated.flush();
       const inTime = await Promise.race([finish().then(() => true), wait(closeMs, false, { ref: false })]);
-      // A file system that hangs would hold up the end of the process as well.
+      // A file system that hangs would hold up the end of the process, too.
       if (!inTime) flushes.delete(flushNow);
       const count = waiting();
       if (count > 0) log.error('audit lines are lost: they could not be written before the stop', { count });
@@ -198,17 +179,16 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
 /** Longer than any valid value; client data must not fill the disk. */
 const MAX_CHARACTERS = 256;
 
-// JSON leaves these as they are: the control characters of C1 and the line breaks of Unicode, which some readers obey.
+// JSON leaves C1 control characters and Unicode line breaks as they are, and some readers obey them.
 const OBEYED = /[\u007f-\u009f\u2028\u2029]/g;
 
-/** The content of a line: one entry, or `count` refused attempts. */
 interface LineEntry extends Omit<AuditEntry, 'address' | 'requestId'> {
   readonly address: string | undefined;
   readonly requestId: string | undefined;
   readonly count?: number;
 }
 
-/** An entry as a line of JSON, line break included. A field that has no value is null. */
+/** The line break is included. A field without a value is null. */
 export function formatAuditLine(entry: LineEntry, time: Date): string {
   const line = JSON.stringify({
     time: time.toISOString(),
@@ -236,9 +216,7 @@ function cut(text: string | undefined): string | null {
   return text === undefined ? null : text.slice(0, MAX_CHARACTERS);
 }
 
-/** Maximum number of attempts with lines of their own in one span; later ones are summed up. */
 const MAX_LINES = 10;
-/** Maximum number of addresses and results with sums of their own in one span. */
 const MAX_SUMS = 10;
 
 interface Sum {
@@ -248,10 +226,7 @@ interface Sum {
   count: number;
 }
 
-/**
- * Passes on attempts of callers without an API key: the first `MAX_LINES` of each `sumMs` as they are, and later ones as
- * sums by address and result when the span ends. A flood fills no disk, and every attempt is counted.
- */
+/** A flood fills no disk, and every attempt counts: those after `MAX_LINES` of each `sumMs` are summed up. */
 function createAttemptSums(sumMs: number, clock: () => Date, write: (entry: LineEntry, time: Date) => void) {
   const sums = new Map<string, Sum>();
   let lines = 0;
@@ -281,7 +256,7 @@ function createAttemptSums(sumMs: number, clock: () => Date, write: (entry: Line
       }
       const { address, result } = entry;
       const own = `${result} ${address}`;
-      // Beyond the bound only the result is written, which is a code of this service.
+      // The result is a code of this service, so that sums by it are few.
       const isOwn = sums.has(own) || sums.size < MAX_SUMS;
       const name = isOwn ? own : result;
       const sum = sums.get(name);
@@ -292,9 +267,9 @@ function createAttemptSums(sumMs: number, clock: () => Date, write: (entry: Line
   };
 }
 
-/** Standard output: each batch is written at once, so that it mixes with the log by lines. Lost lines are counted. */
+/** Each batch is one write, so that it mixes with the log by lines. */
 function openStream(stream: Writable, lose: (count: number) => void): Sink {
-  // Every write has a callback that counts lost lines; an error without a listener would end the process.
+  // Callbacks count lost lines; an error without a listener would end the process.
   stream.on('error', () => undefined);
   const write = (batch: Batch) =>
     new Promise<void>((resolve) => {
@@ -313,20 +288,15 @@ function openStream(stream: Writable, lose: (count: number) => void): Sink {
   };
 }
 
-/** A refused attempt, as far as the request was read. */
 type Attempt = Pick<AuditEntry, 'key' | 'address' | 'streamId' | 'requestId'>;
 
 export type Refusals = ReturnType<typeof createRefusals>;
 
 const KEY_FILES = /^\/api\/keyfiles?(?:\/|$)/i;
 const CHANGING = new Set(['POST', 'DELETE']);
-/** The statuses that refuse the caller, not the request. */
 const FOR_THE_CALLER = new Set([401, 403, 429]);
 
-/**
- * Audits refused attempts: changes, except dry runs, and requests that the caller has no right to. Each is audited once:
- * at the answer of a request, and at the result of each stream of a batch.
- */
+/** Each refusal once: at the answer of a request or at the result of a stream of a batch. */
 export function createRefusals(audit: Audit) {
   const refused = ({ problems }: HttpError, attempt: Attempt) =>
     audit({
@@ -337,7 +307,6 @@ export function createRefusals(audit: Audit) {
       newKeyId: undefined,
     });
   return {
-    /** A request is answered with an error. The client and its request are read from `response.locals`. */
     answered(error: HttpError, request: Request, response: Response): void {
       const { path, method, query } = request;
       const isAttempt = FOR_THE_CALLER.has(error.status)
@@ -353,7 +322,6 @@ export function createRefusals(audit: Audit) {
         requestId,
       });
     },
-    /** A stream of a batch failed. */
     failed(error: HttpError, attempt: Attempt, dryRun: boolean): void {
       if (!dryRun || FOR_THE_CALLER.has(error.status)) refused(error, attempt);
     },

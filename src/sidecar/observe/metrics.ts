@@ -15,15 +15,15 @@ import type { Audit } from './audit';
 
 export const METRICS_PATH = '/metrics';
 
-/** In milliseconds: a scrape holds up all requests for two, and needs no key. */
+/** In ms: a scrape holds up all requests for two, and needs no key. */
 const KEPT_MS = 1000;
 
-/** `/metrics` in the text format of Prometheus. Without a key, like the probes: it names no stream and no caller. */
+/** Without a key, like the probes: `/metrics` names no stream and no caller. */
 export function metricsRoutes(app: Express, metrics: Pick<Metrics, 'scrape'>, now: () => number): void {
   const scrape = cached(KEPT_MS, now, metrics.scrape);
   readOnly(app)(METRICS_PATH, async (_request, response) => {
     const { contentType, text } = await scrape();
-    // As bytes: of a string, Express would write its own idea of the content type.
+    // For a string, Express would write its own content type.
     response.set({ 'content-type': contentType, 'cache-control': 'no-store' }).send(Buffer.from(text));
   });
 }
@@ -31,15 +31,12 @@ export function metricsRoutes(app: Express, metrics: Pick<Metrics, 'scrape'>, no
 export type Metrics = ReturnType<typeof createMetrics>;
 
 export interface MetricsOptions {
-  /** The version of the sidecar. */
   readonly version: string;
   readonly audit: { lost(): number; waiting(): number };
   readonly connections: Pick<Connections, 'counts' | 'refused'>;
-  /** undefined: plain HTTP. */
   readonly certificateEnds?: (() => CertificateEnds) | undefined;
-  /** Returns undefined before they are counted. */
   readonly faultyKeyFiles?: (() => FaultyKeyFiles | undefined) | undefined;
-  /** Adds the metrics of the process to these. It observes until the process ends, so a process needs it once. */
+  /** Adds the metrics of the process. It observes until the process ends, so a process needs it once. */
   readonly observeProcess?: ((registry: Registry) => void) | undefined;
 }
 
@@ -49,7 +46,6 @@ const BUCKETS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 const APPLY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** Statuses that refuse a caller, not a request. */
 const REFUSALS = new Set([401, 403, 429]);
 
 const REFUSED_REASONS = ['unauthorized', 'forbidden', 'too_many_attempts', 'too_many_pulls'];
@@ -60,10 +56,8 @@ const ALERTED_FAILURES = [
   'key_files_not_writable',
 ];
 
-/** A value that is read at the scrape, or the values of one label. Undefined values are absent. */
 type Reading = number | undefined | Readonly<Record<string, number | undefined>>;
 
-/** The help text of each metric. A name has the prefix `packagerdrmapi_`. */
 const HELP = {
   http_requests_total: 'HTTP requests answered.',
   http_request_duration_seconds: 'Time from the head of a request to the end of its answer.',
@@ -99,10 +93,7 @@ const HELP = {
 } as const;
 type Name = keyof typeof HELP;
 
-/**
- * The sidecar's metrics for Prometheus, in a registry of their own. No method throws; all but `scrape` return at once. No
- * label holds a caller's text: routes are our own patterns, codes our own words, methods and statuses standard ones.
- */
+/** No method throws. No label holds a caller's text: all are our own words or standard ones. */
 export function createMetrics(options: MetricsOptions) {
   const { version, audit, connections, certificateEnds, faultyKeyFiles, observeProcess } = options;
   const registry = new Registry();
@@ -116,7 +107,6 @@ export function createMetrics(options: MetricsOptions) {
     new Counter(described(name, labels));
   const histogram = <Label extends string>(name: Name, buckets: number[], ...labels: Label[]) =>
     new Histogram({ ...described(name, labels), buckets });
-  /** A metric that is read at the scrape. */
   const read = (name: Name, take: () => Reading, label?: string): void => {
     const Kind: typeof Gauge<string> | typeof Counter<string> = name.endsWith('_total') ? Counter : Gauge;
     const metric = new Kind({
@@ -172,18 +162,16 @@ export function createMetrics(options: MetricsOptions) {
       callSeconds.observe({ upstream }, ms / 1000);
       calls.inc({ upstream, status: typeof outcome === 'string' ? outcome : statusLabel(outcome) });
     },
-    /** The time of a usable answer of an upstream. */
     upstreamAnswered: (upstream: UpstreamName, time: Date) =>
       lastAnswer.set({ upstream }, time.getTime() / 1000),
     providerCache: (event: CacheEvent) => cacheEvents.inc({ event }),
     writePhase: (phase: WritePhase, ms: number) => phases.observe({ phase }, ms / 1000),
-    /** Counts an answered error. */
     failed({ status, problems }: HttpError): void {
       const code = problems[0]?.code ?? 'other';
       failures.inc({ code });
       if (REFUSALS.has(status)) refused.inc({ reason: code });
     },
-    /** Wraps an audit to count its entries; they keep the count of key files up to date. */
+    /** The entries keep the count of key files up to date. */
     counting:
       (audit: Audit): Audit =>
       (entry) => {
@@ -195,11 +183,10 @@ export function createMetrics(options: MetricsOptions) {
         changes.inc({ action, result });
         audit(entry);
       },
-    /** How many key files there were at the start. */
     keyFilesCounted(count: number): void {
       keyFiles = count;
     },
-    /** Adds the metrics of a fleet. `figures` is called at each scrape; gauges are absent while it returns undefined. */
+    /** `figures` is called at each scrape; gauges are absent while it returns undefined. */
     fleet(figures: () => FleetFigures | undefined): FleetObserver {
       const gauge = (name: Name, of: (present: FleetFigures) => Reading, label?: string) => {
         const take = () => {

@@ -50,7 +50,6 @@ Errors are \`{"errors":[{"code","description"}]}\`, with every problem of a requ
 
 Every answer carries \`x-request-id\`: the one that came with the request, or a new one. The log has its lines under it.`;
 
-/** The operations under each tag. */
 const TAGS: readonly { name: string; description: string; operations: Operations }[] = [
   { name: 'Key files', description: 'One stream, one key file.', operations: KEY_FILES },
   {
@@ -76,7 +75,6 @@ const TAGS: readonly { name: string; description: string; operations: Operations
   },
 ];
 
-/** The OpenAPI document of the service. */
 export function openApiDocument(version: string) {
   const paths: Record<string, { [method in Method]?: Operation }> = {};
   for (const { name: tag, operations } of TAGS) {
@@ -107,11 +105,10 @@ export function openApiDocument(version: string) {
       },
     },
   } satisfies OpenApi.Document;
-  // Each operation is checked against the type of OpenAPI where it is made.
   return { ...about, paths };
 }
 
-/** The body of a batch. The service reads each entry by itself: a faulty one fails alone. */
+/** The service reads each entry by itself: a faulty one fails alone. */
 const batchRequest = z
   .object({
     streams: z
@@ -160,7 +157,6 @@ const NAMED: Readonly<Record<string, z.ZodType>> = {
   Errors: errorsAnswer,
 };
 
-/** The schemas of bodies and answers as JSON Schema, made of the ones that the service itself checks with. */
 function componentSchemas(): Record<string, OpenApi.SchemaObject> {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(NAMED)) registry.add(schema, { id });

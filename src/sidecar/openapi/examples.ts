@@ -1,7 +1,6 @@
 import { parseKeyFileRequest } from '../../api/read-key-file-request';
 import { keyFileLines, renderKeyFile } from '../../drm/key-file';
 
-/** The stream of the examples. */
 export const STREAM = 'news';
 
 /** The published sample of Vualto's packaging guide for Wowza. */
@@ -19,7 +18,6 @@ export const SUPPLIED = {
   },
 };
 
-/** HLS alone, with a key that players fetch. */
 export const AES_128 = {
   aes: { key: SUPPLIED.fairplay.key, url: 'https://keys.example.com/news', iv: SUPPLIED.fairplay.iv },
 };
@@ -33,7 +31,6 @@ export const FROM_PROVIDER = {
   contentId: 'somecontentid',
 };
 
-/** The key file of a body that supplies its keys. */
 export function fileOf(body: unknown): string {
   const parsed = parseKeyFileRequest(body);
   if (!parsed.ok || parsed.value.source !== 'supplied') throw new TypeError('The sample supplies no keys');
@@ -43,7 +40,7 @@ export function fileOf(body: unknown): string {
 const base64 = (hex: string) => Buffer.from(hex, 'hex').toString('base64');
 const { cenc, fairplay } = SUPPLIED;
 
-/** A document as a DRM service exports it, with the keys of the sample, and without a PlayReady address. */
+/** As a DRM service exports it: the keys of the sample, and no PlayReady address. */
 export const CPIX_DOCUMENT = `<?xml version="1.0" encoding="UTF-8"?>
 <CPIX xmlns="urn:dashif:org:cpix" xmlns:pskc="urn:ietf:params:xml:ns:keyprov:pskc" version="2.3">
   <ContentKeyList>

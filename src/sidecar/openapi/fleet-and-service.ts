@@ -4,7 +4,6 @@ import { type Answer, parameter, queryParameters, type Schema } from '../../http
 import { STREAM } from './examples';
 import { ETAG, IF_CHANGED, JSON_TYPE, json, NOT_MODIFIED, type Operations } from './operation';
 
-/** In a fleet, every answer to an accepted change has it. */
 export const REVISION_HEADER: Record<string, OpenApi.HeaderObject> = {
   'x-fleet-revision': {
     description:
@@ -13,7 +12,6 @@ export const REVISION_HEADER: Record<string, OpenApi.HeaderObject> = {
   },
 };
 
-/** The answer 202, without its content. */
 export const ACCEPTED: Answer = {
   description:
     'The fleet has accepted the change, and it is missing at some packagers. Each takes it as soon as it can.',
@@ -32,7 +30,6 @@ const ENGINE_READ_ERRORS = [
   ...(['fleet_other', 'fleet_lost'] as const),
 ];
 const ENGINE_ERRORS = [...ENGINE_READ_ERRORS, 'fleet_outcome_unknown', 'fleet_full'] as const;
-/** The errors of a change of a key file in a fleet, in addition to those of any. */
 export const FLEET_ERRORS = ['fleet_entry_unreadable', ...ENGINE_ERRORS] as const;
 const COMMON = ['invalid_query', 'forbidden', 'fleet_not_configured'] as const;
 
@@ -47,7 +44,6 @@ const pathParameter = (name: string, description: string, maxLength: number, exa
     { in: 'path', required: true, example },
   );
 
-/** The state of the fleet of packagers, and operations on all of them. */
 export const FLEET: Operations = {
   'get /api/fleet': {
     id: 'readFleet',
@@ -120,7 +116,6 @@ export const FLEET: Operations = {
   },
 };
 
-/** The reasons for which a sidecar should get no requests. */
 const NOT_READY = [
   ...(['starting', 'key_files_not_writable', 'key_files_not_readable', 'insufficient_storage'] as const),
   ...(['too_many_open_files', 'server_error', 'fleet_joining', 'fleet_name_taken'] as const),
@@ -128,7 +123,6 @@ const NOT_READY = [
   ...(['fleet_other', 'fleet_lost'] as const),
 ].map((code) => ({ code, status: 503 }));
 
-/** The routes that need no API key: probes, metrics, and the description itself. */
 export const SERVICE: Operations = {
   'get /healthz': {
     id: 'isAlive',

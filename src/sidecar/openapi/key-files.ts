@@ -78,7 +78,6 @@ const DRM_INFO = jsonSchema(
     .describe('With `as=nginx-vod`: one object.'),
 );
 
-/** The document as the body itself; the query chooses among its keys. */
 const CPIX_BODY = textOf(
   `A CPIX document in UTF-8 or UTF-16, ${MAX_CPIX_BYTES / 1024} KiB at most. The query chooses among its keys.`,
 );
@@ -89,7 +88,7 @@ const CPIX_PARAMETERS = textParameters(cpixQuery).map(({ description, ...each })
 }));
 const EXPORTED_CPIX = textOf('With `as=cpix`: a CPIX 2.3 document (DASH-IF) with plain content keys.');
 
-/** The parameters of a query whose values are texts: an address has no null. */
+/** Makes them texts: an address has no null. */
 function textParameters(query: z.ZodObject): OpenApi.ParameterObject[] {
   return queryParameters(query).map(({ schema, ...each }) => {
     const { anyOf, ...rest } = Object(schema);
@@ -99,7 +98,6 @@ function textParameters(query: z.ZodObject): OpenApi.ParameterObject[] {
 
 const READ_ERRORS = ['key_files_not_readable', 'too_many_open_files'] as const;
 const WHOLE = ['not_a_key_file', 'key_file_malformed'] as const;
-/** The errors of a change of a key file whose keys may be fetched. */
 const PROVISION_ERRORS = [
   ...(['client_unknown', 'client_api_key_refused', 'key_files_not_writable'] as const),
   ...(['config_service_failed', 'key_provider_failed', 'provisioning_not_configured'] as const),
@@ -318,14 +316,12 @@ const SPEKE_VERSION = parameter(
 );
 const ABOUT_PULLS =
   'The API key may also come as the password of Basic. A stream that the API key does not reach is a 404, like a missing one. With `PACKAGERDRMAPI_PROVISIONONREAD`, a stream without a key file is provisioned first; the API key needs the right to write.';
-/** The errors of provisioning a stream, and of reading a key file. */
 const PULL_ERRORS = [
   ...(['invalid_stream_id', 'invalid_header', 'invalid_body', 'key_file_not_found'] as const),
   ...(['keys_missing', 'too_many_pulls', 'fleet_joining', ...WHOLE, ...READ_ERRORS] as const),
   ...PROVISION_ERRORS,
 ];
 
-/** The routes of packagers that ask for their keys. */
 export const PULL: Operations = {
   'get /cpix/{client}/{contentId}': {
     id: 'pullKeys',

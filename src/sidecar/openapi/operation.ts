@@ -12,13 +12,11 @@ import {
 } from '../../http/openapi';
 import { ALL_ERRORS, type ErrorCode } from '../errors';
 
-/** The variables that hold address and API key in the commands; the command line reads them, too. */
 export const URL_VARIABLE = 'PACKAGERDRM_URL';
 export const API_KEY_VARIABLE = 'PACKAGERDRM_APIKEY';
 
 export const JSON_TYPE = 'application/json';
 
-/** A schema of the document's components as a JSON body. */
 export function json(name: string): Record<string, Schema> {
   return { [JSON_TYPE]: schemaRef(name) };
 }
@@ -38,22 +36,19 @@ export const ETAG: OpenApi.HeaderObject = {
   description: 'The entity tag of the answer: it changes with every byte of it.',
   schema: { type: 'string' },
 };
-/** The answer to `If-None-Match`. */
 export const NOT_MODIFIED: Answer = {
   description: 'It still has the entity tag of `If-None-Match`.',
   headers: { ETag: ETAG },
 };
 
-/** An error of the catalogue, with another status if given. */
 type AnsweredError = ErrorCode | { readonly code: ErrorCode; readonly status: number };
 
-/** A request, and the answer to it. */
 interface Example {
   readonly summary: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: { readonly type: string; readonly value: unknown } | undefined;
-  /** The media type and the body of the answer 200, where it is always this one. */
+  /** Of the answer 200, where it is always this one. */
   readonly answer?: { readonly type: string; readonly value: unknown };
 }
 
@@ -64,19 +59,15 @@ interface Described {
   /** An API key (unless given), a client certificate at most, or nothing. */
   readonly access?: 'key' | 'open' | 'probe';
   readonly parameters?: readonly OpenApi.ParameterObject[];
-  /** The body's schema for each media type. */
   readonly body?: Readonly<Record<string, Schema>>;
-  /** The schema of the answer 200 for each media type. */
+  /** Of the answer 200, by media type. */
   readonly content: Readonly<Record<string, Schema>>;
   readonly headers?: Record<string, OpenApi.HeaderObject>;
-  /** In addition to 200. */
   readonly answers?: Readonly<Record<number, Answer>>;
-  /** In addition to those of any operation with this access. */
   readonly errors?: readonly AnsweredError[];
   readonly examples: readonly Example[];
 }
 
-/** Errors of any request. */
 const ALWAYS: readonly ErrorCode[] = [
   'bad_request',
   'https_required',
@@ -84,16 +75,14 @@ const ALWAYS: readonly ErrorCode[] = [
   'request_header_fields_too_large',
   'server_error',
 ];
-/** Additional errors of any request but a probe's. */
 const BUT_FOR_PROBES: readonly ErrorCode[] = [
   'client_certificate_required',
   'client_certificate_refused',
   'too_many_connections',
 ];
-/** Additional errors of any request with an API key. */
 const BEHIND_THE_KEY: readonly ErrorCode[] = ['invalid_path', 'unauthorized', 'too_many_attempts'];
 
-/** Operations by method and path, as `get /healthz`. */
+/** By method and path, as `get /healthz`. */
 export type Operations = Readonly<Record<string, Described>>;
 
 export function operation(path: string, method: Method, tag: string, described: Described): Operation {
@@ -133,13 +122,11 @@ export function operation(path: string, method: Method, tag: string, described: 
   };
 }
 
-/** The answer that is one error. */
 export function errorAnswer(code: ErrorCode): Answer {
   const [answer] = Object.values(errorAnswers([code]));
   return answer ?? { description: '' };
 }
 
-/** Errors as answers, one a status. */
 function errorAnswers(errors: readonly AnsweredError[]): Record<string, Answer> {
   const described = errors.map((error) => {
     const { code, ...other } = typeof error === 'string' ? { code: error } : error;
@@ -154,7 +141,6 @@ function errorAnswers(errors: readonly AnsweredError[]): Record<string, Answer> 
   ]);
 }
 
-/** Schemas with the bodies of the examples of each media type. */
 function shown(
   schemas: Readonly<Record<string, Schema>>,
   examples: readonly Pick<Example, 'summary' | 'body'>[],
@@ -168,7 +154,6 @@ function shown(
   return content;
 }
 
-/** A request as a command for a POSIX shell. */
 function curlCommand(
   method: Method,
   path: string,
@@ -187,7 +172,6 @@ function curlCommand(
   ].join(' \\\n  ');
 }
 
-/** In single quotes a shell takes everything as it is, except the single quote. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

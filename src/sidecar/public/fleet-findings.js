@@ -1,4 +1,3 @@
-/* The findings of the page of the fleet: what is wrong, and what to do about it. */
 import {
   BEHIND_SECONDS,
   CLOCK_WRONG_MS,
@@ -12,7 +11,7 @@ import {
 
 /** In these states the registered packagers may be of another fleet: no advice to retire them. */
 const FOREIGN = ['wrong_secret', 'other_fleet', 'lost_fleet'];
-/** Share of its quota from which on the engine is nearly full. */
+/** The share of its quota from which on the engine is nearly full. */
 const FULL = 0.8;
 
 const danger = (says, todo) => ({ variant: 'danger', says, todo });
@@ -22,7 +21,6 @@ const namesOf = (packagers) => some(packagers.map(({ name }) => name));
 const isOrAre = ({ length }) => (length === 1 ? 'is' : 'are');
 const doesOrDo = ({ length }) => (length === 1 ? 'does' : 'do');
 
-/** Every finding about a fleet, the worst first. */
 export function findingsIn(fleet) {
   const { missing } = fleet;
   const found = [
@@ -38,7 +36,6 @@ export function findingsIn(fleet) {
   return found.toSorted((one, other) => one.variant.localeCompare(other.variant));
 }
 
-/** The state that one or several sidecars report. */
 function reported(names, isOne, state) {
   const [variant, says, todo] = STATES[state] ?? ['warning', 'This page does not know that state.', ''];
   const sentence = `${says[0].toLowerCase()}${says.slice(1)}`;
@@ -142,7 +139,6 @@ function missingFindings({ packagers }) {
   });
 }
 
-/** The reasons, of several streams. */
 const plural = (text) =>
   text
     .replace(/^has a file in its place/, 'have files in their places')

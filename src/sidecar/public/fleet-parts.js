@@ -1,6 +1,6 @@
-/* The words and the parts of the page of the fleet. All text from elsewhere is text here, never markup. */
+/* All text from elsewhere is text here, never markup. */
 
-/** The membership states of a sidecar: variant of its label, what it means, and what to do. */
+/** By state: variant of its label, what it means, and what to do. */
 export const STATES = {
   level: ['success', 'It has every change of the engine, and receives every change.', ''],
   joining: [
@@ -45,7 +45,6 @@ export const STATES = {
   ],
 };
 
-/** The reasons why a stream is missing at a packager: variant, what it means, and what to do. */
 export const REASONS = {
   failed: [
     'danger',
@@ -74,15 +73,14 @@ export const REASONS = {
   ],
 };
 
-/** From this difference on, a clock is called wrong: it is known to about a second. */
+/** A clock is known to about a second. */
 export const CLOCK_WRONG_MS = 5000;
-/** A packager that is behind for longer is late. */
 export const BEHIND_SECONDS = 5;
 
 export const isWrongClock = ({ clock_ahead_ms: ms }) => ms !== null && Math.abs(ms) >= CLOCK_WRONG_MS;
 export const isLate = ({ behind_seconds: seconds }) => seconds >= BEHIND_SECONDS;
 
-/** The severity of the trouble of a packager; 0: none. */
+/** 0: no trouble. */
 export function troubleOf(packager) {
   const { live, state, lacks } = packager;
   if (!live) return 4;
@@ -95,7 +93,6 @@ const WHOLE = new Intl.NumberFormat('en');
 export const number = (value) => WHOLE.format(value);
 export const count = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
 
-/** @param ms milliseconds */
 export function duration(ms) {
   if (ms < 0) return `−${duration(-ms)}`;
   if (ms < 9.95) return `${Number(ms.toFixed(1))} ms`;
@@ -120,7 +117,6 @@ export const moment = (time) =>
   new Date(time).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 
 const SOME = 5;
-/** Names some of a list, and the number of the others. */
 export function some(names) {
   const named = names.slice(0, SOME);
   const others = names.length - named.length;
@@ -128,7 +124,6 @@ export function some(names) {
   return named.length > 1 ? `${named.slice(0, -1).join(', ')} and ${named.at(-1)}` : named.join('');
 }
 
-/** The order of names in which 2 comes before 10. */
 export const compareNames = new Intl.Collator('en', { numeric: true }).compare;
 
 const SVG = 'http://www.w3.org/2000/svg';
@@ -140,7 +135,6 @@ function made(element, attributes, children) {
   return element;
 }
 
-/** Leaves out undefined, false and empty parts. */
 const shownOf = (children) => children.flat(Number.POSITIVE_INFINITY).filter(Boolean);
 
 export const part = (tag, attributes = {}, ...children) =>
@@ -150,7 +144,7 @@ export const drawn = (tag, attributes = {}, ...children) =>
 
 export const byId = (id) => document.getElementById(id);
 
-/** Replaces the content of an element if it differs: otherwise what is selected or focused stays. */
+/** Only if it differs: otherwise what is selected or focused stays. */
 export function fill(element, ...children) {
   const next = element.cloneNode(false);
   next.append(...shownOf(children));
@@ -171,7 +165,7 @@ export const message = (variant, ...lines) =>
     lines.map((line) => line && part('p', {}, line)),
   );
 
-/** A sentence whose commands and names of variables are between backticks. Names may break after an underscore. */
+/** `text` has commands and names of variables between backticks. Names may break after an underscore. */
 export const withCode = (text) =>
   text
     .split('`')
@@ -181,10 +175,7 @@ export const withCode = (text) =>
         : piece,
     );
 
-/**
- * Shows a list as the rows of a table. `columns` makes the cells of an item, by the title of the column; the first
- * one names the row. Only cells whose content has changed are replaced.
- */
+/** `columns` makes cells by title; the first one names the row. Only changed cells are replaced. */
 export function showRows(table, columns, items, keyOf) {
   const [titles, shows] = [Object.keys(columns), Object.values(columns)];
   if (!table.tHead) {
@@ -224,7 +215,6 @@ const newRow = (key, titles) =>
     ),
   );
 
-/** A function that cuts a list to a length until the button is pressed. */
 export function createLimit(button, most) {
   let all = false;
   let again = () => undefined;

@@ -1,4 +1,3 @@
-/* The tables of the page of the fleet: packagers, missing streams, where a stream is, times, and the engine's servers. */
 import {
   badge,
   byId,
@@ -33,7 +32,7 @@ const byName = (one, other) => compareNames(one.name, other.name);
 const groupByReason = (list) => [...Map.groupBy(list, ({ why }) => why)];
 const wordsIn = (id) => byId(id).value.trim().toLowerCase();
 
-/** The age of a report; seconds would change the page with every answer. */
+/** Seconds would change the page with every answer. */
 const ago = (time, now) =>
   now - Date.parse(time) < 60_000 ? 'less than a minute' : duration(now - Date.parse(time));
 
@@ -119,7 +118,6 @@ const MISSING_COLUMNS = {
 
 const limitMissing = createLimit(byId('missing-more'), 10);
 
-/** Says how many streams are missing, and that a packager may miss more than it names. */
 function missingSummary(packagers, all, found, words) {
   if (all === 0) return packagers.length === 0 ? 'Not known: no packager is shown.' : 'No stream is missing.';
   const cut = packagers.filter(({ lacks, lacking }) => lacking > lacks.length);
@@ -211,22 +209,19 @@ export function showWhere(entry) {
   showRows(byId('where-packagers'), WHERE_COLUMNS, shown, nameOf);
 }
 
-/** Says why nothing is known of a stream. */
 export function showNowhere(says) {
   fill(byId('where-answer'), message('warning', says));
   showRows(byId('where-packagers'), WHERE_COLUMNS, [], nameOf);
   byId('where-more').hidden = true;
 }
 
-/** Maximum number of packagers with a strip: the slowest ones. */
 const MOST_STRIPS = 20;
 /** A stroke each up to this number of values; of more, an even choice. */
 const MOST_STROKES = 400;
-/** Shorter times, and negative ones, since clocks differ, are drawn here. In milliseconds. */
+/** In milliseconds. Shorter and negative times (clocks differ) are drawn here. */
 const LEAST_MS = 1;
 const WIDTH = 1000;
 
-/** A logarithmic scale of whole decades that hold all values, at least three. */
 function scaleOf(rows) {
   const exponent = (ms) => Math.log10(Math.max(LEAST_MS, ms));
   const low = Math.floor(exponent(Math.min(...rows.map(({ least }) => least))));
@@ -246,7 +241,6 @@ function axis({ decades, at }) {
   return drawn('svg', { class: 'axis', 'aria-hidden': 'true' }, labels);
 }
 
-/** The times of a packager: a stroke each, the median and the 99th percentile. */
 function strip({ values, p50, p99 }, { decades, at }) {
   const line = (kind, from, to, y1, y2) =>
     drawn('line', { class: kind, x1: percent(at(from)), x2: percent(at(to)), y1, y2 });
@@ -277,7 +271,6 @@ function summary(name, given) {
 
 const ALL = 'all packagers';
 
-/** Median and 99th percentile of all times that packagers reported; undefined: there are none. */
 export function timesOf(packagers) {
   const values = packagers.flatMap(({ propagation_ms: times }) => times);
   return values.length === 0 ? undefined : summary(ALL, values);
@@ -285,7 +278,6 @@ export function timesOf(packagers) {
 
 const NO_TIMES = 'No packager has reported a change yet: write a key file, and look again.';
 
-/** Shows the propagation times: a strip for each packager on one logarithmic scale, and the same as numbers. */
 export function showTimes({ packagers }) {
   const table = byId('times');
   const each = packagers

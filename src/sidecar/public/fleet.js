@@ -1,7 +1,4 @@
-/*
- * The page of the fleet: asks for an API key, keeps it in memory only, and asks the sidecar for the fleet every two
- * seconds while the page is visible.
- */
+/* Keeps the API key in memory only. */
 import { findingsIn } from './fleet-findings.js';
 import {
   badge,
@@ -32,7 +29,6 @@ import {
 } from './fleet-tables.js';
 
 const REFRESH_MS = 2000;
-/** After this time an answer is given up. */
 const ANSWER_MS = 15_000;
 
 /** `{ apiKey, stream, timer, isPaused, fleet, failedSince, answered }`; undefined: no key was given. */
@@ -40,7 +36,6 @@ let session;
 
 const AWAY = 'This sidecar does not answer.';
 
-/** Asks the sidecar; undefined: it does not answer. */
 async function ask(path, { apiKey }) {
   try {
     const response = await fetch(path, {
@@ -56,7 +51,7 @@ async function ask(path, { apiKey }) {
   }
 }
 
-/** The statuses with which another try has no chance. The answer of a 404 says all of it. */
+/** Another try has no chance. The answer of a 404 says all of it. */
 const REFUSALS = {
   401: 'This is not an API key of this sidecar.',
   403: 'This API key has stream limits.',
@@ -73,7 +68,6 @@ function leave(...refusal) {
   byId('api-key').focus();
 }
 
-/** Asks for the fleet, shows it, and plans the next call. */
 async function refresh(mine) {
   clearTimeout(mine.timer);
   if (mine.isAsking) return;
@@ -183,7 +177,6 @@ const findingOf = ({ variant, label = variant === 'danger' ? 'Act' : 'Look', say
     part('div', {}, part('p', {}, part('b', {}, says)), todo && part('p', {}, withCode(todo))),
   );
 
-/** Asks where the stream of the search field is, if there is one. */
 async function look(mine) {
   const { stream } = mine;
   if (stream === undefined) return;
@@ -218,7 +211,6 @@ byId('access-form').addEventListener('submit', (event) => {
 
 byId('forget').addEventListener('click', () => leave());
 
-/** Asks again at once, or no more while it is paused or out of sight. */
 function resume() {
   if (!session) return;
   clearTimeout(session.timer);

@@ -15,9 +15,8 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemCode } from '../../http/errors';
 
-// The callback functions, promisified: a FileHandle of node:fs/promises costs several times as much a write. Calls
-// that touch no disk and no journal (fstat, close, the open of a folder) are synchronous: a way through the thread
-// pool costs more than the call, and waits there behind the syncs of others.
+// Promisified: a FileHandle of node:fs/promises costs several times as much. Calls that don't touch the disk
+// are synchronous: in the thread pool they would wait behind syncs of others.
 const openFile = promisify(open);
 const setMode = promisify(fchmod);
 const syncData = promisify(fdatasync);
@@ -26,7 +25,7 @@ const renameFile = promisify(rename);
 const unlinkFile = promisify(unlink);
 const openFolder = promisify(opendir);
 
-/** `fs.write` of a piece of a buffer at the descriptor's position; may write less than it is given. */
+/** Writes at the descriptor's position; may write less than it is given. */
 export const writeBytes = promisify(write) as (
   descriptor: number,
   bytes: Buffer,
@@ -36,23 +35,21 @@ export const writeBytes = promisify(write) as (
 
 export type DurableWriter = ReturnType<typeof createDurableWriter>;
 
-/** A change is made, but its folder could not be synced. */
+/** The system's error of a sync that failed after its change was made. */
 export interface NotSynced {
-  /** The system's error. */
   readonly cause: unknown;
 }
 
-/** The phases of a write, in this order. `temporary`: opened, its mode set, written. */
+/** `temporary`: opened, its mode set, written. */
 export type WritePhase = 'temporary' | 'sync' | 'rename' | 'folder_sync';
 
-/** Takes how long each phase of each write took. Must not throw. */
 export interface WriteTimes {
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly observe: (phase: WritePhase, ms: number) => void;
 }
 
-/** `newId` returns an unguessable UUID; it names this writer's temporaries. */
+/** `newId` returns an unguessable UUID, which names this writer's temporaries. */
 export function createDurableWriter(newId: () => string, times?: WriteTimes) {
   const syncFolder = createFolderSync();
   const ours = `${TEMPORARY_PREFIX}${newId()}-`;
@@ -83,7 +80,6 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes) {
     }
   };
 
-  /** The same as `syncFolder`, but a failure is the answer. */
   const trySync = (folder: string, id?: string): Promise<NotSynced | undefined> =>
     syncFolder(folder, id).then(
       () => undefined,
@@ -92,10 +88,10 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes) {
 
   return {
     /**
-     * Puts bytes at `path` so that a reader finds the old file whole or the new one whole, also when the process or the
-     * machine dies: temporary next to the target → write → fdatasync → rename → fsync of the folder. Resolves when the
-     * new file would survive a power cut, or with the reason when only the last sync failed. A link at `path` is replaced,
-     * not followed. Rejects with the system's error; the old file is then as it was. `folderId` is as for `syncFolder`.
+     * Readers find the old file whole or the new one whole, even after a crash: temporary next to the target
+     * → write → fdatasync → rename → fsync of the folder. Resolves with a reason when the last sync failed. A
+     * link at `path` is replaced. Rejects with the system's error; the old file is then as it was. `folderId`
+     * is the `id` of `syncFolder`.
      */
     async write(
       path: string,
@@ -105,7 +101,7 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes) {
     ): Promise<NotSynced | undefined> {
       const lap = times ? stopwatch(times) : noLap;
       await replace(path, bytes, mode, lap).catch((thrown: unknown) => {
-        // Another service that starts on the same folder may have swept the temporary away; a second one stays.
+        // Another service that starts on the same folder may have swept it; a second one stays.
         if (systemCode(thrown) !== 'ENOENT') throw thrown;
         return replace(path, bytes, mode, lap);
       });
@@ -113,7 +109,7 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes) {
       lap('folder_sync');
       return notSynced;
     },
-    /** Removes a file; it stays removed after a power cut, unless the last sync fails. */
+    /** The file stays removed after a power cut, unless the last sync fails. */
     async remove(path: string, folderId?: string): Promise<'removed' | 'absent' | NotSynced> {
       try {
         await unlinkFile(path);
@@ -123,7 +119,7 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes) {
       }
       return (await trySync(dirname(path), folderId)) ?? 'removed';
     },
-    /** Writes, syncs and removes a temporary in a folder: whether a key file could be written there now. */
+    /** Rejects with the system's error when no key file could be written now. */
     async probe(folder: string): Promise<void> {
       const temporary = await writeTemporary(folder, Buffer.from('probe\n'), 0o600, noLap);
       await unlinkFile(temporary).catch((thrown: unknown) => {
@@ -133,12 +129,10 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes) {
     },
     syncFolder,
     trySync,
-    /** Sweeps a folder and `depth` levels below it, except for the temporaries of this writer. */
     sweep: (folder: string, depth: number, signal?: AbortSignal) => sweepFolder(folder, depth, ours, signal),
   };
 }
 
-/** Says that a phase is over, which began when the one before it was. */
 type Lap = (phase: WritePhase) => void;
 
 const noLap: Lap = () => undefined;
@@ -152,10 +146,10 @@ function stopwatch({ now, observe }: WriteTimes): Lap {
   };
 }
 
-/** Writes and syncs the whole of a new file. Its descriptor is closed once in any case: later it may be another's. */
+/** The descriptor is closed once in any case: later it may be another's. */
 async function fill(descriptor: number, bytes: Buffer, mode: number, lap: Lap): Promise<void> {
   try {
-    // open() lets the umask take bits away; the mode is a setting, so it is set.
+    // open() lets the umask take bits away.
     if ((fstatSync(descriptor).mode & 0o7777) !== mode) await setMode(descriptor, mode);
     for (let at = 0; at < bytes.length; ) {
       at += (await writeBytes(descriptor, bytes, at, bytes.length - at)).bytesWritten;
@@ -173,7 +167,7 @@ async function syncNow(folder: string): Promise<void> {
   try {
     await syncAll(descriptor);
   } catch (thrown) {
-    // Some network and FUSE file systems can't sync a folder; there a rename is as durable as it gets.
+    // Some network and FUSE file systems can't sync a folder.
     if (systemCode(thrown) !== 'EINVAL' && systemCode(thrown) !== 'ENOTSUP') throw thrown;
   } finally {
     closeSync(descriptor);
@@ -181,9 +175,8 @@ async function syncNow(folder: string): Promise<void> {
 }
 
 /**
- * Makes a folder's entries durable, and lets callers share the syncs. A caller may only rely on a sync that started
- * after its own rename, so a caller that asks while one is under way waits for the next, together with all others who ask
- * meanwhile. `id` is the same for all paths that lead to the same folder; a path must lead there until its sync is done.
+ * Shares syncs. One that began before a caller's rename doesn't count: the caller waits for the next. `id` is
+ * the same for all paths to a folder; a path must lead there until its sync is done.
  */
 function createFolderSync(): (folder: string, id?: string) => Promise<void> {
   const folders = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
@@ -205,24 +198,16 @@ function createFolderSync(): (folder: string, id?: string) => Promise<void> {
   };
 }
 
-/**
- * How the names of temporaries begin. No key file's does (a stream id never starts with a dot), so that a sweep takes
- * no other program's files.
- */
+/** No stream id starts with a dot: a sweep takes no key file. */
 const TEMPORARY_PREFIX = '.packagerdrmapi-';
 const TEMPORARY = /^\.packagerdrmapi-[0-9a-f-]+\.tmp$/;
 
 interface Swept {
-  /** How many temporaries were removed. */
   readonly temporaries: number;
-  /** How many key files there are. */
   readonly keyFiles: number;
 }
 
-/**
- * Removes the temporaries in a folder and `depth` levels below it whose names don't begin with `except`, and counts the
- * key files. Unreadable folders are skipped. Ends early when aborted.
- */
+/** Spares names that begin with `except`. Unreadable folders are skipped. */
 async function sweepFolder(
   folder: string,
   depth: number,
@@ -250,7 +235,7 @@ async function sweepFolder(
       }
     }
   } catch {
-    // A folder that can't be read is no reason to refuse the start; /readyz reports when it can't be written.
+    // An unreadable folder doesn't refuse the start; /readyz reports one that can't be written.
   }
   return { temporaries, keyFiles };
 }

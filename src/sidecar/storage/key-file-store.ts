@@ -20,51 +20,41 @@ import {
 } from './open-file';
 
 /**
- * The key files under one folder. Reads see a file whole, before or after a change. Changes to one stream are made one
- * after another in the order of the calls; those to other streams go on in parallel.
- * Every method throws `HttpError` for a refusal of the folder or the file system.
+ * Reads see a file whole. Changes of a stream are made in the order of the calls, others in parallel.
+ * @throws HttpError for a refusal of the folder or the file system.
  */
 export interface KeyFileStore {
-  /** The bytes of a stream's key file, or undefined when it has none. */
   read(streamId: StreamId): Buffer | undefined;
-  /**
-   * Writes a stream's key file durably and returns the former one. Sub-folders of the stream id are made as needed.
-   * The conditions are checked when the stream's turn has come. @throws HttpError 412.
-   */
+  /** Checks the conditions when the stream's turn has come. @throws HttpError 412. */
   write(streamId: StreamId, bytes: Buffer, conditions?: Conditions, context?: ChangeContext): Promise<Change>;
-  /** Removes a stream's key file durably and returns its bytes, or undefined when it had none. @throws HttpError 412. */
+  /** @throws HttpError 412. */
   remove(streamId: StreamId, conditions?: Conditions, context?: ChangeContext): Promise<Change>;
-  /** Resolves when a key file could be written now. */
+  /** Rejects when no key file could be written now. */
   probe(): Promise<void>;
   /** Throws when the folder can't be used, or is another than at the start. */
   check(): void;
 }
 
-/** When a change is made, in view of the present file. */
 export interface Conditions {
-  /** The value of `If-Match` (RFC 9110 § 13.1.1). */
+  /** RFC 9110 § 13.1.1. */
   readonly ifMatch?: string | undefined;
-  /** The value of `If-None-Match` (RFC 9110 § 13.1.2). */
+  /** RFC 9110 § 13.1.2. */
   readonly ifNoneMatch?: string | undefined;
   /** A file that already has this content is not written. */
   readonly skipUnchanged?: boolean;
-  /** Nothing is written. */
   readonly dryRun?: boolean;
 }
 
-/** The result of a change. */
 export interface Change {
-  /** The file before. */
   readonly former: Buffer | undefined;
-  /** Set when the change is made but may be undone by a power cut: why its folder could not be synced. */
+  /** Set when the change is made but a power cut may undo it. */
   readonly notSynced: NotSynced | undefined;
-  /** Set when a fleet of packagers has accepted the change, or has its result already. */
+  /** Also set when the fleet has the result already. */
   readonly fleet?: FleetChange;
 }
 
-/** The fleet's part of a change. */
 export interface FleetChange {
-  /** The engine's revision from which on a packager has it. */
+  /** The engine's revision from which on a packager has the change. */
   readonly revision: number;
   /** Whether the stream's key file belongs in this folder. */
   readonly isHere: boolean;
@@ -72,30 +62,25 @@ export interface FleetChange {
   readonly notHere?: HttpError;
 }
 
-/** The client that changes a key file. */
 export interface ChangedBy {
-  /** The name of the API key. */
   readonly key: string;
-  /** The address that the request came from. */
   readonly address: string;
   readonly requestId: string;
 }
 
-/** The origin of a change, for the fleet. */
 export interface ChangeContext {
   readonly by: ChangedBy;
-  /** Whether the client waits until every packager has it. */
+  /** Whether the client waits until every packager has the change. */
   readonly awaited: boolean;
 }
 
 export function createKeyFileStore(folder: string, mode: number, writer: DurableWriter): KeyFileStore {
   const inTurn = queueByName();
   const root = rootFolder(folder);
-  // Sub-folders that would survive a power cut. One that merely exists may have been made a moment ago by another write.
+  // Sub-folders that would survive a power cut; others may have been made a moment ago by another write.
   const lasting = new Set<string>();
   /** Folders with changes that a power cut may undo. */
   const unsynced = new Set<string>();
-  /** The file system on which the folder lay first. */
   let device = deviceOf(folder);
 
   /** An empty mount point, or another folder, must not count as the key files. */
@@ -106,7 +91,6 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     throw Object.assign(new Error('The folder lies on another device than at the start'), { code: 'ENODEV' });
   };
 
-  /** Opens the folder of a key file; undefined when a sub-folder is missing. */
   const hold = ({ subFolders }: KeyFilePath): HeldFolder | undefined => {
     let held: HeldFolder | undefined = root;
     for (const part of subFolders) {
@@ -137,7 +121,6 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     return found && bytesOf(found);
   };
 
-  /** Opens the folder of a key file, and makes the sub-folders that are missing so that they last. */
   const make = async ({ subFolders }: KeyFilePath): Promise<HeldFolder> => {
     let held = root;
     for (const [index, part] of subFolders.entries()) {
@@ -166,7 +149,6 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     return held;
   };
 
-  /** Runs a change in a folder, if it is there, and remembers whether it would survive a power cut. */
   const settle = async (
     held: HeldFolder | undefined,
     change: (held: HeldFolder) => Promise<NotSynced | undefined>,
@@ -182,7 +164,6 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     }
   };
 
-  /** Makes a change when the stream's turn has come, if the present file meets the conditions. */
   const change = (
     streamId: StreamId,
     conditions: Conditions,
@@ -206,7 +187,7 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
           return { former, notSynced: await settle(await make(at), write) };
         }
         if (unsynced.size === 0) return { former, notSynced: undefined };
-        // The file already has this content; make sure that it is synced.
+        // The file already has this content, but may not be synced.
         const sync = async ({ path, id }: HeldFolder) =>
           unsynced.has(id) ? writer.trySync(path, id) : undefined;
         return { former, notSynced: await settle(hold(at), sync) };
@@ -243,10 +224,7 @@ function deviceOf(folder: string): number | undefined {
   }
 }
 
-/**
- * Makes the key-file folder when it isn't there, with no wider rights than 0750, and returns its real path and whether
- * it is new. A link to the folder may be configured, while none below it is followed.
- */
+/** Returns the real path: the folder itself may be configured as a link; none below it is followed. */
 export function openKeyFilesFolder(path: string): { readonly keyFilesPath: string; readonly isNew: boolean } {
   const isNew = !fs.existsSync(path);
   fs.ensureDirSync(path, { mode: FOLDER_MODE });
@@ -286,14 +264,9 @@ async function guard<T>(doing: 'read' | 'write', action: () => Promise<T>): Prom
 
 type KeyFilePath = ReturnType<typeof keyFilePath>;
 
-/** Empty parts, `.` and `..`, and characters that end a path. */
 const LEADS_ELSEWHERE = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
 
-/**
- * Where a stream's key file lies under `folder` (absolute): its path, the names of the sub-folders on the way to it, and its
- * name in the last of them.
- * @throws RangeError when the path would leave the folder.
- */
+/** `folder` is absolute. @throws RangeError when the path would leave the folder. */
 export function keyFilePath(folder: string, streamId: StreamId) {
   if (LEADS_ELSEWHERE.test(streamId)) throw new RangeError('A key file must lie in its folder');
   const path = `${folder.endsWith(sep) ? folder : folder + sep}${streamId}.key`;
@@ -302,7 +275,7 @@ export function keyFilePath(folder: string, streamId: StreamId) {
   return { path, subFolders, name: `${streamId.slice(end + 1)}.key` };
 }
 
-/** Runs tasks of the same name one after another, in the order given; tasks of other names run in parallel. */
+/** Tasks of the same name run in the order given. */
 export function queueByName(): <T>(name: string, task: () => Promise<T>) => Promise<T> {
   const tails = new Map<string, Promise<unknown>>();
   return (name, task) => {
@@ -318,11 +291,7 @@ export function queueByName(): <T>(name: string, task: () => Promise<T>) => Prom
   };
 }
 
-/**
- * Checks the entity tags of a change against the present file.
- * @param read the file that a GET shows, if that may be another one.
- * @throws HttpError 412.
- */
+/** `read` returns the file that a GET shows, if that may be another one. @throws HttpError 412. */
 export function requireMatch(
   { ifMatch, ifNoneMatch }: Conditions,
   present: Buffer | undefined,
@@ -337,7 +306,7 @@ export function requireMatch(
   }
 }
 
-/** Whether a write that is allowed changes nothing: a dry run, or a file that already has this content. */
+/** A dry run, or a file that already has this content. */
 export function isLeftAlone(
   { dryRun, skipUnchanged }: Conditions,
   present: Buffer | undefined,
@@ -358,7 +327,7 @@ function whyNoMatch(ifMatch: string, etag: string | undefined, here: Buffer | un
   return 'The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.';
 }
 
-/** Whether `If-None-Match` names an entity tag, by the weak comparison of reads. */
+/** By the weak comparison of reads (RFC 9110 § 13.1.2). */
 export function isNamed(header: string, etag: string): boolean {
   return namesEtag(header.replaceAll('W/', ''), etag);
 }

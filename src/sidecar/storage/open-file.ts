@@ -15,37 +15,32 @@ import { apiError } from '../errors';
 /** A key file has about 1 KiB; a megabyte under its name is something else. */
 const MAX_BYTES = 1024 * 1024;
 
-/** The file at the path of a key file: its bytes, or something that is no key file. */
 export type FoundFile =
   | {
       readonly kind: 'file';
       readonly bytes: Buffer;
-      /** The file system it lies on. */
       readonly device: number;
     }
   | { readonly kind: 'link' | 'not_a_file' | 'too_large'; readonly device?: never };
 
 // O_NONBLOCK: a pipe at this name must not hold up the process.
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-/** 0 where the system has none. */
 const NO_ACCESS_TIME = constants.O_NOATIME ?? 0;
 
-/** Opens a file without a trace: its access time shows then when the packager has read it. */
+/** Leaves the access time, which shows when the packager has read a key file. */
 function openQuietly(path: string): number {
   try {
     return openSync(path, FLAGS | NO_ACCESS_TIME);
   } catch (thrown) {
-    // A user that does not own the file may read it only with a trace.
+    // O_NOATIME is for the file's owner.
     if (systemCode(thrown) !== 'EPERM') throw thrown;
     return openSync(path, FLAGS);
   }
 }
 
 /**
- * Reads a small file whole, without following a link at its name. Undefined when there is none.
- *
- * Synchronous on purpose: open, fstat, read and close of a cached kilobyte take 3 µs together; sent through Node's
- * thread pool they take some fifty times that, and wait there behind the writers' fdatasync.
+ * Doesn't follow a link. Undefined: there is no file.
+ * Synchronous: a cached kilobyte takes 3 µs; in the thread pool it would wait behind the writers' fdatasync.
  */
 export function readSmallFile(path: string): FoundFile | undefined {
   let descriptor: number;
@@ -73,7 +68,6 @@ export function readSmallFile(path: string): FoundFile | undefined {
   }
 }
 
-/** A folder that is held open while files in it are used. */
 export interface HeldFolder {
   /** Leads to this folder, even if its name now leads elsewhere. */
   readonly path: string;
@@ -84,21 +78,19 @@ export interface HeldFolder {
 
 export const FOLDER_MODE = 0o750;
 
-/** The folder where Linux names open files; undefined elsewhere. */
 export const DESCRIPTORS = existsSync('/proc/self/fd/0') ? '/proc/self/fd' : undefined;
 
 const OPEN = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** Linux's O_PATH, which Node does not name: it needs no right to list a folder. */
 const ONLY_PATH = DESCRIPTORS === undefined ? 0 : 0o10000000;
-/** How often a sub-folder is tried again that changes to something else and back. */
+/** For a sub-folder that changes to something else and back. */
 const TRIES = 3;
 
-/** The key-file folder itself. */
 export function rootFolder(path: string): HeldFolder {
   return { path, id: path, close: () => undefined };
 }
 
-/** Opens a sub-folder without following a link at its name; undefined when there is none. */
+/** Doesn't follow a link. Undefined: there is no such folder. */
 export function holdFolder(parent: HeldFolder, name: string): HeldFolder | undefined {
   const path = `${parent.path}/${name}`;
   const descriptor = openFolder(path, TRIES);
@@ -125,7 +117,7 @@ function openFolder(path: string, tries: number): number | undefined {
   }
 }
 
-/** Makes a sub-folder, if it isn't there, and returns whether it is new. */
+/** Returns whether the sub-folder is new. */
 export function makeFolder(parent: HeldFolder, name: string): boolean {
   const path = `${parent.path}/${name}`;
   try {
@@ -136,7 +128,7 @@ export function makeFolder(parent: HeldFolder, name: string): boolean {
   }
   const descriptor = openSync(path, OPEN);
   try {
-    // mkdir() lets the umask take bits away; the packager's group needs them. A set-group-id bit is inherited and stays.
+    // mkdir() lets the umask take bits away that the packager's group needs. A set-group-id bit is inherited.
     const { mode } = fstatSync(descriptor);
     if ((mode & 0o777) !== FOLDER_MODE) fchmodSync(descriptor, FOLDER_MODE | (mode & 0o2000));
   } finally {
@@ -151,7 +143,6 @@ function refuseOther(path: string): void {
   if (stat && !stat.isDirectory()) throw notAKeyFile('A sub-folder of this stream id is a file');
 }
 
-/** The error for anything else in the place of a key file or its folders. */
 export function notAKeyFile(what: string): HttpError {
   return apiError('not_a_key_file', `${what}; it is left unchanged. Remove it, or use another stream id.`);
 }
@@ -173,7 +164,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ELOOP: 'the path holds a loop of links',
 };
 
-/** Turns a file system's error into its answer; an `HttpError` and other errors pass unchanged. */
+/** Other errors pass unchanged. */
 export function toStorageError(doing: 'read' | 'write', thrown: unknown): unknown {
   const code = systemCode(thrown);
   if (thrown instanceof HttpError || code === undefined || !/^E[A-Z0-9]+$/.test(code)) return thrown;

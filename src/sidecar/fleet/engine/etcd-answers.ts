@@ -21,7 +21,7 @@ export function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A key in base64; a character is one byte, so that strings sort as keys do. @throws RangeError for other characters. */
+/** A character is one byte, so that strings sort as keys do. @throws RangeError for other characters. */
 export function encodeKey(key: string): string {
   if (/[^\0-\xff]/.test(key)) throw new RangeError('A key of the engine must be characters of one byte');
   return Buffer.from(key, 'latin1').toString('base64');
@@ -36,34 +36,28 @@ export function storedValue(value: unknown): StoredValue {
   };
 }
 
-/** The moment of an answer; undefined: it is none of etcd's. */
 export function momentOf(answer: JsonObject): Moment | undefined {
   const { cluster_id: cluster, revision, raft_term: term } = fields(answer.header);
   return typeof cluster === 'string' ? { cluster, revision: whole(revision), term: whole(term) } : undefined;
 }
 
-/** The first key of a range and the one behind its last, as they are sent. The prefix has printable ASCII characters. */
+/** In base64; the end is the key behind the last. The prefix has printable ASCII characters. */
 export function rangeOf({ prefix, after }: KeyRange): readonly [start: string, end: string] {
   const end = prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
   return [encodeKey(after === undefined ? prefix : `${after}\0`), encodeKey(end)];
 }
 
-/** Why an attempt at a server failed, and the consequences. */
 interface Fault {
   readonly kind: EngineFault;
   /** The rest of a sentence about the server. */
   readonly why: string;
-  /** Whether another attempt may succeed. */
   readonly again?: boolean;
   /** Whether the server may have processed the request. */
   readonly mayBeDone?: boolean;
-  /** Whether another sign-in may help. */
   readonly signIn?: boolean;
-  /** Whether the server waits for an election. */
   readonly isLeaderless?: boolean;
 }
 
-/** An attempt at a server that failed. */
 export class Failed extends EngineError {
   constructor(
     url: string,
@@ -73,11 +67,11 @@ export class Failed extends EngineError {
   }
 }
 
-/** A fault of one server that has not started the request. */
+/** Faults of one server that has not started the request. */
 const ELSEWHERE = { again: true } as const;
 const UNCLEAR = { again: true, mayBeDone: true } as const;
 
-/** Parts of etcd's messages (its `api/v3rpc/rpctypes/error.go`). */
+/** Of etcd's messages (its `api/v3rpc/rpctypes/error.go`). */
 const SENTENCES: readonly (readonly [RegExp, Omit<Fault, 'why'>])[] = [
   [/database space exceeded/, { kind: 'full' }],
   [/required revision has been compacted/, { kind: 'compacted' }],
@@ -93,7 +87,7 @@ const SENTENCES: readonly (readonly [RegExp, Omit<Fault, 'why'>])[] = [
 
 const MAX_QUOTED = 200;
 
-/** The fault of a message of etcd's; `code` is gRPC's. */
+/** `code` is gRPC's. */
 export function faultOfText(sentence: string, code = 0, status = 0): Fault {
   const quoted = sentence.trim().replaceAll(/\s+/g, ' ').slice(0, MAX_QUOTED);
   const known = SENTENCES.find(([pattern]) => pattern.test(quoted));
@@ -108,7 +102,7 @@ export function faultOfText(sentence: string, code = 0, status = 0): Fault {
   return { kind: 'refused', why };
 }
 
-/** The fault of an error answer. Its text is in `error` and `message`, since etcd 3.6 in `message` alone. */
+/** The text is in `error` and `message`, since etcd 3.6 in `message` alone. */
 export function faultOfAnswer(status: number, body: string): Fault {
   const json = parseJson(body);
   if (!isJsonObject(json)) return faultOfForeignAnswer(status, body.slice(0, MAX_QUOTED));
@@ -117,7 +111,6 @@ export function faultOfAnswer(status: number, body: string): Fault {
   return faultOfText(sentence, whole(json.code ?? inner.grpc_code ?? inner.code), status);
 }
 
-/** The fault of an answer that is not the gateway's. */
 export function faultOfForeignAnswer(status: number, body = ''): Fault {
   // The next two come from etcd itself, before the gateway.
   if (/CommonName of client/.test(body)) return faultOfText(body);
@@ -128,21 +121,16 @@ export function faultOfForeignAnswer(status: number, body = ''): Fault {
   return { kind: 'refused', why, ...(status === 404 ? ELSEWHERE : UNCLEAR) };
 }
 
-/** OpenSSL's names of the alerts that refuse the client's certificate. */
+/** OpenSSL's names of the alerts. */
 const CERTIFICATE_REFUSED =
   /ALERT_(?:CERTIFICATE|BAD_CERTIFICATE|UNKNOWN_CA|UNSUPPORTED_CERT|NO_CERTIFICATE)/;
 
-/** Faults of the server's certificate that `whyNoAnswer` does not know. */
 const CERTIFICATE_FAULTS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: 'its certificate is not valid yet; check the clock here',
   INVALID_PURPOSE: 'its certificate is not one for servers (extended key usage serverAuth)',
 };
 
-/**
- * The fault of no answer, or of an incomplete one.
- * @param code of the system, of TLS or of the HTTP parser; `ETIMEDOUT`: silence; `TOO_LARGE`
- * @param isSent whether the server may have received the request
- */
+/** `code` is the system's, TLS's or the HTTP parser's; `ETIMEDOUT`: silence; or `TOO_LARGE`. */
 export function faultOfNoAnswer(code: string, isSent: boolean): Fault {
   if (code === 'TOO_LARGE')
     return { kind: 'refused', why: 'answered with more than any answer can be', ...UNCLEAR };

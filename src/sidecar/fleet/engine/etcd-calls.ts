@@ -18,23 +18,20 @@ import {
 } from './etcd-answers';
 
 export interface EtcdOptions extends Pick<FleetConfig, 'urls' | 'timeoutMs'> {
-  /** The TLS credentials of connections: another object after each change of the files. */
   readonly tls?: () => ClientTls;
-  /** The etcd user, read at each sign-in; undefined: there is none. */
+  /** Read at each sign-in. */
   readonly user?: () => { readonly name: string; readonly password: string } | undefined;
   readonly log: Log;
-  /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly clock: () => Date;
   readonly pace?: Partial<typeof PACE>;
 }
 
 const PACE = {
-  /** How long a server may be silent before it is given up; after a third of it, a transaction is also sent to the next. */
+  /** How long a server may be silent; after a third of it, a transaction is also sent to the next. */
   attemptMs: 1500,
   /** How often a server with a watch is asked whether it has a majority. */
   heartbeatMs: 2000,
-  /** The pause before a watch without the right is tried again. */
   deniedMs: 3000,
 };
 
@@ -42,31 +39,26 @@ export type Calls = ReturnType<typeof createCalls>;
 
 interface Ask {
   readonly path: string;
-  /** JSON for a POST; undefined: a GET. */
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** The longest silence before the answer and between its parts, in ms. */
   readonly silenceMs: number;
-  /** Called when the answer begins. */
   readonly onAnswer?: (() => void) | undefined;
 }
 
 /** A server without a leader then refuses at once instead of waiting for one; nothing is done. */
 const LEADER_NEEDED = { 'grpc-metadata-hasleader': 'true' };
-/** Reads and changes of keys, which clients wait for: small, so that a second server can be asked as well. */
+/** Reads and changes of keys: small, so that a second server can be asked as well. */
 export const TRANSACTION = '/v3/kv/txn';
 /** The only answer without the header that all others have. */
 export const ALARM = '/v3/maintenance/alarm';
 const FIRST_WAIT_MS = 25;
 const LONGEST_WAIT_MS = 800;
-/** Enough of an answer to see the fault. */
 const MAX_FAULT = 64 * 1024;
-/** More than the largest page. */
 const MAX_ANSWER = 256 * 1024 * 1024;
 const NO_CREDENTIALS = {};
 const { why: SILENT } = faultOfNoAnswer('ETIMEDOUT', true);
 
-/** Calls to the servers of etcd, which are named by their addresses. */
 export function createCalls(options: EtcdOptions) {
   const { urls, timeoutMs, tls = () => NO_CREDENTIALS, log, now } = options;
   const [nearest] = urls;
@@ -76,12 +68,11 @@ export function createCalls(options: EtcdOptions) {
   const attemptMs = Math.min(timeoutMs / 3, pace.attemptMs);
   const clock = createClockCheck(options);
   let current = nearest;
-  /** Whether a server has answered since the last loss: each loss is logged once. */
+  /** Each loss is logged once. */
   let hasAnswered = true;
   let isClosed = false;
 
   const after = (server: string) => urls[urls.indexOf(server) + 1] ?? nearest;
-  /** Makes the next server the first one, unless that was done since. */
   const skip = (server: string, why: string): void => {
     if (server !== current || isClosed) return;
     current = after(server);
@@ -110,7 +101,7 @@ export function createCalls(options: EtcdOptions) {
 
   const tokens = createTokens(options, ask);
 
-  /** One attempt at one server. @throws Failed */
+  /** @throws Failed */
   const once = async (
     server: string,
     path: string,
@@ -131,18 +122,14 @@ export function createCalls(options: EtcdOptions) {
     }
   };
 
-  /**
-   * Asks one server after the other until one answers or `timeoutMs` are over. The server may be asked twice for one change.
-   * @param isChange whether a failed call may have changed something
-   * @throws EngineError
-   */
+  /** Asks one server after the other; for a change perhaps one of them twice. @throws EngineError */
   const call = async (path: string, body: object, isChange = false): Promise<JsonObject> => {
     const deadline = now() + timeoutMs;
     const silentMs = path === TRANSACTION ? attemptMs / 3 : attemptMs;
     const attempts: Promise<JsonObject>[] = [];
     const asked: { readonly server: string; isSilent: boolean }[] = [];
     for (let server = current; !isClosed; server = after(server)) {
-      // A pause may take longer than it was to.
+      // A pause may take longer than asked for.
       const left = Math.max(1, deadline - now());
       // The last attempt gets all remaining time: two short ones would find less.
       const silenceMs = left < 2 * attemptMs ? left : attemptMs;
@@ -164,7 +151,7 @@ export function createCalls(options: EtcdOptions) {
         },
       );
       attempts.push(own);
-      // It may be dead, or its leader is. A late answer counts as well.
+      // The server may be dead, or its leader is. A late answer counts as well.
       const silence = pause(silentMs, undefined, { ref: false }).then(() =>
         mine.isSilent ? undefined : own,
       );
@@ -192,14 +179,13 @@ export function createCalls(options: EtcdOptions) {
   return {
     servers: urls,
     pace,
-    /** The server that is asked first. */
     get current() {
       return current;
     },
     skip,
     call,
     once,
-    /** Opens an endless answer; `signInAgain` makes the next call sign in. @throws Failed */
+    /** `signInAgain` makes the next call sign in. @throws Failed */
     async open(server: string, path: string, body: object) {
       const silenceMs = pace.attemptMs;
       const token = tokens.current(server, silenceMs);
@@ -207,7 +193,6 @@ export function createCalls(options: EtcdOptions) {
       const response = await connections.send(server, asked, false);
       const signInAgain = () => tokens.drop(token);
       if (response.statusCode === 200) return { response: response.setTimeout(0), signInAgain };
-      // The status is enough.
       const fault = faultOfAnswer(
         response.statusCode ?? 0,
         await bodyOf(response, MAX_FAULT).catch(() => ''),
@@ -215,7 +200,7 @@ export function createCalls(options: EtcdOptions) {
       if (fault.signIn) signInAgain();
       throw new Failed(server, fault);
     },
-    /** The text of a page that is no call. @throws Failed */
+    /** @throws Failed */
     async page(server: string, path: string): Promise<string> {
       return bodyOf(await connections.send(server, { path, silenceMs: pace.attemptMs }, true), MAX_ANSWER);
     },
@@ -231,18 +216,14 @@ function headersWith(token: string | undefined): Readonly<Record<string, string>
   return token === undefined ? LEADER_NEEDED : { ...LEADER_NEEDED, authorization: token };
 }
 
-/** The pause before an attempt, in ms: 0 until every server was asked. */
+/** In ms; 0 until every server was asked. */
 export function pauseBefore(round: number): number {
   return round < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** round, LONGEST_WAIT_MS);
 }
 
-/** To one server. */
 const MAX_CONNECTIONS = 64;
 
-/**
- * HTTP to the servers, by their addresses.
- * @param credentials returns another object after a change of the files; new connections use it.
- */
+/** New connections use the present credentials: another object after each change of the files. */
 function createConnections(isTls: boolean, credentials: () => ClientTls) {
   const { request, Agent } = isTls ? https : http;
   let used: ClientTls | undefined;
@@ -260,7 +241,7 @@ function createConnections(isTls: boolean, credentials: () => ClientTls) {
   };
 
   return {
-    /** Resolves with the begun answer, on a kept connection or on one of its own, which ends with it. @throws Failed */
+    /** Resolves with the begun answer, on a kept connection or on one that ends with it. @throws Failed */
     send: (url: string, { path, body, headers, silenceMs, onAnswer }: Ask, isKept: boolean) =>
       new Promise<http.IncomingMessage>((resolve, reject) => {
         let isSent = false;
@@ -314,12 +295,11 @@ async function bodyOf(response: http.IncomingMessage, most: number): Promise<str
   return Buffer.concat(chunks, length).toString('utf8');
 }
 
-/** A refused sign-in is not repeated during this time: each one costs the server as much as 1,000 reads. */
+/** A refused sign-in is not repeated meanwhile: each one costs the server as much as 1,000 reads. */
 const REFUSAL_KEPT_MS = 1000;
 
 type Token = Promise<string | undefined>;
 
-/** The token of the user, which all calls share. */
 function createTokens(
   { user, log, now }: EtcdOptions,
   ask: (server: string, asked: Ask) => Promise<JsonObject>,
@@ -348,7 +328,7 @@ function createTokens(
   };
 
   return {
-    /** Signs in if needed; undefined: no token is needed. @throws Failed */
+    /** Undefined: no token is needed. @throws Failed */
     current(server: string, silenceMs: number): Token {
       const who = user?.();
       if (who === undefined) return Promise.resolve(undefined);
@@ -358,7 +338,6 @@ function createTokens(
       made.catch(() => drop(made));
       return made;
     },
-    /** Makes the next call sign in again, unless that was done since. */
     drop,
   };
 }
@@ -366,7 +345,7 @@ function createTokens(
 const CLOCK_SAMPLES = 5;
 const CLOCK_EVERY_MS = 1000;
 
-/** Compares this machine's clock with the `Date` of the answers, which has whole seconds. */
+/** Compares with the `Date` of the answers, which has whole seconds. */
 function createClockCheck({ now, clock }: EtcdOptions) {
   const samples: number[] = [];
   let last = -Infinity;

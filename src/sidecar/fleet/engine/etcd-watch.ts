@@ -24,16 +24,12 @@ import {
 } from './etcd-answers';
 import { type Calls, pauseBefore } from './etcd-calls';
 
-/**
- * Asks a server for the engine's revision, which only one with a majority answers. Watches share an answer that is at
- * most a second old, unless it has to be `fresh`. @throws Failed
- */
+/** Answered by servers with a majority. `fresh`: not the shared answer of the last second. @throws Failed */
 type Heartbeat = (server: string, fresh: boolean) => Promise<Moment>;
 
-/** While a server has no leader, its watches stay, with this number of heartbeats at an eighth of the interval. */
+/** Of a server without a leader, whose watches stay meanwhile, at an eighth of the interval. */
 const ELECTION_HEARTBEATS = 6;
 
-/** The end of a connection that also ends the watch. */
 class Ended extends Error {
   constructor(readonly end: WatchEnd) {
     super(end);
@@ -43,7 +39,6 @@ class Ended extends Error {
 /** `onEvents` rejected. */
 class NotTaken extends Error {}
 
-/** Watches a range of keys, over one connection after the other. */
 export function watchRange(
   calls: Calls,
   heartbeat: Heartbeat,
@@ -52,15 +47,13 @@ export function watchRange(
 ): Watch {
   const closing = new AbortController();
   const { signal } = closing;
-  /** Everything up to this revision was reported. */
   let reported = from - 1;
   /** The next heartbeat must not be before this moment. */
   let floor: Moment = { ...since, revision: Math.max(since.revision, reported) };
-  /** The fault by which it is lost; undefined: it is not. */
   let lostBy: EngineFault | undefined;
   /** Attempts since the last connection that lasted. */
   let attempts = 0;
-  /** Whether the token was refused at the last attempt: a second time, its age is not the reason. */
+  /** A token that is refused twice in a row is not refused for its age. */
   let isTokenRefused = false;
 
   /** @throws Ended */
@@ -84,7 +77,7 @@ export function watchRange(
     onLost?.(cause);
   };
 
-  /** Checks again and again, while a connection lasts, that its server has a majority. @throws Failed, Ended */
+  /** Checks that the server of a connection still has a majority. @throws Failed, Ended */
   const heartbeatWhile = async (connection: AbortSignal, server: string): Promise<void> => {
     const { heartbeatMs } = calls.pace;
     for (let leaderless = 0; ; ) {
@@ -105,10 +98,9 @@ export function watchRange(
     }
   };
 
-  /** Watches over one connection; resolves with the reason of its end. */
   const follow = async (server: string): Promise<unknown> => {
     const [key, range_end] = rangeOf(range);
-    // Without fragments, a message of many large changes after an absence would take several times its size in memory.
+    // Without fragments, a message of many large changes would take several times its size in memory.
     const options = { start_revision: String(reported + 1), progress_notify: true, fragment: true };
     const body = { create_request: { key, range_end, ...options } };
     const { response, signInAgain } = await calls.open(server, '/v3/watch', body);
@@ -159,7 +151,7 @@ export function watchRange(
     }
   };
 
-  /** Reports whole revisions; returns the changes of the last one if more of it may come after a message. */
+  /** Returns the changes of the last revision if more of it may come after a message. */
   const report = async (events: readonly WatchedEvent[], message: JsonObject): Promise<WatchedEvent[]> => {
     const at = momentOf(message) ?? floor;
     const newest = events.at(-1)?.revision;
@@ -177,7 +169,6 @@ export function watchRange(
     return open;
   };
 
-  /** The pause before the next attempt: none until every server was tried. */
   const waitAfter = (server: string, thrown: unknown): number => {
     const { kind, why, signIn = false } = thrown instanceof Failed ? thrown.fault : {};
     const isTokenOld = signIn && !isTokenRefused;
@@ -229,7 +220,6 @@ function endOrFault(server: string, message: JsonObject, signInAgain: () => void
   return failed;
 }
 
-/** The fault of a server, by default `unavailable`: gRPC's code 14. */
 function troubleOf(server: string, why: string): Failed {
   return new Failed(server, faultOfText(why, 14));
 }

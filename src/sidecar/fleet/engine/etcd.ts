@@ -19,10 +19,7 @@ import { watchRange } from './etcd-watch';
 
 const NO_MOMENT: Moment = { cluster: '', term: 0, revision: 0 };
 
-/**
- * The engine of the fleet on servers of etcd 3.4 or later, over their JSON gateway, with the names of etcd's protocol
- * buffers (`rpc.proto`). The servers are tried in the order of their addresses: one is kept while it answers.
- */
+/** etcd 3.4 or later, over its JSON gateway, with the names of its protocol buffers (`rpc.proto`). */
 export function createEtcd(options: EtcdOptions): Engine {
   const calls = createCalls(options);
   /** A key that this user may read, if known: etcd has no call without rights that returns its revision. */
@@ -41,7 +38,6 @@ export function createEtcd(options: EtcdOptions): Engine {
   const heartbeats = new Map(
     calls.servers.map((server) => [
       server,
-      // Watches share the answer.
       cached(calls.pace.heartbeatMs / 2, options.now, () => askHeartbeat(server)),
     ]),
   );
@@ -141,9 +137,9 @@ function compareOf({ key, revision }: Guard) {
 }
 
 /**
- * A flat transaction: all of the changes or, when a key is not as expected, the present values of each and last of the
- * guard's. Nested transactions would decide each change for itself, but etcd checks neither the rights of a user (before
- * 3.4.42, 3.5.28 and 3.6.9: CVE-2026-33343) nor its quota (seen with 3.4.23) in them.
+ * Answers all changes or, when a key is not as expected, the present values of each and last of the guard's.
+ * It is flat: nested transactions would decide each change for itself, but etcd checks neither the rights of
+ * a user (before 3.4.42, 3.5.28 and 3.6.9: CVE-2026-33343) nor its quota (seen with 3.4.23) in them.
  */
 function toTransaction(changes: readonly Change[], guard: Guard | undefined) {
   const compare = changes.map(({ key, expected }) => compareOf({ key, revision: expected }));
@@ -188,7 +184,6 @@ async function askServer(calls: Calls, url: string): Promise<EngineServer> {
   };
 }
 
-/** The names of the alarms that a member has raised. */
 function alarmsOf(answer: JsonObject, member: unknown): string[] {
   return list(answer.alarms)
     .map(fields)
@@ -196,7 +191,7 @@ function alarmsOf(answer: JsonObject, member: unknown): string[] {
     .map(({ alarm }) => text(alarm));
 }
 
-/** From the server's metrics; undefined where they have another address. */
+/** Undefined where the server has its metrics at another address. */
 async function readQuota({ page }: Calls, url: string): Promise<number | undefined> {
   const [, quota] = /^etcd_server_quota_backend_bytes (\S+)$/m.exec(await page(url, '/metrics')) ?? [];
   return quota === undefined ? undefined : Number(quota);

@@ -8,7 +8,6 @@ import {
   type StoredValue,
 } from './engine';
 
-/** A key as it was read: when, and from which cluster. */
 interface KeyRead {
   readonly present: StoredValue | undefined;
   readonly revision: number;
@@ -17,12 +16,12 @@ interface KeyRead {
 
 export type Grouped = ReturnType<typeof groupCalls>;
 
-/** Bytes of the values in one transaction: etcd's limit of a request is 1.5 MiB, and base64 adds a third. */
+/** etcd's limit of a request is 1.5 MiB, and base64 adds a third. */
 const MAX_GROUP_BYTES = 768 * 1024;
-/** Two, so that one that hangs with its server does not delay all; more would make smaller groups. */
+/** A call that hangs with its server must not delay all; more calls would make smaller groups. */
 const MAX_CALLS = 2;
 
-/** Reads and changes of single keys. Those that come while others are under way are sent together. */
+/** Calls that come while others are under way are sent together. */
 export function groupCalls(engine: Engine) {
   const read = createGroups<{ readonly key: string }, KeyRead>(async (asked) => {
     const { at, values } = await engine.read(asked.map(({ key }) => key));
@@ -30,7 +29,7 @@ export function groupCalls(engine: Engine) {
   });
   const change = createGroups<Change & { readonly guard: Guard }, ChangeAnswer | undefined>(async (asked) => {
     const guard = asked[0]?.guard;
-    // All of a group have one guard. A change with another guard is refused, and retried.
+    // A group has one guard. A change with another guard is refused, and retried.
     const same = asked.filter((each) => each.guard.revision === guard?.revision);
     const answers = await engine.change(same, guard);
     return asked.map((each) => answers?.[same.indexOf(each)]);
@@ -49,7 +48,6 @@ interface Waiting<Asked, Answer> {
   readonly reject: (thrown: unknown) => void;
 }
 
-/** A group may read a key several times, and changes it once. */
 function createGroups<Asked extends Pick<Change, 'key'> & Partial<Change>, Answer>(
   call: (asked: readonly Asked[]) => Promise<readonly Answer[]>,
 ): (asked: Asked) => Promise<Answer> {
@@ -93,7 +91,6 @@ function createGroups<Asked extends Pick<Change, 'key'> & Partial<Change>, Answe
   return (asked) =>
     new Promise((resolve, reject) => {
       waiting.push({ asked, resolve, reject });
-      // Calls of this turn of the event loop go together.
       if (waiting.length === 1) queueMicrotask(begin);
     });
 }

@@ -12,21 +12,17 @@ import type { Entry } from './seal';
 
 type Lack = Exclude<LackReason, 'behind'>;
 
-/** The result of applying an entry. */
 export interface Applied {
   readonly result: EntryResult;
   /** The file before, when the folder was changed. */
   readonly former?: Buffer | undefined;
-  /** Why it could not be written or removed, or noted. */
+  /** Why the file could not be written or removed, or the entry noted. */
   readonly cause?: unknown;
-  /** It was applied before: this sidecar made it. */
+  /** This sidecar made the entry, and has applied it before. */
   readonly isReturned?: true;
 }
 
-/**
- * The origin of an entry: a read of the whole fleet (`level`), a change that the engine reports (`news`), a read out of
- * that order (`again`), or this sidecar, which made it just now (`made`).
- */
+/** A read of all (`level`), a reported change (`news`), a read of some (`again`), or made here (`made`). */
 export type Origin = 'level' | 'news' | 'again' | 'made';
 
 export type Apply = ReturnType<typeof createApply>;
@@ -35,12 +31,10 @@ interface ApplyOptions {
   readonly local: KeyFileStore;
   readonly ledger: Ledger;
   readonly hasLevelled: () => boolean;
-  /** Whether the sidecar is about to end: failed changes are made after the next start. */
   readonly isEnding: () => boolean;
   readonly log: Log;
 }
 
-/** Applies entries to the folder: streams in parallel, the changes of one stream in order. */
 export function createApply({ local, ledger, hasLevelled, isEnding, log }: ApplyOptions) {
   const inTurn = queueByName();
   const lacks = new Map<StreamId, Lack>();
@@ -51,7 +45,7 @@ export function createApply({ local, ledger, hasLevelled, isEnding, log }: Apply
     if (lack !== undefined) lacks.set(streamId, lack);
   };
 
-  /** One attempt; undefined: the file was changed meanwhile. */
+  /** Undefined: the file was changed meanwhile. */
   const step = async (entry: Entry, revision: number): Promise<Applied | undefined> => {
     const { streamId, version, bytes, isFound } = entry;
     const former = local.read(streamId);
@@ -90,7 +84,7 @@ export function createApply({ local, ledger, hasLevelled, isEnding, log }: Apply
     return { result: bytes ? 'written' : 'removed', former };
   };
 
-  /** At the first join, a file that could not be read counts as made by hand, so that it stays when it can be read. */
+  /** At the first join, an unreadable file counts as made by hand, so that it stays when it can be read. */
   const keepUnseen = async ({ streamId, version, bytes }: Entry, revision: number): Promise<void> => {
     if (hasLevelled() || ledger.get(streamId)) return;
     const record = { version, revision, tag: bytes && etagOf(bytes), kept: true } as const;
@@ -98,7 +92,6 @@ export function createApply({ local, ledger, hasLevelled, isEnding, log }: Apply
   };
 
   return {
-    /** The streams here that are not as the fleet has them, and why. */
     lacks,
     entry: (entry: Entry, revision: number, origin: Origin): Promise<Applied> =>
       inTurn(entry.streamId, async () => {
@@ -118,7 +111,6 @@ export function createApply({ local, ledger, hasLevelled, isEnding, log }: Apply
             return applied;
           }
         } catch (thrown) {
-          // The ledger fails with the system's error.
           const cause = toStorageError('write', thrown);
           if (lacks.get(streamId) !== 'failed' && !isEnding())
             log.error('a key file of the fleet could not be written here; the sidecar retries', {
@@ -130,9 +122,8 @@ export function createApply({ local, ledger, hasLevelled, isEnding, log }: Apply
           return { result: 'failed', cause };
         }
       }),
-    /** Whether there are unreadable files without a record in the ledger. */
     hasUnseen: () => [...lacks].some(([streamId, why]) => why === 'failed' && !ledger.get(streamId)),
-    /** Notes that an entry can't be opened; undefined: that there is none any more. */
+    /** Undefined: there is no entry any more. */
     without: (streamId: StreamId, lack: 'unreadable' | undefined) =>
       inTurn(streamId, async () => settle(streamId, lack)),
   };

@@ -21,7 +21,6 @@ import type { Applied } from './apply';
 import type { Entry, Seal, Versions } from './seal';
 
 interface FleetStoreOptions {
-  /** Of the packager. */
   readonly name: string;
   readonly local: KeyFileStore;
   readonly keys: EngineKeys;
@@ -30,17 +29,13 @@ interface FleetStoreOptions {
   readonly identity: () => Promise<Identity>;
   readonly newId: () => string;
   readonly versions: Versions;
-  /** Called with the id of a change before it is sent. */
   readonly onAsked: (id: string) => void;
   readonly clock: () => Date;
   readonly isTaken: (streamId: StreamId) => boolean;
-  /** Applies an entry that this sidecar made to its folder. */
   readonly apply: (entry: Entry, revision: number) => Promise<Applied>;
-  /** Called when a compare-and-set failed because another sidecar was faster. */
   readonly onConflict: () => void;
 }
 
-/** The fleet's entry of a stream, as read. */
 interface Present {
   readonly stored: StoredValue | undefined;
   /** undefined: there is none, or it can't be opened. */
@@ -50,16 +45,12 @@ interface Present {
   readonly cluster: string;
 }
 
-/** Maximum number of compare-and-set retries. */
 const MAX_TRIES = 20;
 const DAY_MS = 24 * 60 * 60_000;
 
 const UNKNOWN: ChangeContext = { by: { key: '', address: '', requestId: '' }, awaited: false };
 
-/**
- * The key files of the fleet. A change is decided on the fleet's present entry, and made only if that is unchanged; when
- * it is accepted, a majority of the engine's servers has it on disk. Reads are those of the folder.
- */
+/** Decides a change on the fleet's present entry, and makes it only if that is unchanged. */
 export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { offer: Offer } {
   const { name, local, keys, grouped, seal, versions, clock, isTaken, apply, onConflict } = options;
   const inTurn = queueByName();
@@ -72,7 +63,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     return { stored, entry, revision, cluster };
   };
 
-  /** The key file as a condition sees it: the fleet's, or one here that the fleet knows nothing of. */
+  /** As a condition sees it: the fleet's, or one here that the fleet knows nothing of. */
   const fileOf = (streamId: StreamId, { entry }: Present): Buffer | undefined =>
     entry?.bytes ?? (isTaken(streamId) ? local.read(streamId) : undefined);
 
@@ -80,7 +71,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
 
   const aheadOf = (present: Present) => (isUnreadable(present) ? { aheadMs: DAY_MS } : {});
 
-  /** Replaces the entry that was read; undefined: another sidecar was faster, or it is another fleet now. */
+  /** Undefined: another sidecar was faster, or it is another fleet now. */
   const put = async (
     entry: Entry,
     { stored, cluster }: Pick<Present, 'stored' | 'cluster'>,
@@ -156,7 +147,6 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
       return { former, notSynced: undefined, fleet: await accepted(entry, made) };
     });
 
-  /** Whether the fleet has this content, and so has the folder here if it takes the stream. */
   const isEverywhere = (streamId: StreamId, bytes: Buffer, { entry }: Present): boolean => {
     const isSame = (other: Buffer | undefined) => other !== undefined && isSameKeyFile(other, bytes);
     return isSame(entry?.bytes) && (!isTaken(streamId) || isSame(local.read(streamId)));
@@ -174,7 +164,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
       throw apiError('fleet_entry_unreadable');
   };
 
-  /** Removes a file here that is missing in the fleet; undefined: it has changed meanwhile, perhaps by the fleet. */
+  /** Undefined: the file has changed meanwhile, perhaps by the fleet. */
   const removeHere = async (streamId: StreamId, former: Buffer): Promise<Change | undefined> => {
     try {
       return await local.remove(streamId, { ifMatch: etagOf(former) });
@@ -223,7 +213,6 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
   };
 }
 
-/** Gives the fleet a key file that is here, if it has none, or one that may be replaced. */
 export type Offer = (
   streamId: StreamId,
   bytes: Buffer,

@@ -1,27 +1,25 @@
 import type { LedgerRecord } from '../ledger/ledger';
 
-/** The part of an entry that decides the action on the file here. */
 interface Wanted {
   readonly version: number;
-  /** The entity tag of its key file; undefined: it was deleted. */
+  /** undefined: the key file was deleted. */
   readonly tag: string | undefined;
-  /** Whether it comes from an import. */
   readonly isFound: boolean;
 }
 
-/** The action on the file here. `note`: only record the entry in the ledger. */
+/** `note`: only record the entry in the ledger. */
 export type FileAction = 'write' | 'remove' | 'note' | 'keep' | 'older' | 'nothing';
 
 /**
- * Decides the action on the file of a stream. A file is the fleet's if its bytes have the tag in the ledger. Other files
- * are never removed, and only replaced by a client's file that is newer than the entry that found them.
+ * A file is the fleet's if its bytes have the tag in the ledger. Other files are never removed, and only
+ * replaced by a client's file that is newer than the entry that found them.
  */
 export function reconcile(
   record: LedgerRecord | undefined,
   wanted: Wanted,
   /** The entity tag of the file that is there. */
   present: string | undefined,
-  /** Whether this packager has had all of the fleet once: an entry without a record is a new one then. */
+  /** Whether this packager had all of the fleet once: then an entry without a record is new. */
   hasLevelled: boolean,
 ): FileAction {
   if (!record) {
@@ -37,7 +35,7 @@ export function reconcile(
   return isFree ? 'remove' : 'keep';
 }
 
-/** The action for a repeated entry, whose file may have changed since. */
+/** The entry is the one in the ledger; its file may have changed since. */
 function again(record: LedgerRecord, wanted: Wanted, present: string | undefined): FileAction {
   if (present === wanted.tag) return record.kept ? 'note' : 'nothing';
   if (wanted.tag !== undefined && present === undefined) return 'write';

@@ -23,12 +23,10 @@ interface ReplicationOptions {
   readonly apply: Apply;
   readonly ledger: Pick<Ledger, 'get' | 'records'>;
   readonly versions: Pick<Versions, 'see'>;
-  /** The ranges of the entries that this packager takes. */
   readonly ranges: readonly KeyRange[];
   readonly isTaken: (streamId: StreamId) => boolean;
   readonly onApplied: (entry: Entry, applied: Applied, origin: Origin) => void;
   readonly onResult: (result: EntryResult) => void;
-  /** Called when the description of the fleet has changed. */
   readonly onFleetChanged: () => void;
   readonly onHeartbeat: (at: Moment) => void;
   readonly onLost: (cause: EngineError) => void;
@@ -40,10 +38,9 @@ export type Replication = ReturnType<typeof createReplication>;
 
 /** Entries of one answer: a megabyte or two. */
 const PAGE = 500;
-/** Files that are written at a time: they share the syncs of the ledger and of the folder. */
+/** Files that are written together share the syncs of the ledger and of the folder. */
 const MAX_UNDER_WAY = 128;
 
-/** Brings the folder level with the engine, and keeps it so. */
 export function createReplication(options: ReplicationOptions) {
   const { engine, keys, seal, apply, ledger, ranges, isTaken, onResult } = options;
   const underWay = createSemaphore(MAX_UNDER_WAY);
@@ -51,10 +48,9 @@ export function createReplication(options: ReplicationOptions) {
   const missingSecrets = new Map<StreamId, string>();
   const formerSecrets = new Set<StreamId>();
   let applied: number[] = [];
-  /** Of the last level. */
   let since: Moment = { cluster: '', term: 0, revision: 0 };
 
-  /** Applies an entry; returns whether a client waits for it. */
+  /** Returns whether a client waits for the entry. */
   const take = async ({ key, value, revision }: StoredValue, origin: Origin): Promise<boolean> => {
     const streamId = keys.streamOf(key);
     if (streamId === undefined) return false;
@@ -105,7 +101,6 @@ export function createReplication(options: ReplicationOptions) {
       at ??= pageAt;
       const after = values.at(-1)?.key;
       const isLast = !more || after === undefined;
-      // The next page comes while this one is written.
       if (!isLast) page = engine.list({ ...range, after }, { limit: PAGE, revision: at.revision });
       page.catch(() => undefined);
       for (const { key } of values) {
@@ -127,12 +122,13 @@ export function createReplication(options: ReplicationOptions) {
     get applied(): readonly number[] {
       return applied;
     },
-    /** The streams of the ledger that the engine has nothing of, not even a note of deletion. */
+    /** Streams of the ledger that the engine has nothing of, not even a tombstone. */
     absent: absent as ReadonlySet<StreamId>,
-    /** The ids of the secrets that entries are sealed with and this packager does not have, by stream. */
+    /** Ids of secrets that this packager does not have, by the streams whose entries they seal. */
     missingSecrets,
-    /** The streams whose entries are sealed with another secret of this packager than the first. */
+    /** Streams whose entries are sealed with another secret of this packager than the first. */
     formerSecrets,
+    /** @throws EngineError */
     /** Applies everything that the engine has. @throws EngineError */
     async level(): Promise<void> {
       const seen = new Set<StreamId>();
@@ -146,7 +142,7 @@ export function createReplication(options: ReplicationOptions) {
       for (const [streamId] of ledger.records())
         if (isTaken(streamId) && !seen.has(streamId)) absent.add(streamId);
     },
-    /** Applies each change after the level; resolves when everything has to be read again, or the signal ends it. */
+    /** Resolves when everything has to be read again, or at the signal. */
     follow: (signal: AbortSignal) =>
       new Promise<void>((resolve) => {
         const watches: Watch[] = [];
@@ -191,7 +187,7 @@ export function createReplication(options: ReplicationOptions) {
         watches.push(engine.watch({ prefix: keys.fleet }, { ...begun, onEvents }));
         if (signal.aborted) end();
       }),
-    /** Applies the engine's entries of some streams again. @throws EngineError */
+    /** @throws EngineError */
     async again(streams: readonly StreamId[]): Promise<void> {
       const { values } = await engine.read(streams.map(keys.entry));
       await Promise.all(values.map((found) => found && take(found, 'again')));

@@ -4,33 +4,30 @@ import type { StreamId } from '../../../api/stream-id';
 import { parseJson } from '../../../drm/bytes';
 import type { ChangedBy } from '../../storage/key-file-store';
 
-/** An entry of the fleet, sealed in the engine: the key file of a stream, or its tombstone. */
 export interface Entry {
   readonly streamId: StreamId;
   /** Unguessable, so that a change whose answer was lost is recognised. */
   readonly id: string;
   /**
-   * A newer entry has a higher one: at least the milliseconds since 1970 by the clock of the sidecar that made the
-   * change, and always more than every version which that sidecar had seen. One that replaces an entry which could not be
-   * opened is a day ahead of that clock: the clock of that entry's sidecar may have been ahead.
+   * Milliseconds since 1970, or more: higher than every version that the change's sidecar had seen. A version
+   * that replaces an entry which could not be opened is a day ahead: that entry's clock may have been ahead.
    */
   readonly version: number;
-  /** The key file; undefined: it was deleted. */
+  /** undefined: the key file was deleted. */
   readonly bytes: Buffer | undefined;
-  /** When the change was accepted, by the clock of the sidecar that made it: milliseconds since 1970. */
+  /** Milliseconds since 1970, by the clock of the sidecar that made the change. */
   readonly at: number;
   readonly by: ChangedBy;
   /** The packager whose sidecar took the request. */
   readonly from: string;
-  /** Whether a client waits for all packagers to have it: they report at once. */
+  /** A client waits for all packagers to have it: they report at once. */
   readonly awaited: boolean;
-  /** Whether it comes from an import: unlike a client's file, it replaces none made by hand. */
+  /** Comes from an import: unlike a client's file, it replaces none made by hand. */
   readonly isFound: boolean;
 }
 
 export type Versions = ReturnType<typeof createVersions>;
 
-/** The versions of entries: a new one is higher than all that were seen, and at least the milliseconds since 1970. */
 export function createVersions(clock: () => Date) {
   let highest = 0;
   return {
@@ -40,7 +37,7 @@ export function createVersions(clock: () => Date) {
     see(version: number) {
       highest = Math.max(highest, version);
     },
-    /** @param aheadMs by how much it is at least ahead of the clock. */
+    /** At least `aheadMs` ahead of the clock. */
     next(aheadMs = 0) {
       highest = Math.max(highest + 1, clock().getTime() + aheadMs);
       return highest;
@@ -49,8 +46,8 @@ export function createVersions(clock: () => Date) {
 }
 
 /**
- * The first byte of a sealed text; then come the id of the secret (4 bytes), the nonce (12), the ciphertext and the
- * tag (16). Sidecars of several releases read the same engine, so another format gets another byte.
+ * The first byte; then come the id of the secret (4 bytes), nonce (12), ciphertext and tag (16). Sidecars of
+ * several releases read the same engine, so another format gets another byte.
  */
 const FORMAT = 1;
 const ID_BYTES = 4;
@@ -70,7 +67,7 @@ const TEXT = 2;
 type Kind = typeof ENTRY | typeof TEXT;
 
 interface Key {
-  /** Big-endian. Reveals nothing of the secret: it comes from HKDF as the key does, with another purpose. */
+  /** Big-endian. Reveals nothing of the secret: HKDF derives it as it does the key, for another purpose. */
   readonly id: number;
   readonly key: KeyObject;
 }
@@ -78,12 +75,9 @@ interface Key {
 export type Seal = ReturnType<typeof createSeal>;
 
 /**
- * Seals with AES-256-GCM (NIST SP 800-38D) under a key that HKDF-SHA256 (RFC 5869) makes of a secret. The engine's key is
- * additional data: a text that is moved to another key can't be opened there. Nonces are random, so a secret is good for
- * 2^32 changes.
- * @param secrets the first seals, all open.
- * @param random returns that many unguessable bytes.
- * @throws RangeError without a secret.
+ * AES-256-GCM (NIST SP 800-38D) under keys from HKDF-SHA256 (RFC 5869): the first secret seals, all open. The
+ * engine's key is additional data: a text moved to another key can't be opened. Nonces are random, so a
+ * secret is good for 2^32 changes. @throws RangeError without a secret.
  */
 export function createSeal(secrets: readonly string[], random: (bytes: number) => Buffer) {
   const keys = secrets.map(keyOf);
@@ -114,24 +108,17 @@ export function createSeal(secrets: readonly string[], random: (bytes: number) =
   };
 
   return {
-    /** Seals an entry for its key in the engine. */
     seal: (key: string, entry: Entry) => close(ENTRY, key, plainOf(entry)),
-    /**
-     * `streamId` is from the key. Undefined: it was sealed with another secret or for another key, or is damaged.
-     */
+    /** `streamId` is from the key. Undefined: another secret or another key sealed it, or it is damaged. */
     open(key: string, value: Buffer, streamId: StreamId): Entry | undefined {
       const plain = open(ENTRY, key, value);
       return plain && entryOf(plain, streamId);
     },
-    /** The same of a small text that is no entry: the description of the fleet. */
+    /** For a small text that is no entry: the description of the fleet. */
     sealText: (key: string, text: string) => close(TEXT, key, [Buffer.from(text)]),
     openText: (key: string, value: Buffer) => open(TEXT, key, value)?.toString(),
-    /** Whether it was sealed with the secret that seals now. */
     isCurrent: (value: Buffer) => idOf(value) === current.id,
-    /**
-     * The id of the secret that it was sealed with, 8 hexadecimal digits, if that is missing here; it reveals nothing of
-     * the secret.
-     */
+    /** The id of the secret that sealed it, 8 hexadecimal digits, if that is missing here. */
     missingSecret(value: Buffer): string | undefined {
       const id = idOf(value);
       if (id === undefined || keys.some((each) => each.id === id)) return undefined;
@@ -172,9 +159,8 @@ const whole = z.int().min(0);
 const flag = z.union([z.literal(0), z.literal(1)]).transform((value) => value === 1);
 
 /**
- * The header of an entry: the change's id, version and time, who made it (API key, address, request id), the packager,
- * whether it is awaited (1) and found (2), added up, and whether there is a file. Additions of later releases at the end
- * are ignored.
+ * The change's id, version and time, API key, address, request id, packager, flags, and whether there is a
+ * file. Additions of later releases at the end are ignored.
  */
 const header = z.tuple(
   [z.string().min(1), whole, whole, z.string(), z.string(), z.string(), z.string(), whole.max(3), flag],

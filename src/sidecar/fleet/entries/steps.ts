@@ -25,7 +25,6 @@ interface ImportOptions {
   readonly ledger: Ledger;
 }
 
-/** One step of importing the key files of this folder that are missing in the fleet. */
 export async function importStep(
   { after, limit }: Step,
   by: ChangedBy,
@@ -73,7 +72,6 @@ const REFUSALS = {
   not_taken: 'This packager does not take this stream: PACKAGERDRMAPI_FLEET_STREAMS.',
 } as const;
 
-/** Undefined for anything but a readable file. */
 function readOr(read: () => Buffer | undefined): Buffer | undefined {
   try {
     return read();
@@ -94,10 +92,9 @@ interface ResealOptions extends Pick<IdentityOptions, 'engine' | 'keys' | 'seal'
   readonly identity: Identity;
 }
 
-/** Maximum number of compare-and-set retries of one entry. */
 const MAX_TRIES = 20;
 
-/** One step of resealing entries with the first secret. They keep id and version: no file changes. */
+/** Resealed entries keep id and version: no file changes. */
 export async function resealStep({ after, limit }: Step, options: ResealOptions): Promise<FleetResealAnswer> {
   const { engine, keys, identity } = options;
   await identity.guard();
@@ -124,7 +121,7 @@ export async function resealStep({ after, limit }: Step, options: ResealOptions)
 
 type Resealed = 'resealed' | 'current' | 'unreadable';
 
-/** Reseals the description of the fleet, which guards the entries. */
+/** The description of the fleet guards the entries. */
 async function resealFleet({ engine, keys, seal, identity }: ResealOptions): Promise<void> {
   const [present] = (await engine.read([keys.fleet])).values;
   if (!present || seal().isCurrent(present.value)) return;
@@ -135,7 +132,6 @@ async function resealFleet({ engine, keys, seal, identity }: ResealOptions): Pro
   identity.doubt();
 }
 
-/** undefined: it is no entry, or none any more. */
 async function resealOne(
   found: StoredValue,
   { keys, seal, grouped, identity }: ResealOptions,
@@ -160,7 +156,6 @@ async function resealOne(
   return undefined;
 }
 
-/** Retries failed writes of this packager. */
 export async function tryAgain({ lacks }: Apply, { again }: Replication): Promise<void> {
   const streams = [...lacks].flatMap(([streamId, why]) => (why === 'failed' ? [streamId] : []));
   for (let begin = 0; begin < streams.length; begin += MAX_CHANGES) {
@@ -172,7 +167,7 @@ export async function tryAgain({ lacks }: Apply, { again }: Replication): Promis
 }
 
 const DAY_MS = 24 * 60 * 60_000;
-/** How long a tombstone is kept for packagers that are away, in milliseconds. */
+/** Tombstones are kept for packagers that are away. */
 const KEPT_MS = 90 * DAY_MS;
 
 interface CollectOptions extends Pick<IdentityOptions, 'engine' | 'keys' | 'seal' | 'ledger'> {
@@ -180,10 +175,7 @@ interface CollectOptions extends Pick<IdentityOptions, 'engine' | 'keys' | 'seal
   readonly clock: () => Date;
 }
 
-/**
- * Removes tombstones from the engine after 90 days. The ledger keeps them for 90 days more, so that an old entry from a
- * backup makes no file.
- */
+/** The ledger keeps tombstones twice as long, so that an old entry from a backup makes no file. */
 export async function collectDeleted(options: CollectOptions): Promise<void> {
   const { engine, keys, seal, identity, ledger, clock } = options;
   // By the engine's clock, if this one is ahead of it: a clock that jumps must not collect too early.

@@ -34,16 +34,12 @@ const FOLDER_MODE = 0o700;
 const MODE = 0o600;
 const NEWLINE = 0x0a;
 
-/**
- * Opens the ledger of a key-file folder, or creates it, and locks it: a file of lines in a folder of its own. The caller
- * makes one call at a time.
- * @throws Error with a sentence for the operator when it is no regular file, or locked; otherwise the system's error.
- */
+/** One call at a time. @throws the system's error, or an Error with a sentence for the operator. */
 export async function openLedgerFile(keyFiles: string, newId: () => string) {
   /** As configured: for messages, and to notice when something else is mounted or put there. */
   const folder = `${keyFiles}/${FLEET_FOLDER}`;
   const held = openFolder(folder);
-  /** Leads to the folder that was opened, also after a change at its name, and is short enough for a socket's name. */
+  /** Leads to the opened folder, also after a change at its name, and is short enough for a socket's name. */
   const path = DESCRIPTORS === undefined ? folder : `${DESCRIPTORS}/${held}`;
   let lock: FolderLock | 'taken' | undefined;
   let descriptor = -1;
@@ -57,7 +53,6 @@ export async function openLedgerFile(keyFiles: string, newId: () => string) {
     await removeIfPresent(`${path}/${NEW_NAME}`);
     descriptor = await openRegular(`${path}/${NAME}`, `${folder}/${NAME}`);
     const bytes = await readAll(descriptor);
-    // Without an incomplete last line.
     found = bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
     if (found.length < bytes.length) await truncate(descriptor, found.length);
   } catch (thrown) {
@@ -91,19 +86,14 @@ export async function openLedgerFile(keyFiles: string, newId: () => string) {
   const syncFolders = async (): Promise<void> => {
     if (isFolderSynced) return;
     await syncFolder(path);
-    // The folder itself may be new.
     await syncFolder(`${folder}/..`);
     isFolderSynced = true;
   };
 
   return {
-    /** The content of the file when it was opened. */
     found,
     isLocked: folderLock !== undefined,
-    /**
-     * Appends complete lines; resolves when they survive a power cut. Rejects with the system's error, and then the file has
-     * none of them.
-     */
+    /** Resolves when the lines survive a power cut. After the system's error the file has none of them. */
     async append(lines: string): Promise<void> {
       checkPlace();
       await removeTorn();
@@ -121,7 +111,7 @@ export async function openLedgerFile(keyFiles: string, newId: () => string) {
       }
       length += bytes.length;
     },
-    /** Replaces the file with one of other lines. Rejects with the system's error, and then the file is as before. */
+    /** After the system's error the file is as before. */
     async replace(lines: string): Promise<void> {
       checkPlace();
       const newPath = `${path}/${NEW_NAME}`;
@@ -156,7 +146,6 @@ function noDevice(message: string): Error {
   return Object.assign(new Error(message), { code: 'ENODEV' });
 }
 
-/** Opens the folder of the ledger, and creates it if it is not there. */
 function openFolder(folder: string): number {
   try {
     mkdirSync(folder, { mode: FOLDER_MODE });
@@ -187,7 +176,7 @@ function kindOf(found: Stats): string {
   return found.isDirectory() ? 'a folder' : 'no plain file';
 }
 
-/** Removes the rights of other users, where this user may. */
+/** Takes rights from other users, where this user may. */
 function setMode(path: string, { mode }: Stats, wanted: number): void {
   if ((mode & 0o777) === wanted) return;
   try {

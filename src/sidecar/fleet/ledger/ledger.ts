@@ -8,18 +8,16 @@ import { type KeyFileStore, queueByName } from '../../storage/key-file-store';
 import { openLedgerFile } from './ledger-file';
 
 /**
- * Which files in the key-file folder are the fleet's: `<keys>/.packagerdrmapi-fleet/ledger`, without key material. Lines
- * are appended, and the last line of a stream counts. All records are also in memory: 100,000 streams take some 20 MB.
+ * `<keys>/.packagerdrmapi-fleet/ledger`: which files are the fleet's, without key material. Lines are
+ * appended; the last one of a stream counts. In memory 100,000 streams take some 20 MB.
  */
 export type Ledger = Awaited<ReturnType<typeof openLedger>>;
 
-/** The last entry of a stream that this packager applied. */
 export interface LedgerRecord {
-  /** The version of the entry. */
   readonly version: number;
   /** The engine's revision of the entry. */
   readonly revision: number;
-  /** The entity tag of the key file that the fleet wants here; undefined: none, the stream was deleted. */
+  /** The entity tag of the key file that the fleet wants here; undefined: the stream was deleted. */
   readonly tag: string | undefined;
   /** The tag of the fleet's file before, which is still there if the change was interrupted. */
   readonly former?: string | undefined;
@@ -27,23 +25,17 @@ export interface LedgerRecord {
   readonly kept?: true;
 }
 
-/** The state of this packager in the fleet. */
 export interface LedgerHead {
   /** Identifies this folder among all packagers; drawn when the ledger was created. */
   readonly id: string;
-  /** The fleet that this packager joined; undefined: none yet. */
   readonly fleet?: string;
-  /**
-   * The stream-id prefixes, separated by commas, for which the packager has once had every key file; empty: all streams;
-   * undefined: it never had.
-   */
+  /** Stream-id prefixes of which it once had all, with commas; empty: all streams; undefined: never. */
   readonly levelled?: string;
-  /** The highest version that was ever seen. */
+  /** The highest version ever seen. */
   readonly highest: number;
 }
 
 interface LedgerOptions {
-  /** Returns an unguessable UUID. */
   readonly newId: () => string;
   readonly log: Log;
 }
@@ -51,17 +43,13 @@ interface LedgerOptions {
 /** The file is rewritten when it has this many lines more than there are records. */
 const SLACK_LINES = 10_000;
 
-/** A line that is to be appended. */
 interface Waiting {
   readonly line: string;
-  /** Called when it is durable, or with the system's error. */
+  /** Called when the line is durable, or with the system's error. */
   readonly done: (failure?: { readonly thrown: unknown } | undefined) => void;
 }
 
-/**
- * Opens the ledger of a key-file folder, or creates it. Damaged lines are logged and skipped.
- * @throws Error with a sentence for the operator when it is a link or locked by another process; the system's error.
- */
+/** Damaged lines are logged. @throws the system's error, or an Error with a sentence for the operator. */
 export async function openLedger(folder: string, { newId, log }: LedgerOptions) {
   const file = await openLedgerFile(folder, newId);
   const { records, found, lines, damaged, highest: highestFound } = readLines(file.found);
@@ -71,7 +59,6 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
   if (!file.isLocked)
     log.warn('the file system of the key files supports no lock; no second sidecar may use this folder');
 
-  /** Lines since the file was rewritten, or could not be. */
   let appended = 0;
   let waiting: Waiting[] = [];
   let writing: Promise<void> | undefined;
@@ -109,7 +96,6 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
     writing = undefined;
   };
 
-  /** Appends a line, and takes it over when it is durable. */
   const durably = async (line: string, takeOver: () => void): Promise<void> => {
     if (isClosed) throw new Error('The ledger is closed');
     await new Promise<void>((resolve, reject) => {
@@ -138,9 +124,8 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
     get: (streamId: StreamId) => records.get(streamId),
     records: (): IterableIterator<readonly [StreamId, LedgerRecord]> => records.entries(),
     /**
-     * Records an entry: visible, and resolved, when it survives a power cut. All calls during a sync share the next one. If
-     * the tag changes, the previous one becomes `former` unless that is given. Rejects with the system's error, and then
-     * the record before stays. The records of one stream are noted one after the other.
+     * The record is shown when it survives a power cut. If the tag changes, the previous one becomes
+     * `former`. After the system's error the record before stays.
      */
     note(streamId: StreamId, record: LedgerRecord): Promise<void> {
       const noted = withFormer(record, records.get(streamId));
@@ -149,9 +134,9 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
         highest = Math.max(highest, noted.version);
       });
     },
-    /** Removes a record. It is back after a restart, unless the file was rewritten since. */
+    /** The record is back after a restart, unless the file was rewritten since. */
     forget: (streamId: StreamId): void => void records.delete(streamId),
-    /** Changes the head, as `note` does with a record. */
+    /** Resolves and rejects as `note` does. */
     noteHead: (change: Partial<Omit<LedgerHead, 'id'>>) =>
       inTurn('head', () => {
         highest = Math.max(highest, change.highest ?? 0);
@@ -160,7 +145,6 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
           head = noted;
         });
       }),
-    /** Writes waiting lines. Later notes are refused. */
     async close(): Promise<void> {
       if (isClosed) return;
       isClosed = true;
@@ -170,7 +154,7 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
   };
 }
 
-/** A change that is interrupted after its note leaves the former file, which this tag identifies as the fleet's. */
+/** An interrupted change leaves the former file, which this tag identifies as the fleet's. */
 function withFormer(record: LedgerRecord, present: LedgerRecord | undefined): LedgerRecord {
   const former = record.former ?? (present?.tag === record.tag ? undefined : present?.tag);
   return { ...record, former };
@@ -197,7 +181,7 @@ function recordLine(streamId: StreamId, { version, revision, tag, former, kept }
   return summed(fields);
 }
 
-/** A line with the CRC-32 of its JSON before it, in hex: a disk may lose or turn single bytes. */
+/** The CRC-32 of the JSON comes before it, in hex: a disk may lose or turn single bytes. */
 function summed(fields: readonly unknown[]): string {
   const json = JSON.stringify(fields);
   return `${sumOf(json)} ${json}\n`;
@@ -209,7 +193,6 @@ function sumOf(json: string | Buffer): string {
 
 const NEWLINE = 0x0a;
 
-/** Reads the lines of a file. The last head, and the last line of a stream, are in force. */
 function readLines(bytes: Buffer) {
   const records = new Map<StreamId, LedgerRecord>();
   let found: LedgerHead | undefined;
@@ -235,7 +218,7 @@ function readLines(bytes: Buffer) {
   return { records, found, highest, lines, damaged };
 }
 
-/** The array of a line without its end; undefined: it is damaged. */
+/** Undefined: the line is damaged. */
 function readLine(line: Buffer): readonly unknown[] | undefined {
   const [sum, json] = [line.toString('latin1', 0, 9), line.subarray(9)];
   const fields = sum === `${sumOf(json)} ` ? parseJson(json.toString()) : undefined;
@@ -264,10 +247,7 @@ function isTag(value: unknown): value is string | null | undefined {
   return typeof value === 'string' || value === null || value === undefined;
 }
 
-/**
- * Checks the folder against the ledger, some files a call and then from the start again. Returns the streams whose files
- * were removed, edited or made by hand. Unreadable files are skipped.
- */
+/** Returns streams whose files were removed, edited or made by hand among the next `count`. */
 export function createFolderCheck(
   { records }: Pick<Ledger, 'records'>,
   { read }: Pick<KeyFileStore, 'read'>,

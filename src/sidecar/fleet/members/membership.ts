@@ -30,16 +30,13 @@ export interface MembershipOptions {
   readonly engine: Engine;
   readonly keys: EngineKeys;
   readonly name: string;
-  /** The prefixes of the ids of the streams that this packager takes; undefined: all. */
   readonly streams: readonly string[] | undefined;
-  /** Of this sidecar. */
   readonly version: string;
   /** Of its folder, `LedgerHead.id`. */
   readonly id: () => string;
   readonly report: () => Report;
   readonly log: Log;
   readonly clock: () => Date;
-  /** Monotonic, in ms. */
   readonly now: () => number;
   readonly onNameTaken: (isTaken: boolean) => void;
   readonly pace?: Partial<Pace>;
@@ -53,21 +50,16 @@ const PACE = {
   heartbeatMs: 4000,
   /** How soon a taken name is requested again, also after a failure of the engine. */
   retryMs: 5000,
-  /** How often the stored name and registration are checked. */
   checkMs: 30_000,
-  /** How long the end waits for the engine. */
   closeMs: 1000,
-  /** How often a changed report is written. */
   reportMs: 5000,
   /** How long a report that a client waits for collects further changes. */
   gatherMs: 5,
-  /** How soon a failed report is written again. */
   againMs: 1000,
-  /** The first and the longest pause between two reads of the reports while a client waits. */
+  /** Between two reads of the reports while a client waits. */
   pollMs: [3, 250] as readonly [first: number, longest: number],
 };
 
-/** This packager among the others. */
 export function createMembership(options: MembershipOptions) {
   const { engine, keys } = options;
   const pace = { ...PACE, ...options.pace };
@@ -82,18 +74,16 @@ export function createMembership(options: MembershipOptions) {
   const waiter = createWaiter(list, pace);
   return {
     join: lease.join,
-    /** Writes the report within milliseconds: a client waits for it. Otherwise it is written every five seconds. */
+    /** Within milliseconds, for a client that waits; otherwise it takes up to five seconds. */
     reportSoon: reporter.hurry,
-    /** All registered packagers, by name. @throws EngineError */
+    /** By name. @throws EngineError */
     list,
-    /** The number of keys that the last list passed over, since they have no name of a packager. */
     get ignored() {
       return ignored;
     },
     waitFor: waiter.waitFor,
-    /** Removes a packager. @throws HttpError 404, 409. @throws EngineError */
+    /** @throws HttpError 404, 409. @throws EngineError */
     retire: (name: string) => retire(engine, keys, name),
-    /** Ends the heartbeat lease; waits at most a second for that. */
     close() {
       reporter.close();
       waiter.close();
@@ -105,17 +95,12 @@ export function createMembership(options: MembershipOptions) {
 type PacedOptions = Omit<MembershipOptions, 'pace'> & { readonly pace: Pace };
 type NameLease = ReturnType<typeof createNameLease>;
 
-/**
- * The hold on a name, by a lease that the heartbeat renews.
- * @param onHeld called each time that the name was taken
- */
 function createNameLease(options: PacedOptions, onHeld: () => void) {
   const { engine, keys, name, streams, version, log, clock, pace } = options;
   const [liveKey, registrationKey, reportKey] = [keys.live(name), keys.packager(name), keys.report(name)];
   const queue = queueByName();
   let lease: Lease | undefined;
   let held: number | undefined;
-  /** The revision at which this process last took the name. */
   let lastHeld: number | undefined;
   /** The leases that may hold the name for this process. */
   const asked = new Set<string>();
@@ -133,7 +118,7 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
     options.onNameTaken(taken);
   };
 
-  /** Why a name is another sidecar's; undefined: it is free, or this folder's sidecar had it before its restart. */
+  /** Undefined: the name is free, or this folder's sidecar had it before its restart. */
   const otherHolder = (stored: StoredValue | undefined): string | undefined => {
     if (!stored) return undefined;
     const heartbeat = readHeartbeat(stored.value);
@@ -143,7 +128,6 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
     return isCopy ? 'its key-file folder is a copy of the one here' : undefined;
   };
 
-  /** The missing changes for the lease to hold the name, and the packager to be registered. */
   const missingChanges = async (values: readonly (StoredValue | undefined)[]): Promise<readonly Change[]> => {
     const [live, registered, reported] = values;
     const changes: Change[] = [];
@@ -166,7 +150,7 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
     return changes;
   };
 
-  /** Takes the name and registers the packager. False: another sidecar has the name. @throws EngineError */
+  /** False: another sidecar has the name. @throws EngineError */
   const settle = async (): Promise<boolean> => {
     for (let round = 0; round < MAX_ROUNDS && !isClosed; round += 1) {
       const { values } = await engine.read([liveKey, registrationKey, reportKey]);
@@ -207,7 +191,6 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
     return settle();
   };
 
-  /** Runs one step at a time, logs when a fault begins and ends, and plans the next heartbeat. */
   const step = (run: () => Promise<boolean>): Promise<boolean> =>
     queue('', async () => {
       try {
@@ -231,16 +214,10 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
   };
 
   return {
-    /**
-     * Registers this packager and keeps its heartbeat lease while the engine is reached. May be called again. Returns
-     * false while the sidecar of another folder has the name; that is tried again, and `onNameTaken` reports each
-     * change.
-     * @throws EngineError
-     */
+    /** False: the sidecar of another folder has the name, which is requested again. @throws EngineError */
     join: () => step(settle),
-    /** The revision at which this sidecar took the name; undefined: it does not hold it. */
+    /** The revision at which the name was taken; undefined: it isn't held. */
     heldSince: () => held,
-    /** Checks soon whether the name is still held. */
     checkSoon(): void {
       sinceCheckMs = pace.checkMs;
       plan(0);
@@ -256,10 +233,9 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
   };
 }
 
-/** After a report comes a rest this many times as long as it took: the reports of many packagers slow the engine. */
+/** Times the duration of a report: the reports of many packagers slow the engine. */
 const REST = 2;
 
-/** Writes the report of this packager to the engine: every few seconds if it has changed, and on demand. */
 function createReporter(options: PacedOptions, lease: NameLease) {
   const { engine, keys, name, log, now, pace } = options;
   const key = keys.report(name);
@@ -271,7 +247,7 @@ function createReporter(options: PacedOptions, lease: NameLease) {
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
 
-  /** @returns whether it was written: the name is still held. @throws EngineError */
+  /** False: the name is no longer held. @throws EngineError */
   const write = async (text: string, heldSince: number): Promise<boolean> => {
     const value = reportValue(text, options.clock());
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
@@ -319,9 +295,8 @@ function createReporter(options: PacedOptions, lease: NameLease) {
   };
 
   return {
-    /** Writes the report soon: a client waits for it. */
     hurry,
-    /** Writes the report again, even if it is unchanged: the engine may have lost it. */
+    /** Writes an unchanged report, too: the engine may have lost it. */
     renew() {
       sent = undefined;
       hurry();
@@ -334,15 +309,12 @@ function createReporter(options: PacedOptions, lease: NameLease) {
   };
 }
 
-/** Waits until packagers have changes, by reading their reports repeatedly. */
 function createWaiter(list: () => Promise<readonly Packager[]>, pace: Pace) {
   const closing = new AbortController();
-  // Of each wait, two.
+  // Each wait has two.
   setMaxListeners(0, closing.signal);
-  /** All waits share a reading that is under way. */
   const readAll = cached(0, () => 0, list);
 
-  /** The packagers that do not have all of the changes, by name. */
   const behind = async (changes: readonly AwaitedChange[]): Promise<readonly string[]> =>
     (await readAll())
       .filter((packager) => {

@@ -15,7 +15,6 @@ import {
 import { appliedTo, type EngineKeys } from '../engine-keys';
 import type { LedgerRecord } from '../ledger/ledger';
 
-/** The latest time that a Date can hold. */
 const LAST_TIME = 8.64e15;
 /** How often a decision is repeated while others change the same keys. */
 export const MAX_ROUNDS = 5;
@@ -27,7 +26,6 @@ const PAGE = 200;
 const time = z.int().min(0).max(LAST_TIME).catch(0);
 const text = z.string().catch('');
 
-/** The registration of a packager. */
 const registration = z.object({
   /** Of its folder, `LedgerHead.id`. */
   id: text,
@@ -38,7 +36,6 @@ const registration = z.object({
     .catch(null)
     .transform((streams) => streams ?? undefined),
   since: time,
-  /** Of its sidecar. */
   version: text,
 });
 
@@ -46,21 +43,18 @@ type Registration = z.output<typeof registration>;
 
 const heartbeat = z.object({ id: text, lease: text });
 
-/** A report as stored: with the id of the folder that it is about, and the time by the packager's clock. */
+/** `id` is of the folder that the report is about, `at` by the packager's clock. */
 const report = z.object({
   id: text,
   state: z.enum(namesOf(FLEET_STATES)).catch('joining'),
-  /**
-   * Every change of its streams up to this revision of the engine is applied, except `lacks`. One revision for each range
-   * of `EngineKeys.entries`, in that order. Empty: nothing was applied yet.
-   */
+  /** Revisions up to which all but `lacks` is applied, in the order of `EngineKeys.entries`. */
   applied: z.array(z.int().min(0)).readonly().catch([]),
-  /** Streams missing there, up to 1,000, and why. Pairs, because `__proto__` is a valid stream id. */
+  /** Up to 1,000 streams, and why. Pairs, because `__proto__` is a valid stream id. */
   lacks: z
     .array(z.tuple([z.string(), z.enum(namesOf(LACK_REASONS)).exclude(['behind']).catch('failed')]))
     .catch([])
     .transform((pairs) => Object.fromEntries(pairs)),
-  /** The number of those streams, including those that are not named. */
+  /** Includes those that are not named. */
   lacking: z.int().min(0).catch(0),
   clockAhead: z
     .number()
@@ -73,18 +67,14 @@ const report = z.object({
 });
 
 type StoredReport = z.output<typeof report>;
-/** The content of a report. */
 export type Report = Omit<StoredReport, 'id' | 'at'>;
 
-/** A registered packager and its last report. */
 export interface Packager extends Registration {
   readonly name: string;
-  /** Whether its heartbeat lease holds. */
   readonly live: boolean;
   readonly report: StoredReport | undefined;
 }
 
-/** Reads a stored value; other values than JSON objects have no field. */
 function read<Output>(schema: z.ZodType<Output>, value: Buffer): Output {
   const found = parseJson(value.toString());
   return schema.parse(isJsonObject(found) ? found : {});
@@ -96,17 +86,14 @@ export function registrationValue({ id, streams, since, version }: Registration)
   return Buffer.from(JSON.stringify({ id, streams: streams ?? null, since, version }));
 }
 
-/** Reads the holder of a name. The lease distinguishes two sidecars whose folders are copies. */
+/** The lease distinguishes two sidecars whose folders are copies. */
 export const readHeartbeat = (value: Buffer) => read(heartbeat, value);
 
 export function heartbeatValue(id: string, lease: Lease): Buffer {
   return Buffer.from(JSON.stringify({ id, lease }));
 }
 
-/**
- * Reads a stored report. A revision that is not older than the report's own means that the engine was restored from a
- * backup: then the report is about changes that the engine has lost.
- */
+/** Revisions not older than the report are from before a restoration of the engine, which has lost them. */
 function readReport({ value, revision }: Pick<StoredValue, 'value' | 'revision'>): StoredReport {
   const { applied, lacking, ...rest } = read(report, value);
   return {
@@ -116,7 +103,7 @@ function readReport({ value, revision }: Pick<StoredValue, 'value' | 'revision'>
   };
 }
 
-/** The JSON of a report without its time: equal texts report the same. */
+/** Without the time: equal texts report the same. */
 export function reportText(id: string, { lacks, clockAhead, ...rest }: Report): string {
   return JSON.stringify({ id, ...rest, lacks: Object.entries(lacks), clockAhead: clockAhead ?? null });
 }
@@ -144,11 +131,7 @@ async function listByName(
   }
 }
 
-/**
- * Every registered packager with its last report, by name.
- * @param onIgnored called with how many keys have no name of a packager.
- * @throws EngineError
- */
+/** By name. @throws EngineError */
 export async function listPackagers(
   engine: Pick<Engine, 'list'>,
   keys: EngineKeys,
@@ -173,7 +156,7 @@ export async function listPackagers(
     .sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-/** Removes a packager that does not run. @throws HttpError 404, 409. @throws EngineError */
+/** @throws HttpError 404, 409. @throws EngineError */
 export async function retire(engine: Engine, keys: EngineKeys, name: string): Promise<void> {
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const [registration, report, live] = (
@@ -201,12 +184,7 @@ export async function retire(engine: Engine, keys: EngineKeys, name: string): Pr
 
 type Version = readonly [streamId: StreamId, record: Pick<LedgerRecord, 'version' | 'revision'>];
 
-/**
- * The replication lag of each packager, as known to this sidecar.
- * @param records the streams that this sidecar takes
- * @param now milliseconds since 1970
- * @param own the prefixes of the streams that this sidecar takes; its records of others may be outdated
- */
+/** `own`: this sidecar's streams, since its records of others may be outdated. `now`: ms since 1970. */
 export function replicationLag(
   packagers: readonly Packager[],
   records: Iterable<Version>,
@@ -255,15 +233,11 @@ function lagOf(packager: Packager, missed: readonly Version[], now: number): Fle
   };
 }
 
-/** The least revision that a packager has of any of its ranges; undefined: it has none yet. */
 function leastApplied(report: Report | undefined): number | undefined {
   return report && report.applied.length > 0 ? Math.min(...report.applied) : undefined;
 }
 
-/**
- * Returns why a packager does not have a stream as it is since a revision; `unnamed`: perhaps, its report names only
- * some of the streams missing there.
- */
+/** `unnamed`: perhaps missing, since the report names only some of the streams. */
 export function lackOf({ streams, report }: Pick<Packager, 'streams' | 'report'>) {
   const applied = appliedTo(streams, report?.applied ?? []);
   const isCut = report !== undefined && report.lacking > Object.keys(report.lacks).length;
@@ -275,7 +249,6 @@ export function lackOf({ streams, report }: Pick<Packager, 'streams' | 'report'>
   };
 }
 
-/** The packagers that take a stream, and whether they have it as it is since a revision. */
 export function streamLag(
   packagers: readonly Packager[],
   streamId: StreamId,
