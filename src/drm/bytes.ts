@@ -121,7 +121,6 @@ export function formatUuid(keyId: Uint8Array): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** The forms of bytes in texts: base64 with and without padding, percent-encoded, for URLs; hex; as a UUID. */
 export function formsOfBytes(bytes: Buffer): string[] {
   const base64 = bytes.toString('base64');
   const unpadded = base64.replace(/=+$/, '');
@@ -136,7 +135,6 @@ export function formsOfBytes(bytes: Buffer): string[] {
   ];
 }
 
-/** Whether a text contains bytes in one of these forms, in any letter case. */
 export function containsBytes(text: string, bytes: Buffer): boolean {
   const lower = text.toLowerCase();
   return formsOfBytes(bytes).some((form) => lower.includes(form.toLowerCase()));
@@ -148,7 +146,6 @@ export function parseUuid(text: string): Checked<Buffer> {
   return { ok: true, value: Buffer.from(text.replaceAll(/[{}-]/g, ''), 'hex') };
 }
 
-/** The items that share a key, by it, in their order. */
 export function groupedBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
@@ -162,7 +159,6 @@ export function groupedBy<Item, Key>(items: readonly Item[], keyOf: (item: Item)
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Whether a value is one: neither null nor a list. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -172,7 +168,6 @@ export function isGiven(value: unknown): boolean {
   return value !== null && value !== undefined;
 }
 
-/** The value of a JSON text; undefined: it is none. */
 export function parseJson(text: string, revive?: Parameters<typeof JSON.parse>[1]): unknown {
   try {
     return JSON.parse(text, revive);

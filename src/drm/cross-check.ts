@@ -36,14 +36,12 @@ export const REQUEST_NAMES = {
   'aes.iv': 'aes.iv',
 } as const;
 
-/** The names of the values at their source: in a request, or in the lines of a key file. */
 export type ValueNames = Readonly<Record<keyof typeof REQUEST_NAMES, string>>;
 
 /**
- * Checks the values of a well-formed key file, by themselves, against each other, and against the content id when one
- * is known. It is the gate before every write, with the findings of a check of the same values. Descriptions name
- * fields as the key-file API does and quote no value.
- * @param isChecksumComputed whether the PlayReady checksum was made of key id and key, so that it proves nothing
+ * Checks the values of a well-formed key file by themselves, against each other, and against a known content
+ * id: the gate before every write. Descriptions name fields as the key-file API does, and quote no value. A
+ * computed PlayReady checksum (`isChecksumComputed`) proves nothing.
  */
 export function crossCheck(
   keyFile: KeyFile,
@@ -140,7 +138,6 @@ function blockOf(text: string | undefined, decode: typeof decodeBase64Block): Bu
 const ZERO_KEY = 'is all zeros; send the real key';
 const ZERO_IV = 'is all zeros, which license servers rarely use; check it';
 
-/** Each value of 16 bytes alone. */
 function blockFindings({ keyId, contentKey, fairplay, aes }: KeyValues, names: ValueNames): Finding[] {
   const blocks = [
     { bytes: keyId, at: 'cenc.keyid', ofZero: error, sentence: ZERO_KEY_ID },
@@ -247,7 +244,6 @@ const OF_A_KEY_ID =
   /^skd:\/\/(?:[^;]*;)?\{?(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\}?(?::[0-9a-f]{32})?\/?$/i;
 const OF_A_KEY_ID_IN_BASE64 = /^skd:\/\/(?:[\w+/-]|%2[bf]){22}(?:==|%3d%3d)$/i;
 
-/** Whether an address names the key by its id: that of the CENC key, or one of FairPlay's own key. */
 function namesKeyId(licenseUrl: string, keyId: Buffer | undefined): boolean {
   if (OF_A_KEY_ID.test(licenseUrl) || OF_A_KEY_ID_IN_BASE64.test(licenseUrl)) return true;
   return keyId !== undefined && containsBytes(licenseUrl, keyId);

@@ -1,7 +1,6 @@
 /**
- * A fault of a value, a request or a file. `description` is for a person and says what to do; it never quotes a value.
- * It is a whole sentence; only that of a check of a single value (`Checked`) continues the name of the value and has no
- * full stop, as `is not hex; send 32 hex digits`: `sentenceOf` completes it.
+ * A fault of a value, a request or a file. `description` says what to do, and never quotes a value. It is a
+ * whole sentence, but that of a single value (`Checked`) continues its name: `sentenceOf` completes it.
  */
 export interface Problem<Code extends string = string> {
   /** Stable, in snake_case; programs read it. */
@@ -26,7 +25,6 @@ export function sentenceOf({ description }: Pick<Problem, 'description'>, subjec
   return /[.?]$/.test(text) ? text : `${text}.`;
 }
 
-/** A finding; `description` continues the name of its subject, without a full stop. */
 export function finding(
   severity: Finding['severity'],
   code: string,

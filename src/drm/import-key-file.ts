@@ -33,10 +33,9 @@ type Values = Map<string, string>;
 type System = 'widevine' | 'playready';
 
 /**
- * Reads the lines of an existing key file. No value becomes another: lines that this service would write differently
- * are kept as they are, in the order of its own files, with two exceptions that are reported: a whole Widevine box
- * becomes its data, and a PlayReady checksum that is missing is computed.
- * @param keepUnknown keeps lines with unknown names, behind the others; else they are a fault.
+ * Reads the lines of an existing key file. Lines that this service would write differently are kept as they
+ * are, with two exceptions that are reported: a whole Widevine box becomes its data, and a missing PlayReady
+ * checksum is computed. `keepUnknown` keeps unknown lines, behind the others; else they are a fault.
  */
 export function importKeyFile(text: string, keepUnknown: boolean): Imported {
   const read = readImportLines(text);
@@ -207,7 +206,6 @@ function inHeader(description: string): string {
 
 export interface UnknownLine {
   readonly line: number;
-  /** The name as it may be shown; undefined for one that could be key material in the wrong place. */
   readonly name: string | undefined;
   readonly near: string | undefined;
 }
@@ -239,7 +237,6 @@ function readImportLines(text: string): { lines: NumberedLine[]; problems: Probl
 
 function describeUnknownLine({ name, number }: NumberedLine): UnknownLine {
   const { shown, near } = unknownLine(name);
-  // It may be in a quoted string of a header.
   return { line: number, name: shown?.replaceAll('"', '?'), near };
 }
 

@@ -123,10 +123,7 @@ export function maskLines(lines: readonly KeyFileLine[]): KeyFileLine[] {
   return lines.map((line) => ({ name: line.name, value: isHidden(line) ? MASK : line.value }));
 }
 
-/**
- * Writes lines as a key file: UTF-8, each line ended by a line feed.
- * @throws TypeError when a line would be read back otherwise: a line break in a value would forge a line.
- */
+/** UTF-8 with line feeds. @throws TypeError when a line would be read otherwise: a break forges a line. */
 export function renderKeyFile(lines: readonly KeyFileLine[]): string {
   return lines
     .map(({ name, value }) => {
@@ -158,7 +155,6 @@ function withoutCase(text: string): string {
   return text.replaceAll(HEX_LINES, (line) => line.toLowerCase());
 }
 
-/** Whether two values of a line are the same. */
 export function isSameValue(name: string, one: string, other: string): boolean {
   return one === other || withoutCase(`${name}: ${one}`) === withoutCase(`${name}: ${other}`);
 }
@@ -177,7 +173,6 @@ export function parseKeyFile(text: string) {
   return { lines: lines.map(({ name, value }): KeyFileLine => ({ name, value })), unreadable };
 }
 
-/** The same with line numbers. */
 export function parseNumberedLines(text: string) {
   const lines: NumberedLine[] = [];
   const unreadable: number[] = [];
@@ -240,10 +235,7 @@ export type AddressOf = keyof typeof SCHEMES;
 
 const MAX_CHARACTERS = 2000;
 
-/**
- * Checks a license address, which is written into the key file and from there into playlists exactly as given: an
- * absolute URL in printable ASCII. `URL` alone would pass line breaks, tabs and spaces by dropping them.
- */
+/** The address is written as it is: printable ASCII alone, while `URL` drops line breaks, tabs and spaces. */
 export function checkLicenseUrl(system: AddressOf): (text: string) => Checked<string> {
   const schemes: readonly string[] = SCHEMES[system];
   const names = schemes.map((scheme) => `${scheme}//`).join(' or ');

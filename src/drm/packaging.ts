@@ -12,7 +12,6 @@ export interface DrmSystemData {
   readonly data: Buffer;
 }
 
-/** A key as packagers take it. */
 export interface StreamKey {
   readonly scheme: ExportScheme;
   /** 16 bytes, big endian; of HLS, whose lines name none, the one that `fairPlayKeyId` makes of the address. */
@@ -28,7 +27,6 @@ export interface StreamKey {
   readonly boxes: readonly Buffer[];
 }
 
-/** The keys of a key file for each kind of stream. */
 export interface PackagingKeys {
   readonly dash: StreamKey | undefined;
   readonly hls: (StreamKey & Required<Pick<StreamKey, 'iv' | 'keyUri'>>) | undefined;
@@ -41,11 +39,9 @@ type Read =
   | { readonly ok: false; readonly problem: Problem<PackagingCode> };
 
 /**
- * Reads a key file as a packager does at the start of a stream, but more strictly: faults that would leave a stream
- * without protection, or with a wrong one, are refused; a problem continues the name of the file. Lines with unknown
- * names are passed over.
- * @param needsSystem refuses a key for DASH that no DRM system signals.
- * @param needsKey refuses a file without a key for DASH or FairPlay.
+ * Reads a key file as a packager does, but refuses faults that would leave a stream without protection, or
+ * with a wrong one; a problem continues the name of the file. `needsSystem` refuses a key for DASH that no
+ * DRM system signals, `needsKey` a file without a key for DASH or FairPlay.
  */
 export function readPackagingKeys(text: string, needsSystem = true, needsKey = true): Read {
   if (text.trim() === '') return refused('key_file_torn', 'is empty; provision the stream again');
@@ -111,7 +107,6 @@ export function boxOf({ systemId, data }: DrmSystemData): Buffer {
   return buildPsshBox(systemId, data);
 }
 
-/** The box that ClearKey players take. */
 export function commonBox(keyId: Buffer): Buffer {
   return buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [keyId]);
 }
@@ -119,10 +114,7 @@ export function commonBox(keyId: Buffer): Buffer {
 /** The namespace of URLs (RFC 9562 § 6.6). */
 const URL_NAMESPACE = Buffer.from('6ba7b8119dad11d180b400c04fd430c8', 'hex');
 
-/**
- * The key id under which a FairPlay key stands in `tenc` and in a ClearKey license: the version 5 UUID of its `skd:`
- * address. FairPlay itself names no key id, and the content key of DASH has another key under its own.
- */
+/** The key id in `tenc` and in ClearKey licenses: FairPlay itself names none, and DASH's has another key. */
 export function fairPlayKeyId(licenseUrl: string): Buffer {
   return uuidOfName(URL_NAMESPACE, licenseUrl);
 }

@@ -7,15 +7,13 @@ const malformed = refusedAs('malformed_object');
 export const PLAYREADY_SYSTEM_ID = '9a04f079-9840-4286-ab92-e65be0885f95';
 
 /**
- * The PlayReady checksum of an AESCTR key, in base64: the first 8 bytes of AES-128-ECB of the key id in GUID order
- * under the content key (Microsoft, "PlayReady Header Specification", CHECKSUM). Both arguments are 16 bytes, the
- * key id big endian.
+ * The PlayReady checksum of an AESCTR key, base64: the first 8 bytes of AES-128-ECB of the key id (given big
+ * endian) in GUID order under the content key (Microsoft, "PlayReady Header Specification").
  */
 export function playReadyChecksum(keyId: Uint8Array, contentKey: Uint8Array): string {
   return encryptedHead(swapKeyIdOrder(keyId), contentKey);
 }
 
-/** The same of texts in base64. */
 export function playReadyChecksumOf(cenc: { readonly keyId: string; readonly contentKey: string }): string {
   return playReadyChecksum(Buffer.from(cenc.keyId, 'base64'), Buffer.from(cenc.contentKey, 'base64'));
 }

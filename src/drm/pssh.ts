@@ -13,7 +13,6 @@ export interface PsshBox {
 /** The W3C common system id: a version 1 box that any key system may read. */
 export const COMMON_SYSTEM_ID = '1077efec-c0b2-4d02-ace3-3c1e52e2fb4b';
 
-/** Whether bytes are a whole box, by its type in bytes 4 to 7. */
 export function looksLikePsshBox(bytes: Uint8Array): boolean {
   return bytes.length >= 8 && Buffer.from(bytes.subarray(4, 8)).toString('latin1') === 'pssh';
 }

@@ -36,10 +36,9 @@ export function commonKeys(common: JsonObject): string[] {
 export const COMMON_KEY_FAULT = 'would be the same for every quality; put it in keys, under its quality';
 
 /**
- * The fields of a quality's request: its own, and those that hold for all qualities. A field of its own counts more; of
- * the systems' common parts those stay that its keys are for. Of a common CPIX document the quality has the track of its
- * name, unless it chooses by itself. Where the provider makes the keys, and the quality has no content id of its own, it
- * is the common one with the quality's name, in small letters, behind a hyphen.
+ * A quality's own fields, and those that hold for all. Of the common parts of systems those stay that its
+ * keys are for; of a common CPIX document it has the track of its name, unless it chooses. Where the provider
+ * makes the keys, its content id is by default the common one, a hyphen and its name in small letters.
  */
 export function qualityFields(quality: string, own: JsonObject, common: JsonObject): JsonObject {
   const supplies = SUPPLYING.some((name) => isGiven(own[name]));

@@ -32,7 +32,6 @@ export interface WidevinePsshData {
   readonly policy?: string | undefined;
   readonly cryptoPeriodIndex?: number | undefined;
   readonly groupedLicense?: Buffer | undefined;
-  /** The scheme's number; `schemeName` gives its four characters. */
   readonly protectionScheme?: number | undefined;
   readonly cryptoPeriodSeconds?: number | undefined;
 }

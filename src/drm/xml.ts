@@ -30,7 +30,6 @@ interface XmlOptions {
 
 const NO_ATTRIBUTES: Record<string, string> = Object.freeze(Object.create(null));
 
-/** Of a closed tag. */
 const NO_BINDINGS = Object.freeze({});
 
 /** Thrown by the handlers to end the reading; its message is our own sentence. */

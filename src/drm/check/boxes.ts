@@ -102,7 +102,6 @@ function otherSystem(report: Report, name: string, found: string, system: string
   return NO_SIGNALLING;
 }
 
-/** Shows Widevine PSSH data field by field, and its own faults. `at` begins each name. */
 export function describeWidevineData(report: Report, at: string, data: WidevinePsshData): void {
   const { algorithm, contentId, protectionScheme } = data;
   const show = (name: string, value: string | number | undefined, note?: string) => {
@@ -176,7 +175,6 @@ export function systemName(systemId: string): string | undefined {
   return Object.hasOwn(SYSTEMS, systemId) ? SYSTEMS[systemId] : undefined;
 }
 
-/** The system of a box, if it is another than this and known. */
 export function foreignSystemOf(box: Buffer, systemId: string): string | undefined {
   const parsed = parsePsshBox(box);
   if (!parsed.ok || parsed.value.systemId === systemId) return undefined;

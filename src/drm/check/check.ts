@@ -59,9 +59,8 @@ export interface CheckedInput {
 }
 
 /**
- * Detects the kind of key material, decodes it and finds its faults. The input is a body of the key-file API (as
- * an object or as JSON text), `{"value": text}`, a key file's text, a CPIX document, a piece of a manifest or playlist, a
- * license address, or one value in base64, hex or as a UUID, or the bytes of one. Never throws.
+ * Checks a body of the key-file API (object or JSON), `{"value": text}`, a key file, CPIX, a piece of a
+ * manifest or playlist, an address, or one value in base64, hex, as a UUID or bytes. Never throws.
  */
 export function checkInput(input: unknown, options: CheckOptions = {}): CheckedInput {
   const { reveal = false, name } = options;

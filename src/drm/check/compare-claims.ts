@@ -78,7 +78,6 @@ function exchangedSide(
   return { wrong, isProven: false };
 }
 
-/** The key ids of a side: of the key of a key file, or of the tracks of media and manifests. */
 function keyIdsOf(side: Side): Buffer[] {
   const keys = side.of('key').map(({ keyId }) => keyId);
   return keys.length > 0 ? unique(keys) : trackIdsOf(side);
@@ -263,7 +262,6 @@ function compareProtection(comparison: Comparison, reference: Side, other: Side)
   comparison.differ('not_protected', [other, reference], sentence);
 }
 
-/** Compares with the keys, or where there are none, with other headers. */
 export function compareChecksums(comparison: Comparison, reference: Side, other: Side): void {
   const keys = reference.of('key');
   const ofKeys = keys.flatMap(({ keyId, contentKey }) =>
@@ -297,7 +295,6 @@ export function compareContentIds(comparison: Comparison, reference: Side, other
   comparison.differ('content_id_mismatch', [other, reference], sentence, 'warning');
 }
 
-/** Values for a sentence, in parentheses, where they are few. */
 function few(values: readonly string[]): string {
   return values.length <= 3 ? ` (${values.join(', ')})` : '';
 }

@@ -146,7 +146,6 @@ function compareDocuments(
 type Compare = (comparison: Comparison, reference: Side, other: Side) => void;
 
 const KEY_ID_CODES = ['key_id_mismatch', 'key_id_byte_order', 'key_and_key_id_swapped'];
-/** The comparisons of manifests with media, and the codes of their differences. */
 const ASPECTS: readonly (readonly [codes: readonly string[], compare: Compare])[] = [
   [KEY_ID_CODES, compareKeyIdsOf],
   [['scheme_mismatch'], compareSchemes],
@@ -155,7 +154,7 @@ const ASPECTS: readonly (readonly [codes: readonly string[], compare: Compare])[
   [['checksum_mismatch'], compareChecksums],
 ];
 
-/** Compares manifests with the samples. Differences from the key files are not repeated. */
+/** Differences from the key files are not repeated. */
 function compareMedia(
   comparison: Comparison,
   media: readonly CheckedInput[],

@@ -18,7 +18,6 @@ export interface ComparedFinding extends Finding {
 }
 
 export interface ComparisonResult {
-  /** Empty if the inputs have no claim in common. */
   readonly compared: readonly ComparedAspect[];
   readonly faults: readonly ComparedFinding[];
 }
@@ -26,7 +25,6 @@ export interface ComparisonResult {
 /** One side of a comparison: an input, or several of one kind that together give the allowed values. */
 export interface Side {
   readonly names: readonly string[];
-  /** For a sentence: the names, or how many there are. */
   readonly called: string;
   readonly has: 'has' | 'have';
   readonly each: Each;
@@ -36,7 +34,6 @@ export interface Side {
 
 type Each = 'file' | 'key file' | 'document' | 'manifest';
 
-/** How a stream is restarted where it has other keys than the key file or document that it is compared with. */
 export function withTheseKeys(each: Each): string {
   return each === 'document'
     ? 'with the keys of the document'
@@ -69,14 +66,12 @@ export class Comparison {
     this.#compared.add(aspect);
   }
 
-  /** Whether both sides say something of an aspect, which then is compared. */
   notesBoth(aspect: ComparedAspect, known: readonly unknown[], found: readonly unknown[]): boolean {
     if (known.length === 0 || found.length === 0) return false;
     this.note(aspect);
     return true;
   }
 
-  /** Reports sides with different values. */
   differ(code: string, [other, reference]: readonly [Side, Side], sentence: string, severity = ERROR): void {
     this.fault(code, [...other.names, ...reference.names], sentence, severity);
   }

@@ -35,7 +35,6 @@ export function namesOf(at: string, checksum = `${at}.checksum`): ValueNames {
   };
 }
 
-/** Checks a document's system for a key, in a separate report without a limit. */
 export function describeSystem(system: CpixSystem, key: PlacedKey, isRequest: boolean): Report {
   const report = new Report();
   const { systemId, pssh, protectionHeader, contentProtectionData, uriExtXKey } = system;

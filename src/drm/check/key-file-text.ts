@@ -132,7 +132,6 @@ function readScheme(report: Report, prefix: string, algorithm: string | undefine
   return algorithm === AESCBC ? 'cbcs' : 'cenc';
 }
 
-/** Of the systems in a CENC family: the id, and the line that each needs when it is switched on. */
 const SYSTEMS = {
   widevine: { id: WIDEVINE_SYSTEM_ID, needed: 'pssh-data' },
   playready: { id: PLAYREADY_SYSTEM_ID, needed: 'license-url' },
@@ -196,10 +195,7 @@ function isOfSameContent(one: WidevinePsshData | undefined, other: WidevinePsshD
 /** How the packager protects HLS with PlayReady (Wowza, "Secure HLS streaming using DRM encryption"). */
 const PLAYREADY_METHODS: readonly string[] = ['ENVELOPE-PLAYREADY', 'CHUNK-PLAYREADY'];
 
-/**
- * The HLS lines as a part of a request: FairPlay's, or those of a key that has an address of its own, by AES-128, by
- * SAMPLE-AES with another key format than FairPlay's, or by PlayReady's methods.
- */
+/** FairPlay's lines, or those of a key with an address: AES-128, other key formats, PlayReady's methods. */
 export function hlsParts(report: Report, lines: Lines): Pick<Parts, 'fairplay' | 'aes'> {
   const get = (name: string) => lines.get(`${HLS}-${name}`);
   const [method, url, format] = [get('method'), get('url'), get('key-format')];
@@ -229,7 +225,6 @@ export function hlsParts(report: Report, lines: Lines): Pick<Parts, 'fairplay' |
   return { fairplay: { key: part.key, iv: part.iv, laurl: url } };
 }
 
-/** The lines of a key that players fetch from its address. */
 function checkFetchedKey(report: Report, lines: Lines, isAes: boolean): void {
   const get = (name: string) => lines.get(`${HLS}-${name}`);
   for (const name of ['url', 'key']) {

@@ -22,7 +22,6 @@ const PROTECTION = /<(?:[\w-]{1,20}:)?ContentProtection\b[^<>]{0,2000}>/g;
 const MAX_PROTECTIONS = 100;
 const THE_MANIFEST: Subject = { called: 'The manifest' };
 
-/** The root element of a whole manifest, after anything in front of it. */
 const ROOT = /^[^<]*(?:<\?[^<>]*>\s*)*<(?:[\w-]{1,20}:)?(MPD|SmoothStreamingMedia)[\s>/]/;
 const ROOTS: Readonly<Record<string, string>> = {
   MPD: 'DASH MPD',
@@ -135,7 +134,6 @@ interface SystemElement {
   readonly inner: string;
 }
 
-/** The `ContentProtection` elements that have something in them. */
 function systemElements(xml: string): SystemElement[] {
   return xml
     .split(/<(?:[\w-]{1,20}:)?ContentProtection\b/)

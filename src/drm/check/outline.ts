@@ -111,7 +111,6 @@ function boxOf(type: Buffer, parts: readonly Buffer[]): Buffer {
 
 /** Elements that only name segments; a manifest of a day has them by the ten thousand. */
 const SEGMENTS = /<(?:[\w-]{1,20}:)?(?:S|SegmentURL|c)\b[^<>]{0,2000}\/\s*>\s*/g;
-/** Lines of a playlist that name keys, or the playlists behind it. */
 const KEPT_LINE =
   /^#EXTM3U|^#EXT-X-(?:SESSION-)?KEY:|^#EXT-X-(?:STREAM-INF|MEDIA|I-FRAME-STREAM-INF|MAP):|^#EXT-X-TARGETDURATION/;
 const BEFORE_URI = /^#EXT-X-STREAM-INF:/;

@@ -31,7 +31,6 @@ const CIPHERS: Readonly<Record<ProtectionScheme, Cipher>> = {
   cbcs: 'AESCBC',
 };
 
-/** The cipher of a scheme, or undefined for a scheme of another world. */
 export function cipherOf(scheme: string | undefined): Cipher | undefined {
   return scheme !== undefined && Object.hasOwn(CIPHERS, scheme)
     ? CIPHERS[scheme as ProtectionScheme]
@@ -42,7 +41,6 @@ export function joinSignalling(all: readonly KeySignalling[]): KeySignalling {
   return { keyIds: all.flatMap(({ keyIds }) => keyIds), ciphers: all.flatMap(({ ciphers }) => ciphers) };
 }
 
-/** Shows how tracks are encrypted; `named` are the boxes that should be of the same keys. */
 export function describeProtections(
   report: Report,
   protections: readonly Protection[],
@@ -75,7 +73,6 @@ interface TrackContext {
   readonly hasAllBoxes: boolean;
 }
 
-/** Compares the key id of samples with the boxes that players request the key with. */
 export function compareTrack(
   report: Report,
   at: string,

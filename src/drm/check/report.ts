@@ -102,7 +102,6 @@ export class Report {
     if (finding.severity === 'error' && last >= 0) this.findings[last] = finding;
   }
 
-  /** Takes over the findings of a part, and its first `most` fields; `this` keeps to its limits. */
   take(part: Report, most = part.fields.length): void {
     for (const { name, value, note } of part.fields.slice(0, most)) this.field(name, value, note);
     this.add(...part.findings);
@@ -144,7 +143,6 @@ interface Claims {
   clear: object;
 }
 
-/** `at` is the field with the claim. */
 export type Claim = {
   [Kind in keyof Claims]: { readonly of: Kind; readonly at: string } & Claims[Kind];
 }[keyof Claims];

@@ -31,7 +31,6 @@ export function holdsSecret(text: string, secrets: ReadonlySet<string>): boolean
   });
 }
 
-/** The bytes of a text, also if it was encoded twice. */
 function formsRead(text: string) {
   const read = readByteText(text);
   const twice = read && readTwiceEncoded(read.bytes);

@@ -131,7 +131,6 @@ interface Fragment {
 
 /** No segment has as many. */
 const MAX_ENTRIES = 100;
-/** From a track down to its sample entries. */
 const TO_SAMPLES = ['trak', 'mdia', 'minf', 'stbl'];
 
 function readSegment(report: Report, bytes: Buffer): Segment {

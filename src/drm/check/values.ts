@@ -66,7 +66,6 @@ export function textOrHex(bytes: Uint8Array): { value: string; note?: string } {
   return { value: shown, ...(!isText && { note: `hex, ${bytes.length} bytes` }) };
 }
 
-/** How a block of bytes should be written, and how bad it is when a key id is written as a UUID. */
 interface BlockRule {
   readonly wanted: 'base64' | 'hex';
   readonly uuid?: Finding['severity'];
@@ -88,7 +87,6 @@ export function readBlock(report: Report, name: string, text: string, rule: Bloc
   return meant?.bytes.length === 16 ? meant.bytes : undefined;
 }
 
-/** The code of the fault of a text that should be base64 or hex: it names the form of the text. */
 export function encodingFault(text: string, wanted: 'base64' | 'hex'): string {
   if (text === '') return 'empty';
   const meant = readByteText(text);
@@ -124,7 +122,6 @@ export function keyIdField(report: Report, name: string, keyId: Buffer): void {
   if (isZero(keyId)) report.error('all_zero', name, ZERO_KEY_ID);
 }
 
-/** Warns of a key id that reads as a random UUID in the other byte order alone; `name` is where it should be big endian. */
 export function suspectByteOrder(report: Report, name: string, keyId: Buffer): void {
   if (looksSwapped(keyId)) report.warning('key_id_byte_order_suspected', name, BYTE_ORDER_SUSPECTED);
 }

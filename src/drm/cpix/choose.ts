@@ -48,9 +48,8 @@ export interface ChosenKeys {
 }
 
 /**
- * Chooses the keys of one key file: one for CENC and one for FairPlay, which may be the same. No value is needed, so that
- * it works on a document that is still encrypted. A role (CENC, FairPlay) without a key in the document is left out. The
- * sentences of faults go on after the name of the document.
+ * Chooses the keys of one key file: one for CENC and one for FairPlay, which may be the same. The document
+ * may still be encrypted. A role without a key is left out. Faults go on after the name of the document.
  */
 export function chooseKeys(document: CpixDocument, choice: CpixChoice): Attempt<ChosenKeys> {
   return attempt(() => choose(document, choice));
@@ -67,7 +66,6 @@ function choose(document: CpixDocument, choice: CpixChoice): ChosenKeys {
   };
 }
 
-/** Chooses a key for each role. @throws faults */
 export function settleRoles(
   document: CpixDocument,
   choice: CpixChoice,
@@ -188,7 +186,6 @@ interface Rules {
   readonly all: readonly CpixRule[];
   readonly inPeriod: readonly CpixRule[];
   readonly byKey: ReadonlyMap<string, readonly CpixRule[]>;
-  /** The ids of the keys that have rules, in any period. */
   readonly governed: ReadonlySet<string>;
 }
 
@@ -218,7 +215,6 @@ function idOf({ keyId }: { readonly keyId: Buffer }): string {
 interface Narrowed {
   readonly role: Role;
   readonly present: readonly CpixKey[];
-  /** The keys that kid and track select; all if none is given. */
   readonly matched: readonly CpixKey[];
   /** The keys that no rule assigns to another track. */
   readonly spare: readonly CpixKey[];
@@ -336,11 +332,7 @@ function bareKeys({ keys, systems }: CpixDocument): readonly CpixKey[] {
   return keys.filter(({ keyId }) => !kids.has(formatUuid(keyId)));
 }
 
-/**
- * Keys that are left out. A separate key for audio fits no key file: the packager encrypts all tracks with one.
- * @param present the keys of the key period that the systems are for
- * @param rules the usage rules in force, by the UUID of their key
- */
+/** A separate key for audio fits no key file: the packager encrypts all tracks with one. */
 function leftOutFindings(
   document: CpixDocument,
   taken: readonly CpixKey[],
@@ -373,7 +365,6 @@ function idsOf(keys: readonly CpixKey[]): string {
 
 const MAX_NAMES = 6;
 
-/** The systems of keys for which a key file has no lines. */
 function skippedSystems({ systems }: CpixDocument, taken: readonly CpixKey[]): Finding[] {
   const ids = taken.flatMap(({ keyId }) => byKeyId(systems).get(formatUuid(keyId)) ?? []);
   const names = new Set(

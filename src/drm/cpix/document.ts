@@ -35,7 +35,6 @@ export interface CpixKey {
 /** The methods of HLS, which may be named in place of a scheme since CPIX 2.4. AWS puts AES-128 with `cbc1`. */
 export const HLS_METHODS = { cenc: 'SAMPLE-AES-CTR', cbcs: 'SAMPLE-AES', cbc1: 'AES-128' } as const;
 
-/** The document's name for the scheme of a key. */
 export function schemeName({ method, scheme }: CpixKey): string | undefined {
   return method ?? scheme;
 }
@@ -84,7 +83,6 @@ export interface CpixSystem {
   /** The XML that stands in `ContentProtection` of a DASH manifest. */
   readonly contentProtectionData?: string | undefined;
   readonly uriExtXKey?: string | undefined;
-  /** Lines of the two kinds of playlist. */
   readonly hlsMedia?: string | undefined;
   readonly hlsMultivariant?: string | undefined;
   /** A PlayReady object. */
@@ -93,7 +91,6 @@ export interface CpixSystem {
   readonly asked: readonly CpixSignal[];
 }
 
-/** The attributes of a key period, as the document has them. */
 export type CpixPeriod = { readonly [Name in (typeof PERIOD_ATTRIBUTES)[number]]?: string | undefined };
 export const PERIOD_ATTRIBUTES = ['id', 'index', 'start', 'end', 'startOffset', 'endOffset'] as const;
 
@@ -117,7 +114,6 @@ export interface CpixRule {
   readonly unknownFilters: readonly string[];
 }
 
-/** Of each key, by the UUID of its id. */
 export function byKeyId<Item extends { readonly keyId: Buffer }>(
   items: readonly Item[],
 ): Map<string, Item[]> {
@@ -133,7 +129,6 @@ export const EMPTY_DOCUMENT: CpixDocument = {
   rules: [],
 };
 
-/** Of a rule without any condition. */
 export const NO_FILTERS: Omit<CpixRule, 'keyId' | 'intendedTrackType'> = {
   periods: [],
   labels: [],
@@ -157,7 +152,6 @@ export const FAIRPLAY_SYSTEM_ID = '94ce86fb-07ff-4f43-adb8-93d2fa968ca2';
 
 export type CpixSystemName = 'widevine' | 'playready' | 'fairplay';
 
-/** The DRM systems that are known here; those of others are ignored. */
 export const CPIX_SYSTEM_IDS: Readonly<Record<CpixSystemName, string>> = {
   widevine: WIDEVINE_SYSTEM_ID,
   playready: PLAYREADY_SYSTEM_ID,
@@ -165,7 +159,6 @@ export const CPIX_SYSTEM_IDS: Readonly<Record<CpixSystemName, string>> = {
 };
 export const CPIX_SYSTEMS = Object.keys(CPIX_SYSTEM_IDS) as CpixSystemName[];
 
-/** The system that a UUID's text names; undefined: another one. */
 export function cpixSystemOf(systemId: string): CpixSystemName | undefined {
   return CPIX_SYSTEMS.find((name) => CPIX_SYSTEM_IDS[name] === systemId);
 }

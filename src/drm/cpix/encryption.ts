@@ -62,10 +62,9 @@ function isEncrypted(key: CpixKey): key is EncryptedKey {
 }
 
 /**
- * Opens encrypted content keys (CPIX 8.1): returns the same document with plain values. A document without encrypted
- * ones is answered as it is. `keyIds` are the keys to open, all when there are none; other values stay encrypted, but
- * are authenticated, too. Faults in the document itself are reported one by one, before the private key is used. All
- * faults that appear by using it have one and the same report, after the same work.
+ * Opens the content keys `keyIds`, or all (CPIX 8.1); other values stay encrypted, but are authenticated,
+ * too. Faults in the document itself are reported one by one, before the private key is used. All faults that
+ * appear by using it have one and the same report, after the same work.
  */
 export async function openCpix(
   document: CpixDocument,
@@ -137,7 +136,6 @@ interface WrappedValue {
   readonly keyId: Buffer;
   readonly algorithm: string;
   readonly cipher: Buffer;
-  /** The place of its key among the document keys. */
   readonly documentKey: number;
 }
 
@@ -329,9 +327,8 @@ async function createUnwrap(privateKey: KeyObject): Promise<Unwrap> {
 }
 
 /**
- * Encrypts the plain values of a document for recipients (CPIX 8.1). `certificates` are DER, of RSA keys with 2048 bits at
- * least, as `readCertificate` returns them; deliveries that the document has are replaced.
- * @throws RangeError without certificates, or with values that are encrypted already.
+ * Encrypts plain values for recipients (CPIX 8.1), in place of the document's deliveries. `certificates`:
+ * DER, RSA with at least 2048 bits. @throws RangeError without any, or with encrypted values.
  */
 export function sealCpix(
   document: CpixDocument,

@@ -20,7 +20,6 @@ export function unusable(description: string): never {
   return refuse('cpix_not_usable', description);
 }
 
-/** The checked value; its fault goes on after `sentence`. */
 export function usable<Value>(read: Checked<Value>, sentence: string): Value {
   return read.ok ? read.value : unusable(`${sentence} ${read.problem.description}`);
 }
@@ -29,7 +28,6 @@ export type Attempt<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly faults: readonly [Problem, ...Problem[]] };
 
-/** The result of `work`, or its faults. */
 export function attempt<Value>(work: () => Value): Attempt<Value> {
   try {
     return { ok: true, value: work() };
@@ -39,7 +37,6 @@ export function attempt<Value>(work: () => Value): Attempt<Value> {
   }
 }
 
-/** The same with one fault. */
 export function checked<Value>(work: () => Value): Checked<Value> {
   const made = attempt(work);
   return made.ok ? made : { ok: false, problem: made.faults[0] };

@@ -102,7 +102,6 @@ export function shortContentId({ contentId }: CpixDocument): string | undefined 
     : undefined;
 }
 
-/** @throws faults */
 export function fairPlayPart(document: CpixDocument, keyId: Buffer): NonNullable<KeyFile['fairplay']> {
   const key = plainValue(document, keyId);
   const of = `for FairPlay, for the key ${formatUuid(keyId)}`;
@@ -116,7 +115,6 @@ export function fairPlayPart(document: CpixDocument, keyId: Buffer): NonNullable
   return { licenseUrl, key: upperHex(key), iv: upperHex(own.explicitIv) };
 }
 
-/** @throws a fault where the IV that a key has can't be read */
 export function requireReadableIv({ keyId, ivFault }: CpixKey): void {
   if (ivFault !== undefined)
     refuse('invalid_cpix', `has an explicitIV of the key ${formatUuid(keyId)} that ${ivFault}`);
@@ -139,7 +137,6 @@ export function systemOf(
   return systems.find((system) => system.systemId === CPIX_SYSTEM_IDS[name] && system.keyId.equals(keyId));
 }
 
-/** @throws faults */
 export function plainValue(document: CpixDocument, keyId: Buffer): Buffer {
   const value = keyOf(document, keyId)?.value;
   if (value?.kind === 'plain') return value.bytes;

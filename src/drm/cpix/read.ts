@@ -30,7 +30,6 @@ const invalid = refusedAs('invalid_cpix');
 /** Maximum size of a document; 200 keys with three systems each have as much. */
 export const MAX_CPIX_BYTES = 256 * 1024;
 
-/** The sentence about a larger one; it continues its name. */
 export const CPIX_TOO_LARGE = `has more than ${MAX_CPIX_BYTES / 1024} KiB, the most that a CPIX document may have`;
 
 function refuse(sentence: string): never {
@@ -57,10 +56,9 @@ export function looksLikeCpixBytes(bytes: Buffer): boolean {
 const NOT_XML = 'is not XML; it must be the text of the document, which begins with <';
 
 /**
- * Reads a CPIX document: its bytes in UTF-8 or UTF-16, or its text. All its parts are checked against its list of keys:
- * none may name a missing key. Elements that this project does not use are ignored, and signatures are not checked. The
- * fault goes on after the name of the document, and quotes no value but key ids.
- * @param isSpeke whether it answers a request of SPEKE, which ignores `dependsOnKey`.
+ * Reads a CPIX document: its bytes in UTF-8 or UTF-16, or its text. No part may name a key that is not in its
+ * list. Elements that are not used here are ignored, and signatures are not checked. The fault goes on after
+ * the name of the document, and quotes no value but key ids. SPEKE (`isSpeke`) ignores `dependsOnKey`.
  */
 export function readCpix(
   input: Buffer | string,
@@ -346,7 +344,6 @@ function pick<Name extends string>(
 
 const FILTERS = ['KeyPeriodFilter', 'LabelFilter', 'VideoFilter', 'AudioFilter', 'BitrateFilter'];
 
-/** The bytes of base64 that may hold white space; undefined if absent or empty. */
 function bytesOf(text: string | undefined, what: string, decode = decodeBase64): Buffer | undefined {
   const base64 = text?.replaceAll(/\s/g, '') ?? '';
   if (base64 === '') return undefined;

@@ -7,10 +7,7 @@ const LEAST_RSA_BITS = 2048;
 const badCertificate = refusedAs('cpix_certificate');
 const badKey = refusedAs('cpix_key');
 
-/**
- * Reads a recipient from PEM text. The certificate may be followed by those of its authorities. The fault goes on after
- * the name of the certificate's file when its code is `cpix_certificate`, and after the key's when it is `cpix_key`.
- */
+/** From PEM texts. A fault of code `cpix_certificate` continues that file's name, `cpix_key` the key's. */
 export function readRecipient(certificatePem: string, privateKeyPem: string): Checked<CpixRecipient> {
   const certificate = readCertificate(certificatePem);
   if (!certificate.ok) return certificate;

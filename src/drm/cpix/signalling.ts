@@ -54,11 +54,9 @@ interface PlayReadySignal {
 const WITHOUT_LINE: readonly string[] = ['LUI_URL', 'DS_ID', 'CUSTOMATTRIBUTES', 'DECRYPTORSETUP'];
 
 /**
- * The PlayReady license address that a document has for a key: of PSSH, else of ContentProtectionData, else of the
- * protection header, else of the playlist lines. Each header that is read must be of this key. Key and key id have 16
- * bytes, the key id is big endian.
- * @param isReplaced whether another address is written: this one may be anything then.
- * @throws faults
+ * The PlayReady license address for a key (key id big endian): of PSSH, else of ContentProtectionData, else
+ * of the protection header, else of the playlist lines. Each header that is read must be of this key. With
+ * `isReplaced` another address is written, and this one may be anything. @throws faults
  */
 export function playReadySignal(
   system: CpixSystem,
@@ -167,7 +165,6 @@ function holdKeys(keys: readonly HeaderKey[], what: string, keyId: Buffer, conte
   return { isProved: isOfKey && !isOfOther, isOfOther };
 }
 
-/** FairPlay's address of a key. @throws faults */
 export function fairPlayAddress(system: CpixSystem, explicitIv: Buffer | undefined): string | undefined {
   const found = new Set<string>();
   if (system.uriExtXKey !== undefined) found.add(system.uriExtXKey);

@@ -30,10 +30,7 @@ export const SPEKE_VERSIONS: ReadonlyMap<string, string> = new Map(
 /** Each costs operations with its key. */
 const MAX_RECIPIENTS = 8;
 
-/**
- * Reads a document that asks for content keys.
- * @param speke the version in the header, whose rules it must keep; undefined: version 1, which has none.
- */
+/** `speke`: the version in the header, whose rules must be kept; undefined: version 1, which has none. */
 export function readSpekeRequest(body: Buffer, speke?: string): Checked<CpixDocument> {
   const read = readCpix(body, { isSpeke: true });
   if (!read.ok) return unreadable(`The document ${read.problem.description}.`);
@@ -69,7 +66,6 @@ function foreign(
 
 export const MALFORMED_CONTRACT = 'Malformed encryption contract';
 
-/** The scheme that a key is asked under. */
 export function spekeScheme({ scheme = 'cenc' }: CpixKey): Checked<SpekeScheme> {
   return scheme === 'cenc' || scheme === 'cbcs'
     ? { ok: true, value: scheme }
@@ -82,7 +78,6 @@ const SCHEME_OF: Readonly<Partial<Record<CpixSystemName, SpekeScheme>>> = {
   playready: 'cenc',
 };
 
-/** The requested systems, with the requested signalling, under the key id of the answer. */
 export function spekeSystems(
   { scheme }: CpixKey,
   keyId: Buffer,
@@ -109,11 +104,7 @@ interface GivenOut {
   readonly systems: readonly CpixSystem[];
 }
 
-/**
- * The requested document, with its values. The key ids of the answer replace the requested ones.
- * A document with certificates is answered with encrypted values.
- * @param random returns unguessable bytes
- */
+/** The key ids given replace those asked for. Values for a document with certificates are encrypted. */
 export function spekeAnswer(
   asked: CpixDocument,
   given: readonly GivenOut[],
@@ -152,10 +143,7 @@ export function wantedKey({ keys }: CpixDocument): Checked<{ key: CpixKey; schem
   return scheme.ok ? { ok: true, value: { key, scheme: scheme.value } } : scheme;
 }
 
-/**
- * The answer to a SPEKE request with a key of a key file. The key id of the file replaces the requested one.
- * @param random returns unguessable bytes
- */
+/** The key id of the file replaces the requested one. `random` returns unguessable bytes. */
 export function answerWithKey(
   asked: CpixDocument,
   { key: wanted, scheme }: { readonly key: CpixKey; readonly scheme: SpekeScheme },

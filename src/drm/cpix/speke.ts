@@ -35,10 +35,7 @@ export interface SpekeQuestion {
 /** A namespace of this project's own, made at random once. */
 const NAMESPACE = Buffer.from('c7c5b7f2a0d94b1c9a53d4c1f0f6e2a8', 'hex');
 
-/**
- * The version 5 UUID of content id, scheme and track, so that the same content has the same keys. A provider may answer
- * another. No content id has a colon.
- */
+/** Of version 5: the same content has the same key ids. A provider may answer others. No id has a colon. */
 export function spekeKeyId(contentId: string, scheme: SpekeScheme, track?: string): Buffer {
   return uuidOfName(NAMESPACE, `${scheme}:${contentId}${track === undefined ? '' : `:${track}`}`);
 }
@@ -53,7 +50,6 @@ function askedOf(version: SpekeVersion, scheme: SpekeScheme): [CpixSystemName, C
   ];
 }
 
-/** The document of a SPEKE request: the keys, and empty elements for the provider to fill in. */
 export function writeSpekeRequest(question: SpekeQuestion): string {
   const { version, contentId, scheme, systems: wanted, certificate, tracks } = question;
   const asked = askedOf(version, scheme).filter(([system]) => wanted?.includes(system) ?? true);
@@ -72,7 +68,6 @@ export function writeSpekeRequest(question: SpekeQuestion): string {
   return writeCpix({ ...document, id: contentId, rules: tracks ? document.rules : [] }, true);
 }
 
-/** The use of a key, with a filter for each part of the track type. */
 function ruleOf(keyId: Buffer, track: string | undefined): CpixRule {
   if (track === undefined)
     return { ...NO_FILTERS, keyId, intendedTrackType: 'ALL', video: [{}], audio: [{}] };

@@ -77,10 +77,7 @@ function meaningsOf(track: string): readonly ((rule: CpixRule) => boolean)[] {
   ];
 }
 
-/**
- * The rules of a track, by the nearest meaning: its track type or label, that without regard to case,
- * one of the types that share a rule, video or sound as a whole, and at last the rules for all tracks.
- */
+/** The rules of the nearest meaning of a track, and at last the rules for all tracks. */
 export function rulesOfTrack(rules: readonly CpixRule[], track: string): readonly CpixRule[] {
   for (const isMeant of [...meaningsOf(track), isOfAll]) {
     const found = rules.filter(isMeant);
@@ -153,7 +150,6 @@ function tracksOf(rules: readonly CpixRule[]): string[] {
   return [...new Set(names)].filter((name) => name.trim() !== '');
 }
 
-/** The key periods of the document or of its rules; `''` for none. */
 function listPeriods(periods: readonly CpixPeriod[], rules: readonly CpixRule[]): string {
   const named = periods.flatMap(({ id, index }) => {
     if (id === undefined) return [];

@@ -23,10 +23,7 @@ interface Node {
   readonly [name: string]: Node | readonly Node[] | string | undefined;
 }
 
-/**
- * Writes a document as XML that `readCpix` reads back. Signatures and unknown filters are not written.
- * @param isSpeke1 whether SPEKE v1's own elements stand for FairPlay's key format and PlayReady's object
- */
+/** Writes XML for `readCpix`, without signatures and unknown filters. SPEKE v1 has elements of its own. */
 export function writeCpix(document: CpixDocument, isSpeke1 = false): string {
   const { id, contentId, version, deliveries, keys, systems, periods, rules } = document;
   const drmSystems = systems.map((system) => systemNode(system, isSpeke1));

@@ -38,10 +38,7 @@ type ExportedDocument =
   | { readonly ok: true; readonly value: ExportedKeys }
   | { readonly ok: false; readonly faults: readonly Problem[] };
 
-/**
- * Writes keys of a CPIX document as another packager takes them: one for each scheme, with all DRM systems that the document
- * has for it. The sentences of faults go on after the name of the document.
- */
+/** One key for each scheme, with all its DRM systems in the document. Faults continue the document's name. */
 export function exportCpix(input: Buffer | string, { as, scheme, ...choice }: CpixExport): ExportedDocument {
   const taken = schemesOf(as).filter((each) => each !== 'aes-128');
   if (scheme === 'aes-128' || (scheme && !taken.includes(scheme)))
@@ -65,7 +62,6 @@ export function exportCpix(input: Buffer | string, { as, scheme, ...choice }: Cp
   return { ok: true, value: { ...rendered, findings: all } };
 }
 
-/** @throws faults */
 function streamKeyOf(
   document: CpixDocument,
   { scheme, key }: { readonly scheme: CencScheme; readonly key: CpixKey },
@@ -144,10 +140,7 @@ type KeyChoice = Omit<CpixChoice, 'systems'>;
 const SCHEMES = ['cenc', 'cbcs'] as const;
 type CencScheme = (typeof SCHEMES)[number];
 
-/**
- * Chooses the keys of an export as those of a key file, but one for each scheme, with any DRM systems.
- * @param asked undefined: both, where the document has both
- */
+/** As for a key file, but one key for each scheme, with any DRM systems; `asked` undefined: both schemes. */
 function chooseForExport(document: CpixDocument, choice: KeyChoice, asked: CencScheme | undefined) {
   return attempt(() => {
     const { settled, findings } = settleRoles(document, choice, rolesOf(document, choice, asked));

@@ -18,10 +18,7 @@ type Exported =
   | ({ readonly ok: true } & ExportedKeys)
   | { readonly ok: false; readonly problem: Problem<PackagingCode | 'keys_missing'> };
 
-/**
- * Writes the keys of a key file's text as another packager takes them.
- * @param scheme undefined: of a form that holds both keys, all there are, else the one of `cenc` before the other
- */
+/** Without `scheme`: all keys in a form that holds both, else the one of `cenc` before the other. */
 export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme | undefined): Exported {
   const form = EXPORT_FORMS[as];
   const taken = schemesOf(as);
@@ -58,10 +55,7 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   return { ok: true, ...rendered, findings };
 }
 
-/**
- * Writes keys as a packager takes them.
- * @param left those that are left out though the request names no scheme
- */
+/** `left`: keys that are left out though the request names no scheme. */
 export function renderKeys(
   as: ExportName,
   keys: Keys,
@@ -78,7 +72,6 @@ export function renderKeys(
 
 const BOTH: readonly ExportScheme[] = ['cenc', 'cbcs'];
 
-/** The schemes that a packager takes. */
 export function schemesOf(as: ExportName): readonly ExportScheme[] {
   return EXPORT_FORMS[as].schemes ?? BOTH;
 }

@@ -14,14 +14,12 @@ import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import type { ExportName, ExportScheme } from './names';
 
 interface ExportForm {
-  /** The value of `content-type`. */
   readonly mediaType: string;
   readonly extension: string;
   /** Whether it holds the keys of both schemes by default. All others hold one key. */
   readonly holdsBoth?: boolean;
   /** Those that the packager takes, the one to export by default first. Left out: `cenc` and `cbcs`. */
   readonly schemes?: readonly [ExportScheme, ...ExportScheme[]];
-  /** Whether keys that are left out by default are a warning. */
   readonly warnsOfOthers?: boolean;
   /** Why the DRM systems of a key are not in it. */
   readonly noSystems?: string;
@@ -113,10 +111,9 @@ function bento4Options({ scheme, keyId, key, iv, keyUri, systems }: StreamKey): 
 }
 
 /**
- * The flags by which shaka-packager (3.4.2) encrypts and signals with one key. They are secrets, which belong in a
- * file of flags: every user of a machine may list the arguments of its processes.
- * @param key `boxes` may be none. FairPlay is then signalled alone; with the common box, HLS playlists would get a line
- * that offers the key to players without FairPlay, and names the IV.
+ * The flags by which shaka-packager (3.4.2) encrypts and signals. They belong in a file of flags: every user
+ * of a machine may list the arguments of its processes. Without `boxes` FairPlay is signalled alone; with the
+ * common box, HLS playlists would offer the key to players without FairPlay, and name the IV.
  */
 export function shakaFlags(key: Omit<StreamKey, 'systems'>): string[] {
   const { scheme, keyId, iv, keyUri, boxes } = key;
@@ -134,10 +131,7 @@ export function shakaFlags(key: Omit<StreamKey, 'systems'>): string[] {
 
 const ENOUGH = 'This file is enough to decrypt the stream.';
 
-/**
- * The part of shaka-streamer's pipeline configuration (`pipeline_configuration.py`, 1.5.1). All texts are in quotes: hex
- * digits without letters would be a number.
- */
+/** For shaka-streamer 1.5.1 (`pipeline_configuration.py`). Without quotes, hex digits may be a number. */
 function streamerPart({ scheme, keyId, key, iv, keyUri, boxes }: StreamKey): string {
   const hex = (bytes: Buffer) => `"${bytes.toString('hex')}"`;
   return `# A part of the pipeline configuration of shaka-streamer. ${ENOUGH}
