@@ -246,13 +246,10 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
 
 /** The parts of one key file, which have none in common. */
 function merged(parts: readonly ProvidedKeys[]): ProvidedKeys {
-  const findings = parts.flatMap(({ corrected = [] }) => corrected);
-  // Both documents may have the same findings.
-  const said = new Map(findings.map((finding) => [`${finding.code} ${finding.description}`, finding]));
   return {
     keyFile: Object.assign({}, ...parts.map(({ keyFile }) => keyFile)),
     isChecksumComputed: parts.some(({ isChecksumComputed }) => isChecksumComputed),
-    corrected: [...said.values()],
+    corrected: parts.flatMap(({ corrected = [] }) => corrected),
   };
 }
 

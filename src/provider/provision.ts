@@ -66,13 +66,12 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
     const answered = await valuesOf(request, requestId);
     const { keyFile: values, kept, corrected = [], isChecksumComputed = false } = answered;
     const keyFile = values.cenc && (request.cmaf ?? cmaf) ? { ...values, cmaf: true } : values;
-    const findings = request.findings ?? [
-      ...corrected,
-      // The provider may use its own name for the content.
-      ...crossCheck(keyFile, request.source === 'provider' ? undefined : request.contentId, {
-        isChecksumComputed,
-      }),
-    ];
+    // The provider may use its own name for the content.
+    const contentId = request.source === 'provider' ? undefined : request.contentId;
+    const found = [...corrected, ...crossCheck(keyFile, contentId, { isChecksumComputed })];
+    // Two documents, or one and the values that are made of it, may have the same findings.
+    const said = new Map(found.map((finding) => [`${finding.code} ${finding.description}`, finding]));
+    const findings = request.findings ?? [...said.values()];
     const errors = findings.filter(isError);
     const refused = checks === 'strict' ? errors : errors.filter(({ code }) => isNeverWritten(code));
     if (refused.length > 0) throw refusal(request.source, refused);

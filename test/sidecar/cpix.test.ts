@@ -88,6 +88,13 @@ describe('a CPIX document', () => {
     }
   });
 
+  it('warns once of an IV that is the key id of Widevine, too', async () => {
+    const document = sampleDocument(ONE);
+    const keys = document.keys.map((key) => ({ ...key, explicitIv: key.keyId }));
+    const { headers } = await postXml(await startSidecar(), writeCpix({ ...document, keys })).expect(200);
+    expect(headers.warning).toMatch(/^299 - "iv_is_key_id: fairplay\.iv [^"]*"$/);
+  });
+
   it('names other DRM systems and a key without one', async () => {
     const text = sampleText([{ number: 1 }, { number: 2, track: 'UHD', systems: [] }]);
     const marlin = `<cpix:DRMSystem kid="${kidOf(1)}" systemId="5e629af5-38da-4063-8977-97ffbd9902d4"/>`;

@@ -9,7 +9,7 @@ export const kidOf = (digit: number | string): string =>
 export const keyIdOf = (digit: number | string): Buffer =>
   Buffer.from(kidOf(digit).replaceAll('-', ''), 'hex');
 export const contentKeyOf = (digit: number): Buffer => Buffer.alloc(16, 0xa0 + digit);
-export const ivOf = (digit: number): Buffer => Buffer.alloc(16, 0x10 + digit);
+export const ivOf = (digit: number): Buffer => Buffer.alloc(16, 0xc0 + digit);
 
 export const FAIRPLAY_ADDRESS = 'skd://license.example/1';
 

@@ -1,4 +1,5 @@
 import { formatUuid } from '../bytes';
+import { IV_IS_KEY_ID } from '../cross-check';
 import { type Finding, type Problem, warning } from '../finding';
 import type { KeyFile } from '../key-file';
 import { playReadyChecksum } from '../playready';
@@ -46,10 +47,11 @@ export function cpixKeyFile(
     return { ok: false, faults: [ofCenc, ofFairPlay].flatMap((part) => (part.ok ? [] : part.faults)) };
   const { keyFile, findings = [], isChecksumComputed = false } = ofCenc.value ?? {};
   const isUnused = options.playReadyUrl !== undefined && !cenc?.systems.includes('playready');
+  const isKeyId = fairplay && keyOf(document, fairplay.keyId)?.explicitIv?.equals(fairplay.keyId);
   return {
     ok: true,
     keyFile: { ...keyFile, ...(ofFairPlay.value && { fairplay: ofFairPlay.value }) },
-    findings: [...findings, ...(isUnused ? [ADDRESS_UNUSED] : [])],
+    findings: [...findings, ...(isUnused ? [ADDRESS_UNUSED] : []), ...(isKeyId ? [OF_KEY_ID] : [])],
     isChecksumComputed,
   };
 }
@@ -153,6 +155,7 @@ export const WIDEVINE_MADE = ofDocument(
 );
 const UNUSED = 'is not used, because no PlayReady is written; name playready in systems';
 const ADDRESS_UNUSED = warning('playready_address_unused', 'playready.laurl', UNUSED);
+const OF_KEY_ID = warning('iv_is_key_id', 'fairplay.iv', IV_IS_KEY_ID);
 const ADDRESS_REPLACED = ofDocument(
   'playready_address_replaced',
   'has another license address for PlayReady; playready.laurl is written in its place',

@@ -63,6 +63,8 @@ const WARNINGS = {
     'The PlayReady header in the CPIX document says AESCBC (cbcs), but the algorithm that is written is AESCTR (cenc).',
   key_id_mismatch:
     'The PlayReady header in the CPIX document is for another key id than its key; only its license address is written.',
+  iv_is_key_id:
+    'fairplay.iv is the key id, which is no secret; it plays, but the key provider should send a random IV.',
   playready_header_reduced:
     'The PlayReady header in the CPIX document has LUI_URL, DS_ID, CUSTOMATTRIBUTES, for which a key file has no line; players get a header without.',
 };
@@ -94,6 +96,12 @@ it('has FairPlay of a key of its own', () => {
   };
   const own = { ...fairplay, key: upperHex(contentKeyOf(2)), iv: upperHex(ivOf(2)) };
   expect(of(text)).toEqual(made({ cenc, widevine: { psshData: DATA }, fairplay: own }));
+});
+
+it('warns of an IV that is the key id of FairPlay alone, which no line of a key file has', () => {
+  const text = { keys: [key(1, `explicitIV="${toBase64(KEY_ID)}"`)], systems: system('fairplay', [1]) };
+  const own = { ...fairplay, iv: upperHex(KEY_ID) };
+  expect(of(text)).toEqual(made({ fairplay: own }, false, 'iv_is_key_id'));
 });
 
 it('has the key alone where the document has no DRM system, and the systems that are asked for', () => {
@@ -230,7 +238,11 @@ describe('published documents', () => {
       ...(document.fairplay || document.hls ? ['fairplay'] : []),
     ]);
     const isReduced = document.source.endsWith('DASH live content');
-    expect(findings.map(({ code }) => code)).toEqual(isReduced ? ['playready_header_reduced'] : []);
+    const isOfKeyId = document.source.startsWith('GPAC');
+    expect(findings.map(({ code }) => code)).toEqual([
+      ...(isReduced ? ['playready_header_reduced'] : []),
+      ...(isOfKeyId ? ['iv_is_key_id'] : []),
+    ]);
     // A header's own checksum is that of the published key.
     expect(isChecksumComputed).toBe(false);
     const errors = crossCheck(keyFile, undefined).filter(({ severity }) => severity === 'error');
