@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import express, { type Express, type Request, type Response } from 'express';
 import * as z from 'zod';
@@ -33,23 +34,27 @@ const CHECKED_TYPES =
   'Send the body as text/plain, as JSON with content-type: application/json, or a CPIX document as application/cpix+xml.';
 const NO_INPUT = 'Send a key file, a body of the key-file API or one value to check.';
 
+/** The bytes of a CPIX document, which says its encoding itself. */
+type WithDocument = IncomingMessage & { document?: Buffer };
+
 const parseText = promisify(
   express.text({
     limit: MAX_CPIX_BYTES,
     type: () => true,
-    verify: (_request, _response, body) => {
-      if (body.length > MAX_BODY_BYTES && !looksLikeCpixBytes(body)) throw tooLarge(LIMITS);
+    verify: (request: WithDocument, _response, body) => {
+      if (looksLikeCpixBytes(body)) request.document = body;
+      else if (body.length > MAX_BODY_BYTES) throw tooLarge(LIMITS);
     },
   }),
 );
 
-async function readInput(request: Request, response: Response): Promise<unknown> {
+async function readInput(request: Request & WithDocument, response: Response): Promise<unknown> {
   const type = requireType(request, [TEXT, 'application/json', ...CPIX_TYPES], CHECKED_TYPES);
   if (type === undefined) return undefined;
   if (CPIX_TYPES.includes(type)) return readDocument(request, response);
   if (type !== TEXT) return readJson(request, response);
   await parseText(request, response);
-  return request.body;
+  return request.document ?? request.body;
 }
 
 export const checkQuery = z.strictObject({

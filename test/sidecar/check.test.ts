@@ -35,6 +35,7 @@ it.each<[what: string, type: string, body: string | Buffer]>([
   ['as text', 'text/plain', madeCpix()],
   ['as XML', 'application/xml', madeCpix()],
   ['in UTF-16', 'application/cpix+xml', asUtf16(madeCpix())],
+  ['in UTF-16 as text', 'text/plain', asUtf16(madeCpix())],
   ['in JSON', 'application/json', JSON.stringify({ value: madeCpix() })],
 ])('takes a CPIX document %s, and masks its keys', async (_how, type, body) => {
   const { api } = await startSidecar();

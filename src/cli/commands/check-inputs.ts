@@ -161,9 +161,9 @@ async function readContent(reader: Reader, name: string) {
 
 function contentOf(bytes: Buffer, name: string): string | Buffer {
   if (/\.key$/i.test(name)) return bytes.toString('utf8');
-  if (isUtf8(bytes) && !bytes.includes(0)) return bytes.toString('utf8');
   // XML says its encoding itself.
   if (looksLikeCpixBytes(bytes)) return bytes;
+  if (isUtf8(bytes) && !bytes.includes(0)) return bytes.toString('utf8');
   if (isUtf16Words(bytes)) throw unusable(`${name} is UTF-16; save it as UTF-8.`);
   // Text of another encoding is reported as such; a box or an object may lie in a file as it is.
   return isEightBitText(bytes) ? bytes.toString('utf8') : bytes;

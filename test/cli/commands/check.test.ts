@@ -291,4 +291,6 @@ test('a CPIX document is reported in any encoding, its keys masked by default', 
   expect((await check(['utf16.xml'])).stdout).toBe(stdout);
   expect((await check([], asUtf16(madeCpix(), 'BE'))).stdout).toBe(stdout);
   expect((await check(['utf16.xml', '--reveal'])).stdout).toContain(HD.key.toString('base64'));
+  const misnamed = madeCpix().replace('"UTF-8"', '"windows-1252"').replace('film-1', 'fïlm-1');
+  expect((await check([], misnamed)).stdout).toContain('names an encoding other than UTF-8 and UTF-16');
 });
