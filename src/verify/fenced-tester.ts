@@ -6,31 +6,26 @@ import type { StreamReport } from './stream-report';
 import { type VerifyOptions, verifyStream } from './verify-stream';
 
 export interface Fence {
-  /** The path of the built `verify/main.ts`. */
   readonly program: string;
   /** The limit of one test. Fetching takes almost none of it. */
   readonly processorSeconds: number;
   readonly heapMib: number;
 }
 
-/** Messages to the process of the tests. */
 export type ToTest =
   | { readonly test: Omit<TestOptions, 'signal' | 'onProgress'> & { readonly address: string } }
   | { readonly id: number; readonly answer: GetAnswer }
   | { readonly id: number; readonly failed: Pick<GetFailed, 'causeCode' | 'why'> };
 
-/** Messages of the process of the tests. */
 export type FromTest =
   | { readonly id: number; readonly get: Omit<GetRequest, 'signal'> }
   | { readonly progress: Parameters<NonNullable<TestOptions['onProgress']>> }
   | { readonly result: TestResult }
-  /** The error of the test. */
   | { readonly thrown: string };
 
 /**
- * Opens a tester of streams, which it fetches through `get`. Within a fence, tests run in a process of their own, which
- * fetches through this one. A manifest that takes more processor time or memory than the fence allows ends that process
- * alone, and the report is `manifest_too_large`.
+ * Within a fence, tests run in a process of their own, which fetches through this one. A manifest that takes
+ * more processor time or memory than the fence allows ends that process alone: `manifest_too_large`.
  */
 export function openTester(
   get: Get,
@@ -140,7 +135,6 @@ export interface TestResult {
   readonly hasMore: boolean;
 }
 
-/** Tests streams, one after another. */
 interface StreamTester {
   test(address: string, options: TestOptions): Promise<TestResult>;
   close(): void;

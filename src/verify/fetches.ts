@@ -31,7 +31,6 @@ export interface Fetched {
   readonly url: string;
   /** Unpacked; the requested part. */
   readonly body: Buffer;
-  /** Whether a part was requested and the whole file sent. */
   readonly isRangeIgnored: boolean;
 }
 
@@ -180,7 +179,6 @@ function unpack(body: Buffer, encoding: string, most: number): Buffer | 'too_lar
 }
 
 const MAX_ADDRESS = 8 * 1024;
-/** A longer one is cut where it is shown. */
 const MAX_SHOWN = 1000;
 
 function addressFault(url: string): string | undefined {
@@ -222,7 +220,6 @@ export function absoluteAddress(address: string, base: string): string {
   return URL.canParse(address, base) ? new URL(address, base).href : address;
 }
 
-/** The name of a file, by its address: its last part, or its host. */
 export function fileName(address: string): string {
   const { pathname, host } = new URL(address);
   const last = pathname.split('/').findLast((part) => part !== '');

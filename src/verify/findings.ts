@@ -14,7 +14,6 @@ export interface StreamFinding extends Finding {
   readonly names: { readonly [THIS]: string; readonly [OTHER]?: string | undefined };
 }
 
-/** A finding on the file called `name`, and on `other`; a full stop is added where the description has none. */
 export function streamFinding(
   severity: Finding['severity'],
   code: string,

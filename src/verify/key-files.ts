@@ -20,9 +20,7 @@ export interface GivenKeyFile {
   readonly rotates?: boolean;
 }
 
-/**
- * A key file, or one key of a CPIX document, with its keys for decrypting. It holds key material, which is never shown.
- */
+/** A key file, or one key of a CPIX document. It holds key material, which is never shown. */
 export interface ReadKeyFile {
   readonly name: string;
   readonly changed: Date | undefined;
@@ -95,7 +93,6 @@ export function isForFairPlay({ keys = [] }: SegmentSource): boolean {
   return keys.some(({ format, uri }) => format === FAIRPLAY_KEY_FORMAT || /^skd:/i.test(uri ?? ''));
 }
 
-/** The keys for a segment with these key ids. */
 export function keysFor(
   files: readonly ReadKeyFile[],
   segment: SegmentSource,
@@ -142,12 +139,10 @@ function keysOf(
   return keys;
 }
 
-/** Their name in a sentence. */
 export function eachOf(keyFiles: readonly ReadKeyFile[]): 'key file' | 'document' {
   return keyFiles.length > 0 && keyFiles.every(({ isDocument }) => isDocument) ? 'document' : 'key file';
 }
 
-/** One input for several keys of a document. */
 export function inputsOf(
   keyFiles: readonly ReadKeyFile[],
   segment: SegmentSource | undefined,

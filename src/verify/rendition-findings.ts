@@ -16,11 +16,9 @@ interface FindingsOptions {
   readonly keyFiles: readonly ReadKeyFile[];
   readonly live: boolean;
   readonly started: Date | undefined;
-  /** Whether other pictures or sound of the stream are encrypted. */
   readonly othersEncrypted: boolean;
   /** Whether others are decrypted: the stream may have several keys, of which one was given. */
   readonly othersDecrypt: boolean;
-  /** Whether a rendition without a key is no error while others decrypt. */
   readonly allowMissingKeys: boolean;
 }
 
@@ -218,7 +216,6 @@ function boxesOfOtherKeys(tested: TestedRendition, keyFiles: readonly ReadKeyFil
   );
 }
 
-/** The boxes among signals, in base64. */
 function boxesBySystem(signals: readonly { readonly content: string }[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const { content } of signals) {
@@ -284,7 +281,6 @@ function ofIv(
   return [streamFinding('error', 'iv_mismatch', name, text)];
 }
 
-/** The key files whose key id the samples have; all, where none has it or samples name none. */
 function filesOf(keyFiles: readonly ReadKeyFile[], keyIds: readonly Buffer[]): readonly ReadKeyFile[] {
   const meant = keyFiles.filter(({ cenc }) => cenc && isAmong(cenc.keyId, keyIds));
   return meant.length > 0 ? meant : keyFiles;

@@ -5,7 +5,6 @@ export interface SegmentSource extends Resource {
   readonly seconds: number | undefined;
   /** Identifies it among the others of its rendition, in their order. */
   readonly number: number | undefined;
-  /** Those in force for it in a playlist. */
   readonly init?: Resource | undefined;
   readonly keys?: readonly KeyLine[] | undefined;
 }
@@ -36,7 +35,6 @@ export interface IndexedFile {
   readonly index: Resource | undefined;
 }
 
-/** One encoding of one track of a stream, and the signalling of its protection. */
 export interface Rendition {
   /** Unique in its stream: `video 640x360 257 kb/s`. */
   readonly name: string;
@@ -56,7 +54,6 @@ export interface StreamOutline {
   readonly renditions: readonly Rendition[];
 }
 
-/** The encryption of a segment by the line that holds for it; undefined without one. */
 export function encryptionOf({ keys = [], number }: SegmentSource): HlsEncryption | undefined {
   const [first] = keys;
   if (!first) return undefined;

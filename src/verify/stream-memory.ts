@@ -7,7 +7,6 @@ export interface FetchedPart {
   readonly bytes: Buffer;
 }
 
-/** The segments that earlier tests of the same stream have seen. */
 export class StreamMemory {
   readonly #inits = new Map<string, FetchedPart>();
   readonly #newest = new Map<string, { number: number; at: number; init: string | undefined }>();

@@ -32,7 +32,6 @@ export interface RenditionReport {
   readonly init: FetchedFile | null;
   /** The newest; `seconds` is 0 where that is not known. */
   readonly segment: (FetchedFile & { readonly seconds: number; readonly number: number | null }) | null;
-  /** Null where no samples could be read. */
   readonly judgement: RenditionJudgement | null;
 }
 
@@ -42,7 +41,6 @@ export interface StreamReport {
   readonly url: string;
   readonly type: 'dash' | 'hls' | 'unknown';
   readonly live: boolean;
-  /** Whether there were keys to decrypt with. */
   readonly decrypted: boolean;
   readonly systems: readonly SystemReport[];
   readonly renditions: readonly RenditionReport[];

@@ -67,7 +67,6 @@ export function signalsOfKeyLine({ line, method, format, uri }: KeyLine): Signal
   return [{ systemId: known, name, content: line, fields }];
 }
 
-/** The systems of a stream; equal signals of several files are one. */
 export function systemsOf(
   all: readonly { readonly file: string; readonly signals: readonly Signal[] }[],
 ): SystemReport[] {

@@ -30,7 +30,6 @@ export interface TestedSegment extends Omit<FetchedPart, 'bytes'> {
   readonly size: number;
   readonly source: SegmentSource;
   readonly opened: OpenedMedia | undefined;
-  /** Whether its key was fetched from an address in the playlist. */
   readonly identityKey: boolean;
   readonly judgement: MediaJudgement | undefined;
 }
@@ -60,7 +59,6 @@ interface RenditionTestOptions {
   readonly live: boolean;
 }
 
-/** Fetches the init segment and the newest segment of a rendition, and looks at the samples. */
 export async function testRendition(
   rendition: Rendition,
   options: RenditionTestOptions,
@@ -71,7 +69,6 @@ export async function testRendition(
   const segments = memory ? memory.next(rendition, named, now) : named;
   const wanted = segments.newest[0]?.init ?? rendition.init;
   const init = await test.init(wanted);
-  // Without its init segment, a segment can't be judged.
   const isUnreadable = wanted !== undefined && init === undefined;
   const segment = isUnreadable ? undefined : await test.newest(segments, init?.bytes);
   const { former, inPlace } = test;

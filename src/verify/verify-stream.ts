@@ -15,19 +15,16 @@ import { signalsOfInit, signalsOfKeyLine, signalsOfManifest, systemsOf } from '.
 import { type TestedRendition, testRendition } from './test-rendition';
 
 export interface VerifyOptions {
-  /** Makes each request, and may refuse addresses. */
   readonly get: Get;
   readonly keyFiles?: readonly GivenKeyFile[];
   /** Key files that the stream had before: they identify a packager that was not restarted. */
   readonly formerKeyFiles?: readonly GivenKeyFile[];
-  /** Whether a rendition without a key is a warning, while others decrypt. */
   readonly allowMissingKeys?: boolean;
   readonly limits?: Partial<Limits>;
   readonly signal?: AbortSignal | undefined;
   readonly now: () => Date;
   /** The segments that former calls have seen: of a live stream, only new ones are tested then. */
   readonly memory?: StreamMemory;
-  /** Called with the number of tests done, and of all. */
   readonly onProgress?: (done: number, of: number, name: string) => void;
 }
 
@@ -35,10 +32,8 @@ export interface VerifyOptions {
 const AT_A_TIME = 4;
 
 /**
- * Tests a stream as a player would begin with it: manifest or playlists, init segments, the newest segment of each
- * rendition. It decrypts with the given keys, and reports the faults. It never throws for a fault of a server;
- * no fault holds a key.
- * @param address of a DASH manifest or an HLS playlist, multivariant or media, http or https.
+ * Tests a stream as a player would begin with it, and decrypts with the given keys. It never throws for a
+ * fault of a server, and no fault holds a key. `address` is of a DASH manifest or an HLS playlist.
  */
 export async function verifyStream(address: string, options: VerifyOptions): Promise<StreamReport> {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
@@ -212,7 +207,6 @@ function renditionReport({ rendition, init, segment, signalling }: TestedRenditi
   };
 }
 
-/** Key ids as the rest of the report has them: UUIDs. */
 function judgementReport({ tracks, ...judgement }: MediaJudgement): RenditionJudgement {
   const idOf = (keyId: Buffer | undefined) => (keyId ? formatUuid(keyId) : null);
   return { ...judgement, tracks: tracks.map(({ keyId, ...track }) => ({ ...track, keyId: idOf(keyId) })) };

@@ -13,9 +13,7 @@ import {
 
 /** No manifest of a day with one entry for each segment has as many. */
 const MAX_ELEMENTS = 400_000;
-/** Of each of these elements. */
 const MAX_PARTS = 2000;
-/** Characters of a SegmentTemplate. */
 const MAX_TEMPLATE = 4000;
 
 interface MpdSource {
@@ -267,10 +265,9 @@ function textOf(value: unknown): string | undefined {
 }
 
 /**
- * The used part of mpd-parser: XML to a document, attributes handed down from MPD to Representation, base addresses,
- * the starts of periods. Its lists of segments are not: it writes out every repeat (one `r` may be a billion), takes
- * times for doubles, and joins periods, of whose protection it keeps the first; and it knows no ContentProtection of a
- * Representation.
+ * The used part of mpd-parser: inherited attributes, base addresses, starts of periods. Its lists of segments
+ * write out every repeat (one `r` may be a billion), take times for doubles, and join periods with the
+ * protection of the first; and it knows no ContentProtection of a Representation.
  */
 interface MpdLibrary {
   stringToMpdXml(text: string): MpdNode;
@@ -297,7 +294,6 @@ interface RepresentationInfo {
 
 const library: MpdLibrary = require('mpd-parser');
 
-/** The elements that a Representation is and stands in. */
 interface Elements {
   readonly period: XmlElement;
   readonly periodIndex: number;
@@ -307,7 +303,6 @@ interface Elements {
 
 interface InheritedRepresentation extends Elements, RepresentationInfo {}
 
-/** It connects the library's results with the elements. */
 const MARK = 'element-of-the-manifest';
 
 /** The Representations of well-formed XML, `root` being its elements. @throws the library's errors. */

@@ -4,7 +4,6 @@ import { absoluteAddress, type Resource } from '../fetches';
 import type { MediaKind } from '../media/judgement';
 import type { KeyLine, SegmentSource, Segments } from '../rendition';
 
-/** A playlist that a multivariant playlist names: a variant, or a rendition of one. */
 export interface NamedPlaylist {
   readonly url: string;
   readonly name: string;
@@ -16,24 +15,19 @@ interface MultivariantPlaylist {
   readonly type: 'multivariant';
   readonly playlists: readonly NamedPlaylist[];
   readonly sessionKeys: readonly KeyLine[];
-  /** Variables that media playlists may import. */
   readonly variables: Variables;
 }
 
 export interface MediaPlaylist {
   readonly type: 'media';
   readonly live: boolean;
-  /** When its newest part began, by the time of day of the segments that are there. */
   readonly started: Date | undefined;
   readonly ended: Date | undefined;
   readonly segments: Segments;
   readonly targetSeconds: number;
 }
 
-/**
- * Reads an HLS playlist (RFC 8216, and 8216bis for variables and gaps). A fault goes on after its name.
- * @param imported the variables of the multivariant playlist
- */
+/** By RFC 8216; variables (`imported` from elsewhere) and gaps by 8216bis. A fault continues the name. */
 export function readPlaylist(
   text: string,
   url: string,
@@ -190,11 +184,9 @@ function resourceOf(address: string, base: string, range: ByteRange | undefined)
 }
 
 /**
- * The used part of m3u8-parser: lines to segments, byte ranges that go on where the last one ended, init segments,
- * variants. A few tags are not left to it: of several EXT-X-KEY lines it keeps one, and that of FairPlay next to
- * the segments; it breaks on an IV that is none; it writes the names in EXT-X-MEDIA and EXT-X-DATERANGE into objects with
- * a prototype, which a hostile playlist changes for the whole program; it looks for every variable in every line. So it
- * is given the lines of LINES alone; those of keys and renditions are read here, and so are variables.
+ * The used part of m3u8-parser, which gets the lines of LINES alone: of several EXT-X-KEY lines it keeps one,
+ * and it breaks on an IV that is none; a hostile EXT-X-MEDIA or EXT-X-DATERANGE changes a prototype for the
+ * whole program; it looks for every variable in every line. Those lines are read here.
  */
 interface PlaylistParser {
   readonly manifest: ParsedManifest;
@@ -221,7 +213,6 @@ interface ParsedManifest {
   readonly endList?: boolean;
 }
 
-/** Byte ranges are of `length` bytes from `offset`. */
 interface ByteRange {
   readonly offset?: number;
   readonly length: number;
@@ -250,7 +241,6 @@ const BYTE_RANGE = /^\s*[1-9]\d{0,14}(?:@\d{1,15})?\s*$/;
 const MAX_LINE = 8 * 1024;
 const MAX_LINES = 400_000;
 
-/** A tag that the library does not read, and the reader of its lines. */
 interface OwnTag {
   /** With the `:` where it has one, as `#EXT-X-KEY:`. */
   readonly tag: string;
@@ -262,10 +252,6 @@ interface OwnTag {
 const unreadable = refusedAs('manifest_unreadable');
 const tooLarge = refusedAs('manifest_too_large');
 
-/**
- * Reads a playlist, its variables replaced by their values. A fault goes on after the playlist's name.
- * @param imported the variables of the multivariant playlist
- */
 function parsePlaylist(
   text: string,
   uri: string,
@@ -320,7 +306,6 @@ const MAX_VARIABLES = 1000;
 /** Values by the names of variables (RFC 8216bis § 4.4.2.3). */
 type Variables = ReadonlyMap<string, string>;
 
-/** The value that an EXT-X-DEFINE gives its variable, and its name; undefined if it gives none. */
 function definitionIn(line: string, uri: string, imported: Variables): [string, string] | undefined {
   const attributes = attributesOf(line);
   const [query, other] = [attributes.get('QUERYPARAM'), attributes.get('IMPORT')];

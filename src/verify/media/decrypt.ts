@@ -39,7 +39,6 @@ interface Run {
   readonly length: number;
 }
 
-/** Where a sample of `size` bytes is protected. */
 export function protectedRanges(
   subsamples: readonly Subsample[] | undefined,
   size: number,

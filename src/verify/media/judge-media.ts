@@ -17,12 +17,9 @@ import { addTallies, encryptedPartOf, type Tally, tallySamples, verdictOf } from
 const MAX_KEYS = 16;
 
 /**
- * Decrypts a segment and judges whether the result is valid picture and sound: slices of H.264 and H.265 are read
- * by their syntax to the last bit (ISO/IEC 14496-10, 23008-2), AAC by the ends of its frames, AC-3 by its checksums. Noise is
- * read so by chance about once in a thousand samples, so that two samples prove a wrong key. Tracks of one key id are
- * judged together where one alone proves nothing.
- *
- * @param keys those for the key ids of the media, and those for all; without keys the media are judged as they are
+ * Decrypts a segment, and judges whether the result is valid: slices of H.264 and H.265 by their syntax to
+ * the last bit, AAC by the ends of its frames, AC-3 by its checksums. Noise passes about once in a thousand
+ * samples, so that two prove a wrong key. Tracks of one key id that prove nothing alone are judged together.
  */
 export function judgeMedia(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudgement {
   const usable = keys.filter(({ key }) => key.length === 16).slice(0, MAX_KEYS);
@@ -309,7 +306,6 @@ function withKey(key: Buffer, iv?: Buffer): Decrypt {
 /** The usual one of pictures, that of whole samples, and another that packagers offer. */
 const PATTERNS = [{ crypt: 1, skip: 9 }, undefined, { crypt: 5, skip: 5 }] as const;
 
-/** Possible faults where a key does not decrypt: IV, pattern, byte order, or a second encryption. */
 function* attemptsOf(
   parts: readonly Part[],
   fitting: readonly MediaKey[],

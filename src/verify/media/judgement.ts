@@ -7,7 +7,6 @@ export type MediaKind = 'video' | 'audio' | 'text' | 'other';
 export type MediaScheme = 'cenc' | 'cens' | 'cbc1' | 'cbcs' | 'sample-aes' | 'aes-128';
 
 export interface HlsEncryption {
-  /** METHOD, as written: `NONE`, `AES-128`, `SAMPLE-AES`, `SAMPLE-AES-CTR`. */
   readonly method: string;
   /** 16 bytes. Without one, AES-128 and SAMPLE-AES take the media sequence number. */
   readonly iv?: Buffer | undefined;
@@ -20,7 +19,6 @@ export interface MediaTrack {
   readonly kind: MediaKind;
   /** As in RFC 6381 where it is known so far (`avc1.64001f`, `mp4a.40.2`, `ec-3`), else the name of the sample entry. */
   readonly codec: string;
-  /** Undefined where no encryption is signalled. */
   readonly scheme: MediaScheme | undefined;
   /** The key ids of encrypted samples, each once, 16 bytes big endian. SAMPLE-AES and AES-128 name none. */
   readonly keyIds: readonly Buffer[];
@@ -53,41 +51,27 @@ export interface MediaKey {
   readonly iv?: Buffer | undefined;
 }
 
-/**
- * - `decrypts`: the key makes valid pictures and sound of it.
- * - `garbage`: the key makes noise of it; `cause`: the reason, if known.
- * - `clear`: the samples are valid as they are. `cause` is `not_encrypted` where something says that they are encrypted.
- * - `no_key`: none of the keys is for the key id of the samples.
- * - `unknown`: too little to decide.
- */
+/** `garbage`: a key makes noise of it. `clear`: it is valid as it is. */
 export type JudgementState = 'decrypts' | 'garbage' | 'clear' | 'no_key' | 'unknown';
 
 export type JudgementCause =
-  /** Of `garbage`: the content key is another one. */
   | 'wrong_key'
-  /** Of `garbage`: the key is right and the IV that the media name is not. */
   | 'wrong_iv'
-  /** Of `garbage`: the key is right and the pattern that `tenc` names is not. */
   | 'wrong_pattern'
-  /** Of `garbage`: it decrypts with the bytes of the key in another order. */
   | 'key_byte_order'
-  /** Of `garbage`: it decrypts when it is decrypted twice. */
   | 'encrypted_twice'
-  /** Of `garbage`: nothing says that it is encrypted, and it is no valid picture or sound. */
   | 'not_signalled'
-  /** Of `clear`: something says that it is encrypted. */
+  /** Of `clear`: something says that it is encrypted. The others are of `garbage`. */
   | 'not_encrypted';
 
-/** The result for samples of one key, or of none. */
 export interface Judgement {
   readonly state: JudgementState;
   readonly cause?: JudgementCause | undefined;
   /** The kind of the track; `other` where tracks of several kinds were judged together and agree. */
   readonly kind: MediaKind;
   readonly samples: number;
-  /** One whole sentence for people: its meaning. */
   readonly description: string;
-  /** One whole sentence: the counts (`62 of 62 AAC frames decode to their last bit.`). */
+  /** One whole sentence: the counts (`62 of 62 AAC frames begin and end as valid AAC.`). */
   readonly evidence: string;
 }
 
@@ -121,7 +105,6 @@ export interface Subsample {
 
 export interface MediaSample {
   readonly data: Buffer;
-  /** Undefined where it is said to be clear. */
   readonly encryption: SampleEncryption | undefined;
 }
 
@@ -135,7 +118,6 @@ export type SampleFormat =
     }
   | {
       readonly codec: 'aac';
-      /** Whether each frame has an ADTS header. */
       readonly adts: boolean;
       /** The AudioSpecificConfig of `esds`. */
       readonly config: Buffer | undefined;

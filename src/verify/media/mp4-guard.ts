@@ -19,9 +19,8 @@ const MAX_BOXES = 50_000;
 const MAX_SAMPLES = 200_000;
 
 /**
- * A copy of an mp4 file that is safe for a parser that trusts it: no box reaches beyond its parent, tables
- * have as many entries as their counts say, and other boxes are hidden (as `free`). Sample entries are hidden
- * too, as their own boxes have tables.
+ * A copy that is safe for a trusting parser: no box reaches beyond its parent, tables have the entries that
+ * they count, and other boxes are hidden (as `free`); so are sample entries, as their own boxes have tables.
  */
 export function guardMp4(bytes: Buffer): Checked<{ safe: ArrayBuffer; isCutShort: boolean }> {
   const safe = new ArrayBuffer(bytes.length);
@@ -147,7 +146,6 @@ class Guard {
     else if (type === 'stsc') need(8 + 12 * count(4));
   }
 
-  /** Groups other than `seig` are hidden. */
   #groups(box: number, at: number, end: number, version: number): void {
     if (end - at < 16) throw tooShort('sgpd');
     const isKeys = this.bytes.toString('latin1', at + 4, at + 8) === 'seig';

@@ -12,7 +12,6 @@ Object.assign(Log, { error: () => undefined, warn: () => undefined });
 
 const SCHEMES = ['cenc', 'cens', 'cbc1', 'cbcs'] as const;
 
-/** The state without any information. */
 const UNKNOWN_ENTRY: SampleEntry = { codec: 'unknown', format: { codec: 'unknown' }, protection: undefined };
 
 type Track = ISOFile['moov']['traks'][number];

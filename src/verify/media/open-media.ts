@@ -18,13 +18,10 @@ import type {
 import { openMp4 } from './mp4-samples';
 
 /**
- * Reads the samples of a media segment and how they are encrypted; nothing is decrypted yet. Takes fragmented mp4 with
- * its init segment, whole mp4 files without one (ISO/IEC 14496-12, 23001-7), MPEG transport streams and packed audio
- * (RFC 8216 § 3). Hostile bytes make a fault, never an exception, and no more work than their length allows.
- *
- * @param init the init segment, if any; boxes in the segment itself are read after it
- * @param hls the encryption in the playlist: transport streams do not signal SAMPLE-AES, and a segment under AES-128 is
- *   unknown before `judgeMedia` decrypts it
+ * Reads the samples of a segment and how they are encrypted; nothing is decrypted yet. Takes mp4 (ISO/IEC
+ * 14496-12, 23001-7), MPEG transport streams and packed audio (RFC 8216 § 3). Hostile bytes make a fault,
+ * never an exception, and no more work than their length allows.
+ * @param hls the encryption in the playlist, since transport streams do not signal SAMPLE-AES
  */
 export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): Opened {
   if (segment.length === 0) return refused('no_samples', 'The segment is empty.');
@@ -77,7 +74,6 @@ const PACKET = 188;
 const SYNC = 0x47;
 const MAX_STREAMS = 64;
 
-/** The encryption of the samples of a transport stream, or of packed audio, which they do not signal. */
 interface ElementaryEncryption {
   readonly iv: Buffer;
   /** Whether the playlist names it; otherwise it is made of the sequence number, and FairPlay's comes with the key. */
@@ -108,7 +104,6 @@ const STREAM_TYPES: Readonly<Record<number, StreamType>> = {
   219: { kind: 'video', codec: 'avc1', format: H264, isEncrypted: true },
 };
 
-/** Whether bytes are packets of a transport stream. */
 function looksLikeTransportStream(bytes: Buffer): boolean {
   return bytes.length >= PACKET && bytes[0] === SYNC && (bytes.length < 2 * PACKET || bytes[PACKET] === SYNC);
 }

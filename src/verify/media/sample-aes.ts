@@ -12,11 +12,9 @@ const CLEAR_OF_NAL = 32;
 const CLEAR_OF_SOUND = 16;
 
 /**
- * Decrypts a sample by Apple's "MPEG-2 Stream Encryption Format for HTTP Live Streaming". Each NAL unit and each frame
- * begins with the IV. A NAL unit is encrypted with its emulation prevention bytes in place, and then gets such bytes once
- * more; the latter alone are taken out.
- *
- * @param decrypt AES-128-CBC over whole blocks
+ * Decrypts a sample by Apple's "MPEG-2 Stream Encryption Format for HTTP Live Streaming". Each NAL unit and
+ * each frame begins with the IV. A NAL unit is encrypted with its emulation prevention bytes in place, and
+ * then gets such bytes once more; the latter alone are taken out.
  */
 export function decryptSampleAes(
   sample: Buffer,
@@ -39,13 +37,11 @@ function soundPartOf(sample: Buffer, { codec }: SampleFormat): { from: number; l
   return { from, length: sample.length - from - ((sample.length - from) % BLOCK) };
 }
 
-/** The encrypted bytes of a frame of sound, decrypted or not. */
 export function soundBytesOf(sample: Buffer, format: SampleFormat): Buffer {
   const { from, length } = soundPartOf(sample, format);
   return sample.subarray(from, from + Math.max(0, length));
 }
 
-/** How many bytes of a sample are encrypted. */
 export function encryptedBytesOf(sample: Buffer, format: SampleFormat): number {
   if (format.codec !== 'h264') return Math.max(0, sample.length - 25);
   return (nalUnitsOf(sample, 0) ?? []).reduce(

@@ -3,10 +3,8 @@ import { readTrackEncryption, type SampleProtection } from '../../drm/check/samp
 import type { MediaKind, SampleFormat } from './judgement';
 
 export interface SampleEntry {
-  /** As RFC 6381 has it, as far as that is known. */
   readonly codec: string;
   readonly format: SampleFormat;
-  /** Undefined for an entry without `sinf`. */
   readonly protection:
     | { readonly scheme: string | undefined; readonly track: SampleProtection | undefined }
     | undefined;
@@ -111,7 +109,6 @@ function hevcParameterSets(config: Buffer): Buffer[] {
   return sets;
 }
 
-/** `count` parameter sets, each after its length. */
 function setsAt(config: Buffer, start: number, count: number): { sets: Buffer[]; end: number } {
   const sets: Buffer[] = [];
   let end = start;

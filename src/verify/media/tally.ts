@@ -25,7 +25,6 @@ export interface Tally {
   readonly evidence: string;
 }
 
-/** The number of small samples that are checked. */
 const MOST = 240;
 /** A few large ones are enough evidence. */
 const MOST_BYTES = 600_000;
@@ -116,7 +115,6 @@ export function addTallies(tallies: readonly Tally[]): Tally {
   };
 }
 
-/** The verdict of a tally: nearly all are valid, by more than chance, or most are broken. */
 export function verdictOf({ valid, broken, weight }: Tally): 'valid' | 'broken' | 'undecided' {
   if (valid >= 9 * broken && weight >= SURE) return 'valid';
   return broken >= 2 && broken > valid ? 'broken' : 'undecided';
@@ -150,7 +148,6 @@ interface SampleCheck {
   readonly called: string;
   readonly proof: string;
   check(sample: Buffer, part: EncryptedPart): Outcome;
-  /** At most the binary logarithm of how unlikely it is that noise looks like one valid sample. */
   weightOf(part: EncryptedPart): number;
 }
 
