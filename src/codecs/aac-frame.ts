@@ -42,9 +42,8 @@ const CHANNEL_PAIR = 1;
 const WITHOUT_SOUND: readonly number[] = [4, 5, 6];
 
 /**
- * Looks at both ends of a raw_data_block of AAC (ISO/IEC 14496-3 § 4.4.2), without its ADTS header. It starts with a
- * channel, whose instance tag is 0, and ends with ID_END and zeros up to the end of the byte; some encoders add bytes of
- * zeros. Noise starts so once in 64 times, and ends so once in 4.
+ * Whether a raw_data_block of AAC (ISO/IEC 14496-3 § 4.4.2), without ADTS header, starts with a channel of
+ * instance tag 0 (noise does once in 64 times), and ends with ID_END, zeros and bytes of zeros (once in 4).
  */
 export function checkAacFrame(frame: Buffer, { start, end }: FrameEnds): Outcome {
   if (end && !endsWithIdEnd(frame)) return 'broken';

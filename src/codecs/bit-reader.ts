@@ -1,4 +1,3 @@
-/** The error of the reader of a syntax for impossible input. */
 export class SyntaxBroken extends Error {}
 
 /** Reads bits, the most significant first. Beyond the end it is broken. */

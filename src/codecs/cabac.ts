@@ -42,7 +42,6 @@ export class Cabac {
 
   constructor(private readonly bytes: Uint8Array) {}
 
-  /** @param contexts m and n of each context */
   initialize(contexts: readonly number[], qp: number): void {
     const clipped = Math.max(0, Math.min(51, qp));
     for (let index = 0; index * 2 < contexts.length; index += 1) {

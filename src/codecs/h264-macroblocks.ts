@@ -12,7 +12,6 @@ import {
   type SubPart,
 } from './h264-partitions';
 
-/** The flags of a macroblock for its neighbours. */
 const SKIPPED = 1;
 const DIRECT = 2;
 const INTRA_NXN = 4;
@@ -21,9 +20,8 @@ const INTRA = INTRA_NXN | INTRA_16X16;
 const TRANSFORM_8X8 = 16;
 
 /**
- * Reads the macroblocks of one slice (ISO/IEC 14496-10 § 7.3.5 under CABAC), without making a picture of them: a slice
- * that was decrypted well ends with its last macroblock at its last bit, and noise does not. Frames and fields, not
- * both in one picture (MBAFF), and chroma of 4:2:0, 4:2:2 or none.
+ * Reads the macroblocks of a slice (ISO/IEC 14496-10 § 7.3.5, CABAC): one that was decrypted well ends with
+ * its last macroblock at its last bit. Frames or fields, not both (MBAFF); chroma 4:2:0, 4:2:2 or none.
  */
 export class MacroblockReader {
   readonly #width: number;

@@ -7,7 +7,6 @@ export class H264Parameters {
   readonly sequences = new Map<number, H264Sequence>();
   readonly pictures = new Map<number, H264Picture>();
 
-  /** Takes parameter sets; ignores unreadable ones. */
   take(nal: Buffer): void {
     const type = (nal[0] ?? 0) & 31;
     try {

@@ -68,7 +68,6 @@ const PART_SHAPES: readonly MotionPart['inside'][] = [
 
 export interface SubPart {
   readonly lists: number;
-  /** Of `PART_SHAPES`. */
   readonly shape: number;
 }
 

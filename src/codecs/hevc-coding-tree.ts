@@ -15,7 +15,6 @@ const CHROMA_MODES = [PLANAR, VERTICAL, 10, DC];
 const WHOLE: readonly number[] = [8];
 const HALVES: readonly number[] = [6, 6];
 const QUARTERS: readonly number[] = [4, 4, 4, 4];
-/** Of asymmetric parts, the first or the second is the smaller one. */
 const SMALL_FIRST: readonly number[] = [5, 7];
 const SMALL_SECOND: readonly number[] = [7, 5];
 
@@ -37,7 +36,6 @@ export class CodingTreeReader {
     this.#transform = new TransformReader(cabac, segment);
   }
 
-  /** @param start the first byte of the data */
   read(start: number): void {
     const cabac = this.cabac;
     const frame = this.frame;

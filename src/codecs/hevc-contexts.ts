@@ -1,4 +1,3 @@
-/** Where the contexts of each syntax element begin. */
 export const CONTEXT = {
   saoMerge: 0,
   saoType: 1,

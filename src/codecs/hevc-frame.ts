@@ -18,13 +18,11 @@ export class HevcFrame {
   /** Of blocks of 4 x 4: how they are predicted within the picture. */
   readonly modeColumns: number;
   readonly modes: Uint8Array;
-  /** The next in `order`. */
   next = 0;
   slice: HevcSlice | undefined;
   sliceAddress = 0;
   /** The first states of a dependent segment. */
   segmentStates: Uint8Array | undefined;
-  /** The first states of the next row. */
   rowStates: Uint8Array | undefined;
 
   constructor({ sequence, picture }: HevcSegment) {

@@ -10,7 +10,6 @@ import type { Outcome } from './picture-check';
 /** A sample has one picture; those of careless containers may have a few. */
 const MOST_PICTURES = 4;
 
-/** Reads pictures of H.265 one after another, with the parameter sets that stand before them. */
 export class HevcPictureCheck {
   readonly #parameters = new HevcParameters();
 

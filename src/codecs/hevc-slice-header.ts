@@ -30,7 +30,6 @@ export interface HevcSegment {
   readonly slice: HevcSlice;
 }
 
-/** Where a picture ends in blocks. */
 export function blocksOf({ width, height, treeBlock }: HevcSequence): { columns: number; rows: number } {
   const size = 1 << treeBlock;
   return { columns: Math.ceil(width / size), rows: Math.ceil(height / size) };

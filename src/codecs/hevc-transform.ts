@@ -36,14 +36,12 @@ export class TransformReader {
     this.#hasDelta = this.segment.picture.qpDeltaDepth === undefined;
   }
 
-  /** @param log2 of the size of the unit */
   read(unit: CodingUnit, log2: number): void {
     const { depthIntra, depthInter } = this.segment.sequence;
     const most = unit.isIntra ? depthIntra + (unit.isSplit ? 1 : 0) : depthInter;
     this.#tree(unit, log2, 0, most, 0, 0, CB | CR);
   }
 
-  /** @param parent which of Cb and Cr are coded in the parent */
   #tree(
     unit: CodingUnit,
     log2: number,
