@@ -7,13 +7,12 @@ import typeIs from 'type-is';
 import { describeThrown, errorBody, type HttpError, httpError, toHttpError } from './errors';
 import type { Log } from './log';
 
-/** The state of a request: `response.locals`. */
 export interface Exchange {
   /** The caller's `x-request-id` when it is fit for a log, else a new one. */
   requestId: string;
-  /** Extra fields of the log line. Never a secret. */
+  /** Never secrets. */
   logFields?: Readonly<Record<string, unknown>> | undefined;
-  /** The client, for the log line: the name of its API key, and its address. */
+  /** The name of its API key. */
   client?: { readonly key: string; readonly address: string } | undefined;
 }
 
@@ -25,41 +24,37 @@ declare global {
 
 export interface Shell {
   readonly log: Log;
-  /** A new, unguessable request id. */
   readonly newId: () => string;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** Paths that machines request every few seconds; they and all paths below them are logged at `debug`. */
+  /** Logged at `debug`, with all paths below: machines request them every few seconds. */
   readonly quietPaths?: readonly string[];
-  /** Takes the figures of every request when its answer is done. Must not throw. */
+  /** Must not throw. */
   readonly observe?: ((answered: AnsweredRequest) => void) | undefined;
-  /** Takes every error that is answered. Must not throw. */
+  /** Must not throw. */
   readonly onError?: ((error: HttpError, request: Request, response: Response) => void) | undefined;
 }
 
-/** The figures of one request. */
 export interface AnsweredRequest {
   readonly method: string;
-  /** The route's pattern, or `unmatched`. A path is a client's text. */
+  /** The route's pattern, or `unmatched`. A path would be a client's text. */
   readonly route: string;
   /** `CLIENT_GONE` when the connection ended before there was an answer. */
   readonly status: number;
   readonly ms: number;
-  /** Whether the connection ended before the answer did. */
   readonly aborted: boolean;
 }
 
 /** nginx's status for a client that went away before its answer. */
 export const CLIENT_GONE = 499;
 
-/** For answers that no browser shows: loading, framing and sniffing are forbidden. */
+/** No browser shows these answers: loading, framing and sniffing are forbidden. */
 const API_HEADERS: HelmetOptions = {
   contentSecurityPolicy: {
     useDefaults: false,
     directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
   },
   xFrameOptions: { action: 'deny' },
-  // These are about pages, downloads and plug-ins.
   crossOriginOpenerPolicy: false,
   originAgentCluster: false,
   xDnsPrefetchControl: false,
@@ -68,10 +63,7 @@ const API_HEADERS: HelmetOptions = {
   xXssProtection: false,
 };
 
-/**
- * An Express app with the common parts of a service around its routes: request id, one log line a request, security
- * headers, errors as JSON, and a 404 for everything that `mount` does not answer.
- */
+/** Adds request ids, a log line a request, security headers, errors as JSON, and the 404 after `mount`. */
 export function createApp(shell: Shell, mount: (app: express.Express) => void): express.Express {
   const app = express();
   app.disable('x-powered-by');
@@ -90,19 +82,16 @@ export function createApp(shell: Shell, mount: (app: express.Express) => void): 
   return app;
 }
 
-/** The middleware that sets the security headers. */
 export function securityHeaders() {
   return helmet(API_HEADERS);
 }
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** A request as Express passes it on, or as it comes. */
 type Routed = IncomingMessage & { readonly route?: { readonly path?: unknown } };
-/** The response to a request that is logged. */
 export type Followed = ServerResponse & { locals: Exchange };
 
-/** Gives a request its id, and logs it when it is answered. Returns the response, whose `locals` handlers add to. */
+/** Handlers add to the `locals` of the returned response, which are logged when it is answered. */
 export function requestLog({ log, newId, now, quietPaths = [], observe }: Shell) {
   const isQuiet = (path: string) =>
     quietPaths.some((quiet) => path === quiet || path.startsWith(quiet.endsWith('/') ? quiet : `${quiet}/`));
@@ -128,27 +117,21 @@ export function requestLog({ log, newId, now, quietPaths = [], observe }: Shell)
   };
 }
 
-/** The address of the client, for the audit. */
 export function addressOf({ socket }: IncomingMessage): string {
   return socket.remoteAddress ?? 'unknown';
 }
 
-/**
- * The address that a client can't choose freely: of IPv6 the first 64 bits, since a subscriber has all addresses
- * below them; IPv4 written as IPv6 (`::ffff:192.0.2.1`) is IPv4.
- */
+/** Of IPv6 the first 64 bits: a subscriber has all addresses below them. `::ffff:192.0.2.1` is IPv4. */
 export function networkOf(address = ''): string {
   const version = isIP(address);
   if (version === 0) return 'unknown';
   return version === 4 ? address : ipKeyGenerator(address, 64);
 }
 
-/** The path of a request, as it came. */
 export function pathOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   return url.split('?', 1).join();
 }
 
-/** Logs a failure of the service. */
 export function logFailure(
   log: Log,
   { locals: { requestId } }: Response,
@@ -161,7 +144,7 @@ export function logFailure(
   else log.error('request failed', fields);
 }
 
-/** The one writer of errors: in the JSON form of all, with the cause of a failure in the log and nowhere else. */
+/** The cause of a failure is in the log and nowhere else. */
 function errorAnswer({ log, onError }: Shell): ErrorRequestHandler {
   return (thrown: unknown, request, response, _next) => {
     // A late request is answered already; its handler learns of that by the end of the body.
@@ -176,7 +159,6 @@ function errorAnswer({ log, onError }: Shell): ErrorRequestHandler {
   };
 }
 
-/** For a path whose methods are all routed: answers 405 with the methods that exist. */
 export function onlyMethods(...methods: string[]): RequestHandler {
   const allow = methods.join(', ');
   return (request) => {
@@ -185,7 +167,7 @@ export function onlyMethods(...methods: string[]): RequestHandler {
   };
 }
 
-/** `get` of an app, for paths that are only read: any other method is answered with 405. */
+/** Any other method than GET and HEAD is answered 405. */
 export function readOnly(app: express.Express): express.IRouterMatcher<unknown> {
   const mount = (path: string, ...handlers: RequestHandler[]) =>
     app
@@ -195,10 +177,7 @@ export function readOnly(app: express.Express): express.IRouterMatcher<unknown> 
   return mount as express.IRouterMatcher<unknown>;
 }
 
-/**
- * Whether the body is declared as one of these media types. A request that announces no body passes.
- * @throws HttpError 415 with the sentence given.
- */
+/** Returns the media type; undefined: the request announces no body. @throws HttpError 415. */
 export function requireType(
   request: IncomingMessage,
   types: readonly string[],
@@ -209,7 +188,6 @@ export function requireType(
   return found ?? undefined;
 }
 
-/** Refuses a body that isn't declared as JSON; a request that announces no body passes. */
 export const requireJson: RequestHandler = (request, _response, next) => {
   requireType(request, ['application/json'], 'Send the body as JSON, with content-type: application/json.');
   next();

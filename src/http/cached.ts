@@ -1,6 +1,6 @@
 /**
- * Runs something once for all simultaneous callers, and returns the same result until `ms` after its start.
- * A failure goes to all who share it, and is not kept. `now` returns monotonic milliseconds.
+ * Runs once for all simultaneous callers, and keeps the result until `ms` after its start, but no failure.
+ * `now` returns monotonic milliseconds.
  */
 export function cached<Value>(
   ms: number,
@@ -24,7 +24,7 @@ export function cached<Value>(
   };
 }
 
-/** The same without an end: runs it once, and again only after a failure. */
+/** Runs again only after a failure. */
 export function kept<Value>(run: () => Promise<Value>): () => Promise<Value> {
   return cached(Infinity, () => 0, run);
 }

@@ -3,14 +3,12 @@ import { ConfigError } from './config';
 import { certificatesOf, privateKeyOf } from './tls';
 import { type Following, followFiles, isOpenToAll, type NamedFile, type WatchedFiles } from './watched-file';
 
-/** Paths of PEM files. */
 export interface ClientTlsFiles {
-  /** Certificates of the authorities to trust. */
   readonly authorities?: string | undefined;
   readonly client?: { readonly certificate: string; readonly key: string } | undefined;
 }
 
-/** A client's authorities, certificate and key: PEM texts for Node's TLS. */
+/** PEM texts. */
 export interface ClientTls {
   readonly ca?: Buffer;
   readonly cert?: Buffer;
@@ -18,21 +16,14 @@ export interface ClientTls {
 }
 
 interface ClientTlsOptions extends Following {
-  /** The variables that name the files. */
   readonly variables: Readonly<Record<'authorities' | 'certificate' | 'key', string>>;
-  /** The server's name in the log, as `the engine`. */
+  /** In the log, as `the engine`. */
   readonly server: string;
-  /** Logged when files can't be used while the service runs. */
   readonly message: string;
-  /** Takes the client certificate each time that it is read. */
   readonly onCertificate?: (certificate: X509Certificate, path: string) => void;
 }
 
-/**
- * Reads a client's authorities and certificate, and again when one of the files changes. Files that can't be used, or
- * don't fit together, are logged, and the former ones stay in force: the same object until a file changes.
- * @throws ConfigError when they can't be used at the start.
- */
+/** `tls` returns the same object until the files change to usable ones. @throws ConfigError at the start. */
 export function openClientTls(
   { authorities, client }: ClientTlsFiles,
   { log, clock, intervalMs, variables, server, message, onCertificate }: ClientTlsOptions,

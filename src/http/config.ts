@@ -3,7 +3,7 @@ import { nearest } from './faults';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The configuration can't be used. `faults` holds one sentence for each thing to correct. */
+/** One sentence for each thing to correct. */
 export class ConfigError extends Error {
   readonly faults: readonly string[];
 
@@ -17,8 +17,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the variables that a schema names. An empty variable counts as absent, as in a compose file's `NAME=`.
- * @throws ConfigError with every fault at once; no fault quotes a value, since a value may be a secret.
+ * An empty variable counts as absent, as in a compose file's `NAME=`.
+ * @throws ConfigError with every fault at once; none quotes a value, which may be a secret.
  */
 export function readConfig<Schema extends z.ZodObject>(schema: Schema, env: Environment): z.output<Schema> {
   const given = Object.fromEntries(
@@ -31,7 +31,6 @@ export function readConfig<Schema extends z.ZodObject>(schema: Schema, env: Envi
   );
 }
 
-/** The variables with this prefix that no schema knows, each with the nearest name that exists. */
 export function unknownVariables(prefix: string, known: readonly string[], env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith(prefix) && !known.includes(name))

@@ -5,9 +5,8 @@ import { answerLast, type HttpError, httpError, wholeAnswer } from './errors';
 import { LINGER_MS, PiecewiseSocket } from './piecewise';
 
 export interface ConnectionLimits {
-  /** Maximum number of open connections of a server. */
   readonly total: number;
-  /** Maximum share of one address; of IPv6, the first 64 bits count as one. */
+  /** Of IPv6, the first 64 bits count as one address. */
   readonly perAddress: number;
 }
 
@@ -18,19 +17,18 @@ export const DEFAULT_LIMITS: ConnectionLimits = { total: 512, perAddress: 256 };
 const RESERVE = 16;
 /** Real clients do not pipeline. A connection with more requests under way is destroyed. */
 const MAX_UNDER_WAY = 4;
-/** No real request line with its headers is cut into many pieces by this, and no piece holds many requests. */
+/** No real head is cut into many such pieces, and no piece holds many requests. */
 const PIECE_BYTES = 512;
 /** Pieces of a body of a client with a key: the size of Node's reads. */
 const BODY_PIECE_BYTES = 64 * 1024;
-/** From this number of waiting requests without a key, there is a pause after each. */
+/** Waiting requests without a key, from which on there is a pause after each. */
 const CROWD = 16;
 const CROWD_PAUSE_MS = 2;
-/** Time without progress after which an answer that the client does not read ends the connection. */
+/** For progress of an answer that the client does not read. */
 const ANSWER_MS = 5000;
 /**
- * Why a connection was ended or refused. `limit`: another one needed its place. `address_limit`: its address had too many.
- * `request_timeout`: a head, a body or a TLS handshake was late. `answer_timeout`: the client did not read its answer.
- * `pipelined`: too many requests were under way. `not_http`: the bytes are not HTTP.
+ * `limit`: another connection needed the place. `request_timeout`: a head, a body or a TLS handshake was
+ * late. `answer_timeout`: the client did not read its answer. `pipelined`: too many requests were under way.
  */
 export const REFUSAL_CAUSES = [
   'limit',
@@ -43,33 +41,28 @@ export const REFUSAL_CAUSES = [
 export type RefusalCause = (typeof REFUSAL_CAUSES)[number];
 
 /**
- * `opening`: no complete head has arrived. `idle`: between requests. `receiving`: a body is arriving. `working`: the
- * answer is being made. `answering`: the client has not read the answer. `closing`: refused, and not closed yet.
+ * `opening`: no complete head has arrived. `receiving`: a body is arriving. `working`: the answer is being
+ * made. `answering`: the client has not read the answer. `closing`: refused, and not closed yet.
  */
 export const CONNECTION_STATES = ['opening', 'idle', 'receiving', 'working', 'answering', 'closing'] as const;
 type ConnectionState = (typeof CONNECTION_STATES)[number];
 
 class Connection {
   readonly network: string;
-  /** HTTP is spoken on it; undefined before the TLS handshake is done. */
+  /** undefined before the TLS handshake is done. */
   socket: PiecewiseSocket | undefined;
-  /** Whether a valid key was shown on it. */
   trusted = false;
-  /** Whether its place is one of the reserve. */
   reserve = false;
   refused = false;
-  /** Requests that have arrived and are not answered. They are served one after another. */
+  /** Requests that are not answered. They are served one after another. */
   underWay = 0;
   readonly waiting: (() => void)[] = [];
-  /** Serves the latest request, unless it is being served. */
   begin: (() => void) | undefined;
-  /** The latest request, and its response while that is under way. */
   request: IncomingMessage | undefined;
   response: ServerResponse | undefined;
-  /** The response that is being made or taken, while those of later requests wait for it. */
+  /** The response that is being made or taken, while later ones wait for it. */
   served: ServerResponse | undefined;
 
-  /** @param raw the TCP connection */
   constructor(readonly raw: Socket) {
     this.network = networkOf(raw.remoteAddress);
   }
@@ -77,18 +70,17 @@ class Connection {
 
 export interface ConnectionOptions {
   readonly limits?: ConnectionLimits;
-  /** Whether a request carries a valid key. Without this, every connection with a request counts as trusted. */
+  /** Without this, every connection with a request counts as trusted. */
   readonly isTrusted?: (request: IncomingMessage) => boolean;
-  /** Whether a request is a probe, which is answered when all places are taken. */
+  /** A probe is answered when all places are taken. */
   readonly isProbe?: (request: IncomingMessage) => boolean;
-  /** Receives every connection that is refused. Must not throw. */
+  /** Must not throw. */
   readonly onRefused?: (cause: RefusalCause, network: string) => void;
   readonly answerMs?: number;
 }
 
 export type Connections = ReturnType<typeof createConnections>;
 
-/** Limits the connections of one server. */
 export function createConnections({
   limits = DEFAULT_LIMITS,
   isTrusted = () => true,
@@ -96,7 +88,7 @@ export function createConnections({
   onRefused = () => undefined,
   answerMs = ANSWER_MS,
 }: ConnectionOptions = {}) {
-  /** By the addresses of both sides and the port of the client, the oldest first. */
+  /** By `peerOf`, the oldest first. */
   const open = new Map<string, Connection>();
   const refused = Object.fromEntries(REFUSAL_CAUSES.map((cause) => [cause, 0])) as Record<
     RefusalCause,
@@ -104,7 +96,7 @@ export function createConnections({
   >;
   let draining = false;
 
-  /** Requests without a key are served one a turn of the event loop: in between, others are accepted and read. */
+  /** Requests without a key take one turn of the event loop each: others are accepted in between. */
   const queue: (() => void)[] = [];
   const next = () => {
     const run = queue.shift();
@@ -129,7 +121,7 @@ export function createConnections({
     connection.raw.destroy();
   };
 
-  /** Takes a place for a connection, from another one if no place is free. @returns the reason if there is none. */
+  /** Takes a place, from another connection if none is free. @returns the reason if there is none. */
   const takePlace = (connection: Connection): RefusalCause | undefined => {
     const all = [...open.values()].filter(({ raw }) => !raw.destroyed);
     const own = all.filter(({ network }) => network === connection.network);
@@ -168,7 +160,6 @@ export function createConnections({
       response.once('drain', () => socket?.setTimeout(0).off('timeout', late));
       response.once('close', () => {
         socket?.off('timeout', late);
-        // The next answer has all its time.
         if (connection.response) socket?.setTimeout(0);
       });
     }
@@ -198,7 +189,6 @@ export function createConnections({
   };
 
   return {
-    /** Follows a server's connections, and passes on those on which HTTP is spoken. */
     follow(server: Server, secure: boolean, speak: (socket: PiecewiseSocket) => void): void {
       const checking = setInterval(limitUnread, answerMs / 5).unref();
       server.on('close', () => clearInterval(checking));
@@ -228,7 +218,6 @@ export function createConnections({
         else socket.destroy();
       });
     },
-    /** Serves a request when its turn comes, unless a limit forbids it. */
     arrived(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
       const connection = open.get(peerOf(request.socket));
       if (!connection || connection.refused) return;
@@ -270,7 +259,6 @@ export function createConnections({
       else if (connection.trusted) begin();
       else later(begin);
     },
-    /** Ends a connection whose next request cannot be read. */
     refuse: (socket: Peer, cause: RefusalCause, error: HttpError) =>
       refuse(open.get(peerOf(socket)), cause, error),
     counts(): Readonly<Record<ConnectionState, number>> {
@@ -278,9 +266,8 @@ export function createConnections({
       for (const connection of open.values()) counts[stateOf(connection)] += 1;
       return counts;
     },
-    /** Number of refused connections since the start. */
     refused: (): Readonly<Record<RefusalCause, number>> => refused,
-    /** Ends connections without a request under way, if `all` also new ones; the others end with their answers. */
+    /** Ends idle connections, if `all` also new ones, and the others with their answers. */
     drain(all: boolean): void {
       draining = true;
       for (const { raw, response, request, underWay } of open.values()) {

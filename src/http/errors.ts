@@ -3,7 +3,7 @@ import type { ErrorEntry, Problem } from './faults';
 
 export type { Problem };
 
-/** The one error that becomes an answer: an HTTP status and every problem found, in the order they were found. */
+/** The one error that becomes an answer. */
 export class HttpError extends Error {
   readonly status: number;
   readonly problems: readonly Problem[];
@@ -23,7 +23,6 @@ export class HttpError extends Error {
   }
 }
 
-/** The errors that any HTTP service has, by their codes. */
 export const HTTP_ERRORS = {
   invalid_path: {
     status: 400,
@@ -110,20 +109,16 @@ export const HTTP_ERRORS = {
 } as const satisfies Readonly<Record<string, ErrorEntry>>;
 
 type Catalogue = Readonly<Record<string, Omit<ErrorEntry, 'when'>>>;
-/** The codes whose sentence is always the same. */
 type Fixed<Table extends Catalogue> = {
   [Code in keyof Table]: Table[Code] extends { readonly says: string } ? Code : never;
 }[keyof Table];
 
 interface ErrorOptions {
   readonly cause?: unknown;
-  /** In addition to those of the catalogue. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** In place of the catalogue's. */
   readonly status?: number;
 }
 
-/** Makes the errors of a catalogue by name. The sentence is left out where it is always the same. */
 export function errorsOf<const Table extends Catalogue>(table: Table) {
   function make(code: Fixed<Table>, description?: undefined, options?: ErrorOptions): HttpError;
   function make(code: keyof Table, description: string, options?: ErrorOptions): HttpError;
@@ -140,7 +135,7 @@ export function errorsOf<const Table extends Catalogue>(table: Table) {
 
 export const httpError = errorsOf(HTTP_ERRORS);
 
-/** The errors of body-parser and Express. Their messages quote the request, so none of them is passed on. */
+/** By body-parser's type. Its messages quote the request, so none of them is passed on. */
 const FOREIGN: Readonly<Record<string, (limit: number | undefined) => HttpError>> = {
   'entity.parse.failed': () => httpError('malformed_json'),
   'entity.too.large': (limit) =>
@@ -156,10 +151,7 @@ const FOREIGN: Readonly<Record<string, (limit: number | undefined) => HttpError>
   'request.aborted': () => httpError('invalid_body', 'The request ended before its body did.'),
 };
 
-/**
- * Turns a thrown value into the error to answer with. A foreign error keeps its 4xx status at most: its text may quote
- * a request body or a file, and goes into the log alone.
- */
+/** Foreign errors keep a 4xx status at most: their texts may quote a body or a file, and are only logged. */
 export function toHttpError(thrown: unknown): HttpError {
   if (thrown instanceof HttpError) return thrown;
   const foreign = FOREIGN[textProperty(thrown, 'type') ?? ''];
@@ -177,18 +169,17 @@ export function toHttpError(thrown: unknown): HttpError {
   return httpError('server_error', undefined, { cause: thrown });
 }
 
-/** The error body of every answer that isn't a success. */
 export function errorBody(error: HttpError): { errors: Problem[] } {
   return { errors: error.problems.map(({ code, description }) => ({ code, description })) };
 }
 
-/** Answers a request with an error after which the connection ends. */
+/** The connection ends with the answer. */
 export function answerLast(response: ServerResponse, error: HttpError): void {
   const { headers, body } = lastAnswer(error);
   response.writeHead(error.status, headers).end(body);
 }
 
-/** The same as the text of a whole response, where there is no request to answer. */
+/** For connections without a request to answer. */
 export function wholeAnswer(error: HttpError): string {
   const { headers, body } = lastAnswer(error);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -206,7 +197,7 @@ function lastAnswer(error: HttpError) {
   return { headers, body };
 }
 
-/** A thrown value as plain data for a log line, without messages that quote the parsed text. */
+/** Plain data for a log line, without messages that quote the parsed text. */
 export function describeThrown(thrown: unknown, depth = 0): Record<string, unknown> {
   const name = textProperty(thrown, 'name') ?? typeof thrown;
   const stack = textProperty(thrown, 'stack');
@@ -223,7 +214,7 @@ export function describeThrown(thrown: unknown, depth = 0): Record<string, unkno
   };
 }
 
-/** `error.code` of a system error (`ENOENT`). Not `instanceof Error`: that fails across realms. */
+/** As `ENOENT`. Not `instanceof Error`: that fails across realms. */
 export function systemCode(thrown: unknown): string | undefined {
   return textProperty(thrown, 'code');
 }
@@ -243,13 +234,12 @@ function property(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-/** A text that something thrown has, such as the `path` of a system error. */
+/** As the `path` of a system error. */
 export function textProperty(value: unknown, name: string): string | undefined {
   const found = property(value, name);
   return typeof found === 'string' ? found : undefined;
 }
 
-/** A number that something thrown has, such as the `port` of a system error. */
 export function numberProperty(value: unknown, name: string): number | undefined {
   const found = property(value, name);
   return typeof found === 'number' ? found : undefined;

@@ -3,9 +3,8 @@ import type { Problem as ProblemOfValue } from '../drm/finding';
 import { nearestName } from '../drm/nearest';
 import { HttpError } from './errors';
 
-/** One thing that is wrong with a request. */
 export interface Problem extends ProblemOfValue {
-  /** The sentence of the schema, for callers with another field name. Not in answers. */
+  /** For callers with another field name. Not in answers. */
   readonly fault?: SchemaFault;
 }
 
@@ -14,73 +13,64 @@ export const problem = z.object({
   description: z.string().describe('For a person: what is wrong and what to do.'),
 });
 
-/** The body of every answer that is not a success. */
 export const errorsAnswer = z
   .object({
     errors: z.array(problem).min(1).describe('Every problem of the request at once, up to 50.'),
   })
   .describe('The problems.');
 
-/** The entry of an error code in a catalogue. */
 export interface ErrorEntry {
-  /** The HTTP status, unless the caller gives another. */
   readonly status: number;
-  /** When it is answered. */
   readonly when: string;
-  /** The sentence of the answer, where it is always the same. */
+  /** Where the sentence is always the same. */
   readonly says?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; problems: Problem[] };
 
-/** The parsed value. @throws HttpError 400 with every problem. */
+/** @throws HttpError 400 with every problem. */
 export function parsedOr400<T>(parsed: Parsed<T>): T {
   if (parsed.ok) return parsed.value;
   throw new HttpError(400, parsed.problems);
 }
 
-/** Maximum number of problems of an answer: a body of nonsense must not make a far larger one. */
+/** A body of nonsense must not make a far larger answer. */
 export const MAX_PROBLEMS = 50;
 
-/** A fault found by a schema. */
 export type SchemaFault = UnknownField | WrongValue;
 
 export interface UnknownField {
   readonly kind: 'unknown';
-  /** Where the unknown field stands. */
   readonly path: readonly PropertyKey[];
   readonly name: string;
   /** The known name that was most likely meant, with its path: `cenc.keyid`. */
   readonly near: string | undefined;
-  /** The names that are known at that place, in the schema's order. */
   readonly known: readonly string[];
 }
 
 interface WrongValue {
   readonly kind: 'wrong';
-  /** The field that is wrong; empty for the value as a whole. */
+  /** Empty for the value as a whole. */
   readonly path: readonly PropertyKey[];
   readonly reason: 'missing' | 'type' | 'value';
-  /** The fault as a predicate without a full stop, as `must be a string`. It quotes no value. */
+  /** A predicate without a full stop, as `must be a string`. It quotes no value. */
   readonly sentence: string;
 }
 
 interface FaultOptions {
   /** The schema of the names at the top, if another one refused the value. */
   readonly names?: z.ZodType;
-  /** Maximum number of faults that are reported. */
   readonly most?: number;
 }
 
-/** Everything that a schema found wrong with a value, in its order. */
+/** In the schema's order. */
 export function schemaFaults(
   schema: z.ZodType,
   error: z.core.$ZodError,
   value: unknown,
   { names = schema, most = MAX_PROBLEMS }: FaultOptions = {},
 ): SchemaFault[] {
-  // Each issue is at least one fault; those beyond the limit are not read.
   const issues = error.issues.slice(0, most);
   return issues.flatMap((issue) => faultsOf({ schema, names, value, most }, issue)).slice(0, most);
 }
@@ -122,7 +112,7 @@ function closestOf({ errors, message }: z.core.$ZodIssueInvalidUnion): z.core.$Z
   );
 }
 
-/** Whether a body has no field at a path: its type would be a confusing message. */
+/** The type of a missing field would be a confusing message. */
 function isMissing(body: unknown, path: readonly PropertyKey[]): boolean {
   let value = body;
   for (const name of path) {
@@ -132,13 +122,12 @@ function isMissing(body: unknown, path: readonly PropertyKey[]): boolean {
   return path.length > 0 && value === undefined;
 }
 
-/** The names that a schema knows, and those of the fields inside them with their paths: `cenc`, `cenc.keyid`. */
 function namesOfTwoLevels(schema: z.ZodType): readonly string[] {
   const tops = knownNames(schema, []);
   return [...tops, ...tops.flatMap((top) => knownNames(schema, [top]).map((field) => `${top}.${field}`))];
 }
 
-/** The names of the fields that a schema knows at a path, without those that are marked as deprecated. */
+/** Without fields that are marked as deprecated. */
 export function knownNames(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
   const shapes = path.reduce<readonly z.ZodType[]>(
     (schemas, name) => schemas.flatMap((each) => inside(each, name)),
@@ -164,7 +153,6 @@ function inside(schema: z.ZodType, name: PropertyKey): readonly z.ZodType[] {
   return field ? [field] : [];
 }
 
-/** The schema inside an optional, nullable, default or transforming one. */
 export function unwrapped(schema: z.ZodType): z.ZodType {
   if (
     schema instanceof z.ZodOptional ||
@@ -180,10 +168,7 @@ export function unwrapped(schema: z.ZodType): z.ZodType {
   return schema;
 }
 
-/**
- * Parses a request body and reports every problem at once, each with the path of its field.
- * A description never quotes a value: a body may hold secrets. An unknown field is named with the nearest known one.
- */
+/** Reports every problem at once. No description quotes a value: a body may hold secrets. */
 export function readBody<Output>(
   schema: z.ZodType<Output>,
   body: unknown,
@@ -194,7 +179,6 @@ export function readBody<Output>(
   return { ok: false, problems: schemaFaults(schema, result.error, body, options).map(bodyProblem) };
 }
 
-/** A fault as the problem of a request. */
 export function bodyProblem(fault: SchemaFault): Problem {
   const place = fault.path.join('.');
   if (fault.kind === 'wrong') {
@@ -207,10 +191,7 @@ export function bodyProblem(fault: SchemaFault): Problem {
   return { code: 'unknown_field', description: `${name} is not a field of this request. ${hint}` };
 }
 
-/**
- * Parses the query of a request in the same way. A parameter that is given twice arrives as an array.
- * @param outcome a sentence that ends each description, as `Nothing was changed.`
- */
+/** `outcome` ends each description, as `Nothing was changed.` A repeated parameter is an array. */
 export function readQuery<Output>(
   schema: z.ZodType<Output>,
   query: unknown,
@@ -233,7 +214,7 @@ export function readQuery<Output>(
   return { ok: false, problems };
 }
 
-/** A whole number of nine digits at most, in a query or a variable. */
+/** Of nine digits at most. */
 export const wholeNumber = (least: number, most: number) =>
   z
     .string('is given twice')
@@ -242,7 +223,7 @@ export const wholeNumber = (least: number, most: number) =>
     .refine((value) => value >= least && value <= most, `must be from ${least} to ${most}`)
     .meta({ type: 'integer', minimum: least, maximum: most });
 
-/** A switch in a query. A value that is neither true nor false is refused, because its meaning is unclear. */
+/** A value that is neither true nor false is refused, because its meaning is unclear. */
 export const querySwitch = z
   .enum(['true', 'false'], 'must be true or false')
   .default('false')
@@ -256,13 +237,12 @@ function hideValue(run: string): string {
   return mixed || /\d.*\d.*\d.*\d|=/.test(run) ? '(a value)' : run;
 }
 
-/** A field name as it may be shown: a name is a client's text, too. */
+/** A name is a client's text, too. */
 export function printable(text: string): string {
   const clean = text.replaceAll(VALUE, hideValue).replaceAll(/[^\x20-\x7e]/g, '?');
   return clean.length > 60 ? `${clean.slice(0, 57)}...` : clean;
 }
 
-/** The known name that a misspelt field most likely means, or undefined when none is near. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   return nearestName(name, known, 3);
 }

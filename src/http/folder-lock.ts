@@ -7,14 +7,14 @@ export type FolderLock = ReturnType<typeof lockOf>;
 const LOCK_NAME = 'lock';
 /** The longest path of a socket on macOS. Node 20 cuts a longer one, and has the socket elsewhere. */
 const MAX_PATH_BYTES = 103;
-/** A socket refuses connections between the bind and the listen of its process: only one that refuses twice is dead. */
+/** A socket refuses connections between bind and listen: only one that refuses twice is dead. */
 const PAUSE_MS = 50;
 const TRIES = 10;
 
 /**
- * Locks a folder for this process. The lock is a Unix socket that the process listens on: the kernel closes it with the
- * process, and it also works between containers on one machine. Processes of other machines are not detected.
- * @returns `taken` while another process has the lock; undefined where the file system supports no sockets, or the path is too long for one.
+ * The lock is a Unix socket: the kernel closes it with the process, and it works between containers on one
+ * machine, but not between machines.
+ * @returns undefined where sockets are not supported, or the path is too long for one.
  */
 export async function lockFolder(
   folder: string,
@@ -36,11 +36,9 @@ export async function lockFolder(
   return 'taken';
 }
 
-/** The exclusive use of a folder by this process. */
 function lockOf(server: Server, path: string) {
   const inode = inodeAt(path);
   return {
-    /** Whether the lock is still in place. */
     isHeld: () => inodeAt(path) === inode,
     // libuv removes the socket file when the server closes.
     release: () => new Promise<void>((resolve) => server.close(() => resolve())),
@@ -55,7 +53,7 @@ function listenAt(path: string): Promise<Server | 'taken' | 'not possible'> {
   });
 }
 
-/** Whether a process listens at a socket. The kernel accepts the connection even if that process is stopped. */
+/** The kernel accepts the connection even if the listening process is stopped. */
 function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createConnection(path, () => {
@@ -68,7 +66,7 @@ function isListening(path: string): Promise<boolean> {
   });
 }
 
-/** Removes a dead socket under another name: at its own name another process may have made a new one by now. */
+/** Under another name: at its own name another process may have made a new socket by now. */
 function removeDead(path: string, aside: string, inode: number): void {
   try {
     renameSync(path, aside);

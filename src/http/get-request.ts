@@ -1,42 +1,37 @@
-/** One call, bounded in bytes and in time. It follows no redirect. */
 export interface GetRequest {
-  /** GET unless given. */
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined;
   readonly body?: Buffer | undefined;
-  /** An absolute http or https address. */
+  /** Absolute, http or https. */
   readonly url: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** The body is cut after this number of bytes, as they come over the network. */
   readonly maxBytes: number;
-  /** How long all of it may take, from the look-up of the name to the last byte. */
+  /** From the look-up of the name to the last byte. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Whether the answer says when the server's certificate ends: reading it takes a while. */
   readonly readsCertificate?: boolean;
 }
 
 export interface GetAnswer {
   readonly status: number;
-  /** Names in lower case; of a name that is there several times, the values joined by commas. */
+  /** Names in lower case; of a repeated name, the values joined by commas. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** As it was sent: a body in `gzip` is not unpacked. */
   readonly body: Buffer;
-  /** Whether there was more than `maxBytes`. */
   readonly isCut: boolean;
-  /** When the server's certificate ends; undefined: it has none, or it was not read. */
+  /** undefined: there is no certificate, or it was not read. */
   readonly certificateEnd?: Date | undefined;
 }
 
-/** Makes a call. It rejects with GetFailed alone. */
+/** Rejects with GetFailed alone. */
 export type Get = (request: GetRequest) => Promise<GetAnswer>;
 
-/** No answer, or an incomplete one. */
 export class GetFailed extends Error {
   constructor(
-    /** The system's or TLS's code (`ECONNREFUSED`), `ETIMEDOUT`, `ABORT_ERR`, `PROXY_` with a proxy's status, or the code of a caller that refuses an address. */
+    /** Of the system, TLS or `lookup`; `ETIMEDOUT`, `ABORT_ERR`, or `PROXY_` with the proxy's status. */
     readonly causeCode: string,
-    /** Why, as the rest of a sentence, where the caller knows more than the code says. */
+    /** The rest of a sentence, where the caller knows more than the code says. */
     readonly why?: string,
   ) {
     super(causeCode);
@@ -59,10 +54,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
 
 const UNTRUSTED = /SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET)|CERT_UNTRUSTED|CERT_SIGNATURE/;
 
-/**
- * Why a call got no answer, as the rest of a sentence, by the system's or TLS's code.
- * @param remedies for an authority that is not trusted, and for TLS that can't be agreed on.
- */
+/** The rest of a sentence. `remedies` are for an untrusted authority and for failed TLS. */
 export function whyNoAnswer(
   code: string,
   { untrusted, tls }: { readonly untrusted: string; readonly tls: string },

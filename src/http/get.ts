@@ -7,22 +7,18 @@ import { type Get, type GetAnswer, GetFailed, type GetRequest } from './get-requ
 
 interface GetOptions {
   readonly userAgent?: string;
-  /** Looks names up in place of the system, and may refuse addresses. */
+  /** In place of the system's look-up; may refuse addresses. */
   readonly lookup?: LookupFunction;
-  /**
-   * The authorities to trust in place of the public ones, and the certificate to show: PEM, or a context of both. Calls get
-   * new connections when it returns another object.
-   */
+  /** PEM, or a context. Calls get new connections when it returns another object. */
   readonly tls?: () => Pick<https.AgentOptions, 'ca' | 'cert' | 'key' | 'secureContext'>;
-  /** Returns the agent of a proxy for an https address, which stops connecting with the signal; undefined: none. */
+  /** The agent of a proxy, which stops connecting with the signal; undefined: no proxy for this address. */
   readonly tunnel?: ((url: string, connecting: AbortSignal) => http.Agent | undefined) | undefined;
-  /** A kept connection that waits longer for the next call is closed. */
+  /** For a kept connection that waits for the next call. */
   readonly idleMs?: number;
-  /** How many connections a server gets at a time. */
   readonly maxSockets?: number;
 }
 
-/** Makes calls over kept connections. `close` ends idle connections, which keep a program from ending. */
+/** `close` ends idle connections, which keep a program from ending. */
 export function createGet({ userAgent, lookup, tls, tunnel, idleMs = 5000, maxSockets = 8 }: GetOptions): {
   get: Get;
   close(): void;
@@ -31,10 +27,8 @@ export function createGet({ userAgent, lookup, tls, tunnel, idleMs = 5000, maxSo
   const plain = new http.Agent(kept);
   let secure = new https.Agent(kept);
   let used = tls?.();
-  /** The agent of the authorities and the certificate in force, which come with the call. */
   const secureAgent = () => {
     const present = tls?.();
-    // The former one's connections finish their calls, and close when they are idle.
     if (present !== used) secure = new https.Agent(kept);
     used = present;
     return secure;
@@ -148,7 +142,6 @@ async function readBody(response: http.IncomingMessage, maxBytes: number) {
   return { body: block.subarray(0, length), isCut: false };
 }
 
-/** The headers of an answer, each as one text. */
 function headersOf({ headers }: http.IncomingMessage): Record<string, string | undefined> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),

@@ -1,7 +1,6 @@
-/** A value in a template: text, which is escaped, markup of other templates, and nothing (`undefined`, `false`). */
 export type Content = string | number | Html | undefined | false | readonly Content[];
 
-/** Markup that is safe to send: only `html` makes it. */
+/** Safe to send: only `html` makes it. */
 class Markup {
   readonly #text: string;
 
@@ -16,10 +15,7 @@ class Markup {
 
 export type Html = Markup;
 
-/**
- * Makes markup of a template. Values are escaped unless a template made them, so that no foreign text becomes
- * markup. Attribute values stand in double quotes in every template.
- */
+/** Values are escaped unless a template made them. Attribute values must stand in double quotes. */
 export function html(pieces: TemplateStringsArray, ...values: readonly Content[]): Html {
   return new Markup(pieces.reduce((text, piece, place) => `${text}${render(values[place - 1])}${piece}`));
 }

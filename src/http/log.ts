@@ -18,9 +18,8 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 const MAX_WAITING = 1024 * 1024;
 
 /**
- * A log of JSON lines: `time` (ISO 8601, UTC), `level`, `message` and the fields of each entry, which cannot replace
- * these. The lines of `batchMs` (0: of a turn of the event loop) are written at once; the rest is written when the
- * process exits. A slow reader loses lines, which is logged, and neither blocks the process nor fills its memory.
+ * JSON lines: `time` (ISO 8601, UTC), `level`, `message` and `fields`, written every `batchMs` (0: each turn
+ * of the event loop). A slow reader loses lines, and neither blocks the process nor fills its memory.
  */
 export function createLog(level: LogLevel, stream: Writable, clock: () => Date, batchMs = 0): Log {
   const none = () => undefined;
@@ -47,7 +46,6 @@ process.once('exit', () => {
   for (const flush of flushes) flush();
 });
 
-/** Writes lines to `target` in batches, and drops those that a slow reader has no room for. */
 function batched(target: Writable, batchMs: number): Writable {
   let lines: string[] = [];
   let dropped = 0;

@@ -3,14 +3,13 @@ import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
 import { groupedBy } from '../drm/bytes';
 
-/** A schema in a body, an answer or a parameter. */
 export type Schema = OpenApi.SchemaObject | OpenApi.ReferenceObject;
-/** Bodies by media type. */
+/** By media type. */
 export type Content = Record<string, { schema: Schema; examples?: Record<string, OpenApi.ExampleObject> }>;
 export type Answer = Omit<OpenApi.ResponseObject, 'content'> & { content?: Content };
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** An operation in the form that the service and its readers may rely on: narrower than OpenAPI allows. */
+/** Narrower than OpenAPI allows: the service and its readers may rely on it. */
 export interface Operation {
   readonly operationId: string;
   readonly tags: string[];
@@ -21,18 +20,16 @@ export interface Operation {
   readonly parameters: OpenApi.ParameterObject[];
   readonly requestBody?: { required: true; content: Content };
   readonly responses: Record<string, Answer>;
-  /** Requests as commands of a shell, in the form that several readers of OpenAPI show. */
+  /** Commands of a shell, in the form that several readers of OpenAPI show. */
   readonly 'x-codeSamples'?: { lang: string; label: string; source: string }[];
 }
 
 export type PathItem = { readonly [method in Method]?: Operation };
 
-/** A reference to a schema of the document's components. */
 export function schemaRef(name: string): OpenApi.ReferenceObject {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** The schema of each media type as content. */
 export function contentOf(schemas: Readonly<Record<string, Schema>>): Content {
   return Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema }]));
 }
@@ -50,7 +47,6 @@ export function parameter(
   return { name, in: 'query', required: more.in === 'path', description, schema, ...more };
 }
 
-/** The parameters that a zod schema of a query reads, as a client sends them: before any decoding. */
 export function queryParameters(query: z.ZodObject): OpenApi.ParameterObject[] {
   return Object.entries(jsonSchema(query).properties ?? {}).map(([name, property]) => {
     const { description = '', ...schema } = property as OpenApi.SchemaObject;
@@ -58,14 +54,13 @@ export function queryParameters(query: z.ZodObject): OpenApi.ParameterObject[] {
   });
 }
 
-/** An error that an operation answers. */
 export interface DescribedError {
   readonly code: string;
   readonly status: number;
   readonly when: string;
 }
 
-/** Errors as answers, one a status. @param withRetryAfter the codes that come with `retry-after`. */
+/** One answer a status. `withRetryAfter`: codes that come with `retry-after`. */
 export function failures(
   errors: readonly DescribedError[],
   withRetryAfter: readonly string[],
@@ -93,7 +88,7 @@ const RETRY_AFTER: OpenApi.HeaderObject = {
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** A zod schema as JSON Schema (draft 2020-12, that of OpenAPI 3.1), of requests as sent, before any decoding. */
+/** JSON Schema (draft 2020-12, that of OpenAPI 3.1) of requests as sent, before any decoding. */
 export function jsonSchema(schema: z.ZodType): OpenApi.SchemaObject {
   const { $schema, ...made } = z.toJSONSchema(schema, {
     io: 'input',
@@ -108,7 +103,7 @@ export function jsonSchema(schema: z.ZodType): OpenApi.SchemaObject {
   return made as OpenApi.SchemaObject;
 }
 
-/** Expresses the same in fewer words than zod's JSON Schema, from the inside out: people read this. */
+/** Expresses zod's JSON Schema in fewer words, from the inside out: people read this. */
 export function simplify(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   for (const part of Object.values(value)) simplify(part);

@@ -6,15 +6,13 @@ import { readOnly } from './app';
 import { kept } from './cached';
 
 interface Page {
-  /** Where it is served; its files are below it. */
   readonly path: `/${string}`;
-  /** The folder of the page and its files. */
   readonly folder: string;
   readonly html: string;
   readonly files: readonly string[];
 }
 
-/** Lets a page use its own files and call its own service; Swagger UI has small images in its style sheet. */
+/** Swagger UI has small images in its style sheet. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -26,7 +24,6 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join(';');
 
-/** A page with its files, without a key. */
 export function mountPage(app: Express, { path, folder, html, files }: Page): void {
   app.get(path, (request, response, next) => {
     // The addresses in the page are relative, so that a proxy may put a prefix before them.
@@ -40,13 +37,11 @@ export function mountPage(app: Express, { path, folder, html, files }: Page): vo
 }
 
 interface ApiPageOptions {
-  /** Makes the OpenAPI document. Called once. */
   readonly document: () => Promise<object>;
-  /** The folder of the page and its files. */
   readonly publicFolder: string;
 }
 
-/** The files below `/docs`. Other pages load the icon, the style sheet that all share (`style.css`) and its ground, too. */
+/** Other pages load `icon.svg`, `style.css` and `colors.css`, too. */
 const API_PAGE_FILES = [
   'colors.css',
   'docs.css',
@@ -58,13 +53,12 @@ const API_PAGE_FILES = [
   'swagger-ui-bundle.js',
 ];
 
-/** `/openapi.json` and `/docs`, the page that shows it. */
 export function mountApiPage(app: Express, { document, publicFolder }: ApiPageOptions): void {
   serveKept(app, '/openapi.json', '.json', async () => Buffer.from(JSON.stringify(await document())));
   mountPage(app, { path: '/docs', folder: publicFolder, html: 'docs.html', files: API_PAGE_FILES });
 }
 
-/** Reads or makes an answer with the first of many simultaneous requests, and keeps it: slow clients hold no file open. */
+/** Keeps the answer of the first of many simultaneous requests: slow clients hold no file open. */
 export function serveKept(
   app: Express,
   path: string,
@@ -78,7 +72,6 @@ export function serveKept(
   });
   const answer: RequestHandler = async (_request, response) => {
     const { bytes, etag } = await made();
-    // Answers 304 to a client that has this entity tag.
     response
       .type(type)
       .set({ etag, 'cache-control': 'no-cache', ...headers })

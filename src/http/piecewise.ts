@@ -3,13 +3,13 @@ import { Duplex } from 'node:stream';
 
 /** A client that has closed its side counts as gone when its answer takes longer than this. */
 const HALF_CLOSED_MS = 250;
-/** Time that a client has to read its last answer before the connection is destroyed. */
+/** For a client to read its last answer before the connection is destroyed. */
 export const LINGER_MS = 1000;
 
 /**
- * A connection whose bytes reach Node's HTTP parser in small pieces, one in each turn of the event loop. From a socket,
- * Node reads 64 KiB at a time and makes objects of all heads in them, a thousand of the smallest: 512 clients that
- * pipeline would take 400 MB before the first of them could be destroyed. It costs about 12 µs a request.
+ * Passes bytes to Node's HTTP parser in small pieces, one a turn of the event loop. Node makes objects of all
+ * heads in 64 KiB at once: 512 clients that pipeline would take 400 MB before the first of them could be
+ * destroyed. It costs about 12 µs a request.
  */
 export class PiecewiseSocket extends Duplex {
   declare readonly remoteAddress: string | undefined;
@@ -19,10 +19,7 @@ export class PiecewiseSocket extends Duplex {
   #isDue = false;
   #hasEnded = false;
 
-  /**
-   * @param isAsked whether a request has arrived whole and is not answered.
-   * @param pieceBytes the size of the next piece, at most.
-   */
+  /** `isAsked`: a request has arrived whole and is not answered. */
   constructor(
     readonly inner: Socket,
     private readonly isAsked: () => boolean,
@@ -43,7 +40,7 @@ export class PiecewiseSocket extends Duplex {
       destroy: (_error, done) => {
         this.#rest = undefined;
         inner.destroy();
-        // Of a client that is lost Node would ask what it sent that is no HTTP.
+        // For a lost client, Node would ask for the bytes that are no HTTP.
         done(null);
       },
     });
@@ -62,13 +59,12 @@ export class PiecewiseSocket extends Duplex {
       this.#hasEnded = true;
       this.#endSoon();
     });
-    // It is closed behind it.
     inner.on('error', () => undefined);
     inner.on('close', () => this.destroy());
     inner.on('timeout', () => this.emit('timeout'));
   }
 
-  /** Node ends its side at once when the client ends its own, and an answer that is not ready by then is lost. */
+  /** When the client ends its side, Node ends its own at once, and an answer still to come is lost. */
   #endSoon(): void {
     setImmediate(() => {
       if (this.isAsked()) setTimeout(() => this.passOnEnd(), HALF_CLOSED_MS);
@@ -76,12 +72,10 @@ export class PiecewiseSocket extends Duplex {
     });
   }
 
-  /** Passes on that the client has closed its side, if it has, behind all that it sent. */
   passOnEnd(): void {
     if (this.#hasEnded && this.#rest === undefined) this.push(null);
   }
 
-  /** Passes on the next piece, or reads on. */
   #goOn(): void {
     if (this.#rest === undefined) this.inner.resume();
     else if (!this.#isDue) {
@@ -101,7 +95,7 @@ export class PiecewiseSocket extends Duplex {
 
   /** Called by Node behind the last answer: a client that does not close must not hold the connection. */
   destroySoon(): void {
-    // Of a connection that is closed with bytes unread the system takes back the answer.
+    // The system takes back the answer if the connection is closed with bytes unread.
     this.inner.removeAllListeners('data').resume();
     this.end(() => setTimeout(() => this.destroy(), LINGER_MS).unref());
   }
@@ -111,7 +105,7 @@ export class PiecewiseSocket extends Duplex {
     return this;
   }
 
-  /** Read by the emulator, for the bytes that leaving viewers got. */
+  /** The emulator reads it. */
   get bytesWritten() {
     return this.inner.bytesWritten;
   }

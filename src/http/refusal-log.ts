@@ -8,10 +8,7 @@ const MAX_NETWORKS = 1000;
 const FIRST_MS = 1000;
 const EVERY_MS = 60_000;
 
-/**
- * Logs refused connections as sums by cause: the first second after a limit is reached, then each minute as long as
- * it does. The line names the address that was refused most often.
- */
+/** Logs sums by cause: the first second after a limit is reached, then each minute as long as it does. */
 export function createRefusalLog(log: Log): (cause: RefusalCause, network: string) => void {
   let causes: Partial<Record<RefusalCause, number>> = {};
   let networks = new Map<string, number>();

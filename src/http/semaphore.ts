@@ -1,6 +1,5 @@
 export type Semaphore = ReturnType<typeof createSemaphore>;
 
-/** A counting semaphore with a fair queue. */
 export function createSemaphore(places: number) {
   let free = places;
   const waiting: (() => void)[] = [];
@@ -11,7 +10,7 @@ export function createSemaphore(places: number) {
     else free += 1;
   };
   return {
-    /** Resolves, when there is a place, with the function that releases it. */
+    /** Resolves with the function that releases the place. */
     async enter(): Promise<() => void> {
       if (free > 0) free -= 1;
       else await new Promise<void>((resolve) => waiting.push(resolve));
@@ -20,7 +19,6 @@ export function createSemaphore(places: number) {
   };
 }
 
-/** Lets the event loop run once, so others are served during long work. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -11,16 +11,12 @@ export type RunningServer = Awaited<ReturnType<typeof listen>>;
 
 interface ListenOptions {
   readonly tls?: Tls | undefined;
-  /** Follows the server's connections; without it, the default limits hold. */
   readonly connections?: Connections;
-  /** How long a whole request may take to come, its body included; a minute unless said otherwise. */
+  /** For a whole request, its body included; a minute unless given. */
   readonly requestTimeoutMs?: number;
 }
 
-/**
- * Starts to listen, for HTTPS when there is `tls`. Port 0 takes a free one. Rejects with the system's error
- * (`EADDRINUSE`, `EACCES`).
- */
+/** Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`, `EACCES`). */
 export async function listen(
   handler: RequestListener,
   host: string,
@@ -33,7 +29,6 @@ export async function listen(
       if (request.httpVersion === '1.1' && request.headers.host === undefined) answerLast(response, NO_HOST);
       else handler(request, response);
     });
-  // Node takes no longer time for the head.
   const headersTimeout = Math.min(10_000, requestTimeoutMs);
   const server = createServer({ ...OPTIONS, headersTimeout, requestTimeout: requestTimeoutMs }, take);
   const front = tls ? createTlsServer({ noDelay: true }, tls) : createTcpServer({ noDelay: true });
@@ -55,18 +50,14 @@ export async function listen(
   await once(front, 'listening');
   const address = front.address() as AddressInfo;
   return {
-    /** Where the server listens, as an address to call. */
     url: urlOf(tls ? 'https' : 'http', host, address.port),
     port: address.port,
-    /**
-     * Takes no new connection, lets every request under way be answered, and ends. Connections that are still busy after
-     * `graceMs` are cut.
-     */
+    /** Lets every request under way be answered. Connections that are still busy after `graceMs` are cut. */
     stop: (graceMs: number) => stop(front, connections, graceMs),
   };
 }
 
-/** How many connections may wait to be taken; the system's own limit holds as well. Beyond it, clients try for seconds. */
+/** Waiting to be taken, within the system's limit. Beyond it, clients try for seconds. */
 const BACKLOG = 4096;
 const DRAIN_MS = 100;
 
@@ -83,7 +74,7 @@ const NOT_HTTP = httpError('bad_request');
 const NO_HOST = httpError('bad_request', 'The request has no Host header.');
 const NO_TUNNEL = httpError('bad_request', 'This service is not a proxy: it does not support CONNECT.');
 
-/** The path of a request's target. Express takes an absolute one, too, but loses its way on one without a path. */
+/** Express takes an absolute target, too, but loses its way on one without a path. */
 function originForm(target: string): string {
   if (target.startsWith('/')) return target;
   if (!URL.canParse(target)) return NO_PATH;
@@ -91,7 +82,6 @@ function originForm(target: string): string {
   return pathname.startsWith('/') ? pathname + search : NO_PATH;
 }
 
-/** Nothing is at this path. */
 const NO_PATH = '/-';
 
 async function stop(server: Server, connections: Connections, graceMs: number): Promise<void> {
@@ -110,10 +100,7 @@ function urlOf(scheme: string, host: string, port: number): string {
   return `${scheme}://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
-/**
- * Services have no options: `--help` names the page that describes their variables, and ends the process; other
- * arguments are refused, since they would change nothing.
- */
+/** `--help` names the page of the variables, and ends the process; other arguments would change nothing. */
 export function answerHelp(page: string): void {
   const given = process.argv.slice(2);
   if (given.length === 0) return;
@@ -124,10 +111,7 @@ export function answerHelp(page: string): void {
   process.exit(isHelp ? 0 : 2);
 }
 
-/**
- * Reads a process's configuration. One with faults is reported on standard error, with the page that describes the
- * variables, and ends the process with 2.
- */
+/** Ends the process with 2 after a ConfigError, and names the page of the variables. */
 export function configOrExit<Config>(page: string, read: () => Config): Config {
   try {
     return read();
@@ -141,14 +125,10 @@ export function configOrExit<Config>(page: string, read: () => Config): Config {
 interface Service {
   readonly name: string;
   readonly log: Log;
-  /** Starts everything and returns the means to stop it. */
   start(): Promise<{ stop(): Promise<void> }>;
 }
 
-/**
- * Runs a service as this process: starts it, stops it on SIGTERM, SIGINT or SIGHUP, and ends with 0 after a clean stop and
- * 1 after a failure. A second signal ends at once.
- */
+/** Stops on SIGTERM, SIGINT or SIGHUP, ends with 0, or 1 after a failure; a second signal ends at once. */
 export async function runAsProcess({ name, log, start }: Service): Promise<void> {
   const fail = (message: string) => (thrown: unknown) => {
     log.error(message, { service: name, cause: describeThrown(thrown) });
@@ -185,7 +165,7 @@ function startFailure(thrown: unknown): string {
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return 'cannot start: no host has the name to listen on; give a name or an address, without scheme and port';
   if (code === 'EADDRNOTAVAIL') return 'cannot start: the host address is not one of this machine';
-  // Of a file, not of a port to listen on.
+  // The fault is of a file, not of a port to listen on.
   if (port === undefined) return 'cannot start';
   if (code === 'EADDRINUSE')
     return `cannot start: port ${port} is taken by another program; choose another port`;

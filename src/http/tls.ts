@@ -13,19 +13,17 @@ import { type HttpError, httpError, systemCode } from './errors';
 import { PiecewiseSocket } from './piecewise';
 import { type Following, followFiles, type NamedFile } from './watched-file';
 
-/** Paths of PEM files. */
 export interface TlsFiles {
-  /** The server's certificate and those that lead from it to the authority, in this order. */
+  /** The server's certificate comes first, then those that lead from it to the authority. */
   readonly certificate: string;
   readonly key: string;
-  /** Certificates of the authorities whose clients are let in; undefined: clients need no certificate. */
+  /** undefined: clients need no certificate. */
   readonly clientAuthorities: string | undefined;
 }
 
 /** Of each file, the end of the certificate in it that ends first. */
 export interface CertificateEnds {
   readonly server: Date;
-  /** undefined: clients need no certificate. */
   readonly clientAuthorities: Date | undefined;
 }
 
@@ -34,11 +32,7 @@ export type Tls = ReturnType<typeof openTls>;
 const DAY_MS = 24 * 60 * 60 * 1000;
 const WARN_DAYS = 14;
 
-/**
- * Reads a server's certificate and key, and again when one of them changes. Files that can't be used, or don't fit
- * together, are logged, and what is in force stays.
- * @throws ConfigError when they can't be used at the start.
- */
+/** Later, unusable files are logged and what is in force stays. @throws ConfigError at the start. */
 export function openTls(files: TlsFiles, { log, clock, intervalMs }: Following) {
   const { certificate, key, clientAuthorities } = files;
   const paths = [certificate, key, ...(clientAuthorities === undefined ? [] : [clientAuthorities])];
@@ -75,11 +69,9 @@ export function openTls(files: TlsFiles, { log, clock, intervalMs }: Following) 
     get context() {
       return context;
     },
-    /** The ends of its certificates. */
     get ends() {
       return ends;
     },
-    /** Passes on each later change. */
     follow(next: (context: SecureContextOptions) => void): void {
       apply = next;
     },
@@ -124,7 +116,7 @@ function check(
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
-/** The certificates of a PEM file, in its order. @throws ConfigError that begins with the path. */
+/** In the order of the file. @throws ConfigError that begins with the path. */
 export function certificatesOf(
   pem: Buffer | undefined,
   path: string,
@@ -146,7 +138,7 @@ function firstEnd(certificates: readonly X509Certificate[]): Date {
   return new Date(Math.min(...certificates.map(({ validTo }) => Date.parse(validTo))));
 }
 
-/** The private key of a PEM file. @throws ConfigError that begins with the path. */
+/** @throws ConfigError that begins with the path. */
 export function privateKeyOf(pem: Buffer | undefined, path: string): KeyObject {
   try {
     return createPrivateKey(pem ?? '');
@@ -158,10 +150,7 @@ export function privateKeyOf(pem: Buffer | undefined, path: string): KeyObject {
   }
 }
 
-/**
- * Passes requests of clients with a valid certificate. The server must listen with client authorities.
- * @throws HttpError 401 or 403.
- */
+/** The server must listen with client authorities. @throws HttpError 401 or 403. */
 export function requireCertificate({ socket }: IncomingMessage): void {
   const secure = socket instanceof PiecewiseSocket ? socket.inner : socket;
   if (!(secure instanceof TLSSocket) || !secure.getPeerX509Certificate())
@@ -191,7 +180,6 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const HANDSHAKE_MS = 10_000;
 
-/** A server for TLS connections whose certificate changes with `tls`. */
 export function createTlsServer(options: TlsServerOptions, tls: Tls): Server {
   const server = createServer({
     ...options,

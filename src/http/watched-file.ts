@@ -5,11 +5,10 @@ import { ConfigError } from './config';
 import { describeThrown, systemCode, textProperty } from './errors';
 import type { Log, LogFields } from './log';
 
-/** Options for reading files of the configuration. */
 export interface Following {
   readonly log: Log;
   readonly clock: () => Date;
-  /** The interval between two looks at the files; a second by default. */
+  /** Between two looks at the files; a second by default. */
   readonly intervalMs?: number | undefined;
 }
 
@@ -19,25 +18,22 @@ export interface WatchedFiles {
 
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** A file by the variable that names it. */
 export type NamedFile = readonly [variable: string, path: string];
 
 interface FollowedFiles extends Pick<Following, 'log' | 'intervalMs'> {
-  /** Takes the files' contents, in their order. Its error says why they can't be used. */
+  /** In the order of the files. Its error says why they can't be used. */
   readonly take: (contents: readonly Buffer[]) => void;
-  /** Logged, with `fields`, when files can't be used while the service runs. */
   readonly message: string;
   readonly fields?: LogFields;
-  /** Logged of a file that every user of the machine may read, with its path; undefined: they may. */
+  /** Logged of a file that every user of the machine may read. */
   readonly openMessage?: string;
 }
 
 /**
- * Reads files of the configuration that belong together, and again at each change behind their paths. They are read
- * and compared, not watched by events: those miss a mounted secret's swapped links, network folders and editors that
- * rename. Files that can't be used while the service runs are logged when two looks find the same, and the former ones
- * stay in force. Each fault begins with the variables that name its files.
- * @throws ConfigError when they can't be used at the start.
+ * Reads files that belong together, and again at each change. They are compared, not watched by events: those
+ * miss a mounted secret's swapped links, network folders and editors that rename. Later faults are logged
+ * when two looks find the same, and the former files stay in force.
+ * @throws ConfigError when they can't be used at the start. Faults begin with the variables of their files.
  */
 export function followFiles(named: readonly NamedFile[], options: FollowedFiles): WatchedFiles {
   const { log, intervalMs = 1000, message, fields, openMessage } = options;
@@ -63,7 +59,6 @@ export function followFiles(named: readonly NamedFile[], options: FollowedFiles)
   } catch (thrown) {
     throw new ConfigError(faultsOf(thrown));
   }
-  /** The result of the last look, to see a change; its fault, until it is reported. */
   let seen = identityOf(taken);
   let fault: { readonly cause: unknown } | undefined;
   let isReported = false;
@@ -130,7 +125,6 @@ function refuseOdd(path: string, found: Stats): void {
   if (found.size > MAX_BYTES) throw new Error(`${path} has more than ${MAX_BYTES / 1024 / 1024} MiB`);
 }
 
-/** Why a file could not be read, as a sentence. */
 export function whyUnreadable(thrown: unknown): string {
   const named = textProperty(thrown, 'path');
   const path = named === undefined ? '' : `${named}: `;
@@ -148,7 +142,6 @@ export function whyUnreadable(thrown: unknown): string {
   }
 }
 
-/** Whether every user of the machine may read a file. */
 export function isOpenToAll(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
   return found !== undefined && (found.mode & 0o004) !== 0;

@@ -1,5 +1,3 @@
-/* The page of an API: Swagger UI shows the service's own description. */
-
 const { SwaggerUIBundle } = window;
 
 const darkMode = window.matchMedia('(prefers-color-scheme: dark)');
@@ -7,7 +5,6 @@ const followDarkMode = () => document.documentElement.classList.toggle('dark-mod
 darkMode.addEventListener('change', followDarkMode);
 followDarkMode();
 
-/** Shows the examples of an operation as commands (`x-codeSamples`) before its answers. */
 function CodeSamples() {
   const withSamples =
     (Responses, { React }) =>
@@ -39,7 +36,7 @@ function CodeSamples() {
   return { wrapComponents: { responses: withSamples } };
 }
 
-/** Shows an example of XML as it is: Swagger UI would make one of the schema, and says that it can't. */
+/** Swagger UI would make an example of the schema, and says that it can't. */
 const XmlExamples = {
   afterLoad() {
     const known = this.fn.jsonSchema202012;
@@ -49,7 +46,7 @@ const XmlExamples = {
   },
 };
 
-/** The components that a part of a description refers to, and those that they refer to. */
+/** Also those that the referred ones refer to. */
 function componentsOf({ components }, part, found = {}) {
   for (const [, kind, name] of JSON.stringify(part).matchAll(/"#\/components\/(\w+)\/([^"/]+)"/g)) {
     if (found[kind]?.[name]) continue;
@@ -59,7 +56,7 @@ function componentsOf({ components }, part, found = {}) {
   return found;
 }
 
-/** Resolves the references of unfolded operations alone: Swagger UI reads the whole description at each click. */
+/** Swagger UI reads the whole description at each click: only unfolded operations are resolved. */
 function ResolveUnfolded({ fn: { resolveSubtree } }) {
   const resolveUnfolded = (api, path, options) => {
     const [part, name] = path;
@@ -78,7 +75,6 @@ function ResolveUnfolded({ fn: { resolveSubtree } }) {
 /** Beyond this number, all operations at once make each click slow. */
 const MOST_UNFOLDED = 40;
 
-/** Whether the groups of operations begin unfolded. */
 async function docExpansion() {
   const { paths } = await (await fetch('openapi.json')).json();
   const count = Object.values(paths).flatMap((item) => Object.keys(item)).length;
@@ -93,7 +89,6 @@ async function show() {
     displayRequestDuration: true,
     docExpansion: await docExpansion().catch(() => 'list'),
     defaultModelsExpandDepth: -1,
-    // Secrets are forgotten with the page.
     persistAuthorization: false,
     // Swagger's own validator would be sent the address of this service.
     validatorUrl: null,
