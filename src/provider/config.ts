@@ -7,7 +7,6 @@ import { wholeNumber } from '../http/faults';
 import { HEADERS_VARIABLE } from './provider-headers';
 import { addressFault, HTTP_URL_RULE, isHttpUrl, PROVIDER_PROTOCOLS } from './upstream';
 
-/** The settings of key requests. */
 export type ProviderConfig = ReturnType<typeof providerConfig>;
 
 const httpUrl = z.string().refine((text) => isHttpUrl(text), HTTP_URL_RULE);
@@ -28,7 +27,6 @@ const proxyUrl = z
 
 const SYSTEMS = 'PACKAGERDRMAPI_KEYPROVIDERSYSTEMS';
 const LAURL = 'PACKAGERDRMAPI_PLAYREADYLAURL';
-/** The variables of the files of the authorities and the client certificate for upstreams. */
 export const UPSTREAM_TLS = {
   authorities: 'PACKAGERDRMAPI_UPSTREAMTLSCA',
   certificate: 'PACKAGERDRMAPI_UPSTREAMTLSCERT',
@@ -36,7 +34,6 @@ export const UPSTREAM_TLS = {
 } as const;
 const PROTOCOL = 'PACKAGERDRMAPI_KEYPROVIDERPROTOCOL';
 
-/** The variables of the key provider. The rule for its address depends on the protocol. */
 export const providerVariables = (env: Environment) => ({
   PACKAGERDRMAPI_GRANDCENTRALURL: httpUrl.optional(),
   PACKAGERDRMAPI_KEYPROVIDERURL: providerUrl(env).optional(),
@@ -56,7 +53,7 @@ export const providerVariables = (env: Environment) => ({
 
 type Values = z.output<z.ZodObject<ReturnType<typeof providerVariables>>>;
 
-/** The settings of variables that `providerFaults` finds nothing wrong with. */
+/** `values` are without `providerFaults`. */
 export function providerConfig(values: Values) {
   const {
     [PROTOCOL]: protocol,
@@ -68,23 +65,20 @@ export function providerConfig(values: Values) {
   const client = certificate !== undefined && key !== undefined ? { certificate, key } : undefined;
   const proxy = values.HTTPS_PROXY ?? values.https_proxy;
   return {
-    /** Addresses of the two upstreams. Provisioning needs both, by another protocol than `json` the key provider's alone. */
+    /** Provisioning needs both addresses, by another protocol than `json` the key provider's alone. */
     configServiceUrl: values.PACKAGERDRMAPI_GRANDCENTRALURL,
     keyProviderUrl: values.PACKAGERDRMAPI_KEYPROVIDERURL,
-    /** The protocol of the key provider; undefined: `json`. */
     keyProviderProtocol: protocol === 'json' ? undefined : protocol,
-    /** The path of the file of headers for the key provider. */
     keyProviderHeadersFile: values[HEADERS_VARIABLE],
-    /** The systems for requests that name none; undefined: all. */
+    /** For requests that name none. */
     keyProviderSystems: values[SYSTEMS],
-    /** The PlayReady license address where neither a request nor an answer has one. */
+    /** Where neither a request nor an answer has a PlayReady address. */
     playReadyUrl: values[LAURL],
     upstreamTimeoutMs: values.PACKAGERDRMAPI_UPSTREAMTIMEOUTMS,
-    /** Authorities and client certificate for both upstreams; undefined: Node's authorities, and none. */
+    /** undefined: Node's authorities, and no certificate. */
     upstreamTls: authorities !== undefined || client ? { authorities, client } : undefined,
-    /** The proxy for https upstreams; undefined: none. */
     proxy: proxy === undefined ? undefined : { url: proxy, except: values.NO_PROXY ?? values.no_proxy ?? '' },
-    /** The recipient of encrypted content keys of CPIX documents; undefined: they are refused. */
+    /** undefined: encrypted content keys of CPIX documents are refused. */
     cpix:
       ownCertificate !== undefined && ownKey !== undefined
         ? { certificate: ownCertificate, key: ownKey }
@@ -97,14 +91,13 @@ const PAIRS = [
   [UPSTREAM_TLS.certificate, UPSTREAM_TLS.key, 'a client certificate needs both'],
 ] as const;
 
-/** Reads the settings of the key provider alone. @throws ConfigError */
+/** @throws ConfigError */
 export function readProviderConfig(env: Environment): ProviderConfig {
   const faults = providerFaults(env);
   if (faults.length > 0) throw new ConfigError(faults);
   return providerConfig(readConfig(z.object(providerVariables(env)), env));
 }
 
-/** The faults of variables that need one another. */
 export function providerFaults(env: Environment): string[] {
   const faults = PAIRS.filter(([one, other]) => !env[one] !== !env[other]).map(
     ([one, other, why]) => `${one} and ${other}: ${why}; set the other one, too, or none`,
@@ -129,7 +122,6 @@ export function providerFaults(env: Environment): string[] {
   return faults;
 }
 
-/** The rule for the address of the key provider depends on the protocol. */
 function providerUrl({ [PROTOCOL]: named = '' }: Environment): z.ZodType<string> {
   // An unknown protocol has a fault of its own; the address is checked by the rules that all protocols share.
   const protocol = PROVIDER_PROTOCOLS.find((known) => known === (named || 'json')) ?? 'speke2';
@@ -139,10 +131,7 @@ function providerUrl({ [PROTOCOL]: named = '' }: Environment): z.ZodType<string>
   });
 }
 
-/**
- * Reads authorities and client certificate for upstreams, and again when they change.
- * @throws ConfigError when a file can't be used at the start.
- */
+/** @throws ConfigError when a file can't be used at the start. */
 export function openUpstreamTls(
   files: ClientTlsFiles,
   options: Pick<Parameters<typeof openClientTls>[1], 'log' | 'clock' | 'intervalMs'>,

@@ -24,25 +24,21 @@ interface CpixProviderOptions {
   readonly protocol: Exclude<ProviderProtocol, 'json'>;
   readonly address: string;
   readonly upstream: Upstream;
-  /** Undefined: there is no file of headers. */
   readonly providerHeaders: ReadProviderHeaders | undefined;
-  /** The recipient that SPEKE's answers are encrypted for; undefined: they come plain. */
+  /** undefined: SPEKE's answers come plain. */
   readonly cpixRecipient: FindRecipient;
-  /** The PlayReady license address where neither a request nor an answer has one. */
   readonly playReadyUrl?: string | undefined;
 }
 
-/** One of the questions for a content. A GET has an empty question. */
 interface Question {
-  /** The parameters of the POST's body; undefined: a GET. */
+  /** undefined: a GET. */
   readonly speke: Pick<SpekeQuestion, 'version' | 'scheme' | 'tracks'> | undefined;
-  /** The systems that the answer must have; undefined: those that it has. */
+  /** Systems that the answer must have; undefined: those that it has. */
   readonly systems: readonly CpixSystemName[] | undefined;
-  /** Set where the answer must come encrypted. */
   readonly recipient: CpixRecipient | undefined;
 }
 
-/** The systems of each scheme: providers refuse documents that mix schemes. */
+/** Providers refuse documents that mix schemes. */
 const OF_SCHEME: Readonly<Record<SpekeScheme, readonly CpixSystemName[]>> = {
   cenc: ['widevine', 'playready'],
   cbcs: ['fairplay'],
@@ -55,16 +51,15 @@ const VERSIONS: Readonly<Partial<Record<ProviderProtocol, SpekeVersion>>> = {
   speke2: 2,
   speke21: 2.1,
 };
-/** The versions that a provider without this version may speak. */
 const OLDER = {
   2: 'SPEKE v1, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke1',
   2.1: 'SPEKE 2.0, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke2',
 } as const;
 
-/** Asks a key provider that answers CPIX documents: by a GET of one, or by SPEKE's POSTs, one for each scheme. */
+/** By a GET of a CPIX document, or by SPEKE's POSTs, one for each scheme. */
 export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
   const { protocol, address, upstream, providerHeaders, cpixRecipient } = options;
-  // No other protocol needs it, and each start would wait for it.
+  // Loading it would make each start longer.
   const loadSpeke = () => import('../drm/cpix/speke');
 
   const questionsFor = ({
@@ -81,11 +76,10 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     });
   };
 
-  /** A requested document, and the parts of the question about it. */
   const fetchDocument = async (question: Question, content: ProviderContent, call: ProviderCall) => {
     const { clientApiKey, contentId, choice } = content;
     const { speke, systems = [], recipient } = question;
-    // The key id in a GET's address: the request's, or that of SPEKE under `cenc`.
+    // In a GET's address: the request's, or that of SPEKE under `cenc`.
     const keyId = address.includes('{kid}')
       ? (choice?.keyId ?? (await loadSpeke()).spekeKeyId(contentId, 'cenc'))
       : undefined;
@@ -174,7 +168,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
       const [drmSystems, rules] = [document.systems.filter(isOwn), document.rules.filter(isOwn)];
       return chosenIn({ ...document, keys, systems: drmSystems, rules }, { systems });
     }
-    // A provider may return other key ids, which are then used: of several tracks by its usage rules, else of one key.
+    // A provider may return other key ids, which are then used: by its usage rules, or of a single key.
     if (speke.tracks && speke.tracks.length > 1) return chosenIn(document, { track: choice?.track, systems });
     return chosenIn(document, { keyId: document.keys.length > 1 ? keyId : undefined, systems });
   };
@@ -211,7 +205,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     return made;
   };
 
-  /** The answers for the tracks of a batch's entry, which are requested once. */
+  /** The tracks of a batch's entry are requested once. */
   const together = new WeakMap<readonly string[], readonly Promise<AnsweredDocument>[]>();
 
   const callsFor = (content: ProviderContent, call: ProviderCall): readonly Promise<AnsweredDocument>[] => {
@@ -244,7 +238,6 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
   };
 }
 
-/** The parts of one key file, which have none in common. */
 function merged(parts: readonly ProvidedKeys[]): ProvidedKeys {
   return {
     keyFile: Object.assign({}, ...parts.map(({ keyFile }) => keyFile)),
@@ -253,10 +246,9 @@ function merged(parts: readonly ProvidedKeys[]): ProvidedKeys {
   };
 }
 
-/** The statuses of a request that is refused for its content; 429 and the like mean another time or way. */
+/** Other statuses, as 429, refuse the time or the way of a request, not its content. */
 const OF_THE_QUESTION: readonly number[] = [400, 404, 409, 422];
 
-/** A hint at why a question for some systems is refused. */
 function hintOf(
   status: number,
   { speke, systems = [] }: Question,
@@ -277,10 +269,9 @@ function listed(systems: readonly CpixSystemName[]): string {
   return systems.map((name) => systemName(CPIX_SYSTEM_IDS[name])).join(' and ');
 }
 
-/** Returns the present recipient of encrypted content keys. */
 export type FindRecipient = () => CpixRecipient | undefined;
 
-/** Makes the key file of the keys that were chosen in a CPIX document. @throws HttpError 400. */
+/** @throws HttpError 400. */
 export async function openDocument(
   content: CpixContent,
   findRecipient: FindRecipient,
@@ -290,7 +281,6 @@ export async function openDocument(
   throw new HttpError(400, documentProblems(opened.faults));
 }
 
-/** The same with the faults as data. Their sentences go on after the name of the document. */
 async function readDocument(
   { document, chosen, playReadyUrl, contentId }: CpixContent,
   recipient: CpixRecipient | undefined,

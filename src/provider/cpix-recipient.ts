@@ -5,18 +5,13 @@ import { sentenceOf } from '../drm/finding';
 import { ConfigError } from '../http/config';
 import { type Following, followFiles } from '../http/watched-file';
 
-/** Paths of PEM files. */
 interface CpixFiles {
-  /** The certificate that key providers encrypt content keys for; those of its authorities may follow. */
+  /** Key providers encrypt content keys for it; those of its authorities may follow. */
   readonly certificate: string;
   readonly key: string;
 }
 
-/**
- * Reads the certificate and the key for receiving encrypted content keys, and again when one of them changes.
- * Files that can't be used, or don't fit together, are logged, and what is in force stays.
- * @throws ConfigError when they can't be used at the start.
- */
+/** Later, unusable files are logged and what is in force stays. @throws ConfigError at the start. */
 export function openCpixRecipient({ certificate, key }: CpixFiles, { log, clock, intervalMs }: Following) {
   let inForce: CpixRecipient | undefined;
   const take = ([certificatePem, keyPem]: readonly Buffer[]) => {
@@ -42,7 +37,6 @@ export function openCpixRecipient({ certificate, key }: CpixFiles, { log, clock,
   const message = 'the CPIX certificate and key cannot be used; the previous ones stay in use';
   const { close } = followFiles(files, { log, intervalMs, message, take });
   return {
-    /** The recipient in force. */
     recipient(): CpixRecipient {
       if (!inForce) throw new Error('no CPIX recipient was read');
       return inForce;

@@ -12,31 +12,28 @@ import { HEADERS_VARIABLE, type ReadProviderHeaders } from './provider-headers';
 import type { Upstream, UpstreamCall } from './upstream';
 import { apiError, upstreamUrl } from './upstream';
 
-/** The record of a client at the configuration service, as far as provisioning needs it. */
 export interface ClientRecord {
   /** Opens the key provider's envelopes; a client without one gets its keys in plain. */
   readonly sharedSecret: string | undefined;
 }
 
-/** The values of a key file as the provider answered them. */
 export interface ProvidedKeys {
   readonly keyFile: KeyFile;
-  /** Warnings about values of the answer that are left out or corrected. */
+  /** About values of the answer that are left out or corrected. */
   readonly corrected?: readonly Finding[];
   /** Whether the PlayReady checksum was made here, so that it proves nothing. */
   readonly isChecksumComputed?: boolean;
 }
 
-/** Parallel calls for the keys of a content. */
 interface AskedKeys {
   /** Each settles by itself, and rejects with an `HttpError`. */
   readonly calls: readonly Promise<unknown>[];
-  /** Waits for them, opens and checks their answers. Throws `HttpError` 502 for missing or untrusted values. */
+  /** @throws HttpError 502 for missing or untrusted values. */
   open(record: ClientRecord | undefined): Promise<ProvidedKeys>;
 }
 
 export interface KeyProvider {
-  /** Asks for a content's keys. The same content id always has the same keys. */
+  /** The same content id always has the same keys. */
   ask(content: ProviderContent, call: ProviderCall): AskedKeys;
 }
 
@@ -68,16 +65,12 @@ const aesAnswer = z.object({
 
 type AnswerKind = 'cenc' | 'fairplay' | 'aes';
 
-/** The answers that a content takes. */
 function kindsOf({ aes, choice }: ProviderContent): AnswerKind[] {
   if (!aes) return ['cenc', 'fairplay'];
   return choice?.systems ? ['cenc', 'aes'] : ['aes'];
 }
 
-/**
- * The error for a provider that answered 401 or 403. The caller corrects a key of the request, the operator one
- * of a file.
- */
+/** The caller corrects a key of the request, the operator one of a file. */
 export function refusedBy(
   upstream: Upstream,
   status: number,
@@ -98,16 +91,12 @@ export function refusedBy(
   );
 }
 
-/**
- * Asks a key provider that answers JSON, in two calls: for CENC with Widevine and PlayReady, and for FairPlay or AES-128.
- * For AES-128 alone there is one.
- */
+/** Asks for CENC (Widevine and PlayReady) and for FairPlay or AES-128, or for AES-128 alone. */
 export function createJsonProvider(
   baseUrl: string,
   upstream: Upstream,
   headers: ReadProviderHeaders | undefined,
 ): KeyProvider {
-  /** Opens the answer to one key request, which needs the client's shared secret. */
   const unseal = (json: unknown, client: string, { sharedSecret }: ClientRecord): unknown => {
     const envelope = envelopeAnswer.safeParse(json);
     if (sharedSecret === undefined) {

@@ -2,20 +2,13 @@ import { isAscii } from 'node:buffer';
 import { ConfigError } from '../http/config';
 import { type Following, followFiles, type WatchedFiles } from '../http/watched-file';
 
-/** Headers by their names, as the key provider is sent them. */
 export type ProviderHeaders = Readonly<Record<string, string>>;
 
-/** Returns the present headers of the file; without a file, none. */
 export type ReadProviderHeaders = () => ProviderHeaders;
 
-/** The variable that names the file. */
 export const HEADERS_VARIABLE = 'PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE';
 
-/**
- * Reads the file of headers for the key provider, and again when it changes. A file that can't be used while the
- * service runs is logged, and the headers read before stay. No message holds a value.
- * @throws ConfigError when it can't be used at the start.
- */
+/** Later, an unusable file is logged and the headers stay. No message holds a value. @throws ConfigError */
 export function openProviderHeaders(
   file: string,
   { log, intervalMs }: Omit<Following, 'clock'>,
@@ -40,10 +33,10 @@ export function openProviderHeaders(
 const MAX_BYTES = 8 * 1024;
 const MAX_FAULTS = 20;
 
-/** A token, and the rest of a line, its value, (RFC 9110 § 5.1 and 5.5) without white space around it. */
+/** A token and its value (RFC 9110 § 5.1 and 5.5), without white space around it. */
 const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)[ \t]*$/;
 
-/** The headers that the connection or this service sets. */
+/** The connection or this service sets these. */
 const FORBIDDEN: readonly string[] = [
   ...['host', 'content-length', 'transfer-encoding', 'content-encoding', 'accept-encoding', 'expect'],
   ...['connection', 'keep-alive', 'proxy-connection', 'upgrade', 'te', 'trailer', 'http2-settings'],
@@ -51,8 +44,8 @@ const FORBIDDEN: readonly string[] = [
 ];
 
 /**
- * Reads lines `Name: value`. Empty lines, and those that begin with `#`, say nothing.
- * @throws ConfigError with every fault at once, 20 at most. A line is named by its number: it may be a value.
+ * Lines `Name: value`; empty lines, and those that begin with `#`, are skipped.
+ * @throws ConfigError with 20 faults at most. A line is named by its number: it may be a value.
  */
 export function parseProviderHeaders(bytes: Buffer): ProviderHeaders {
   const content = bytes.toString('utf8').replace(/^\ufeff/, '');

@@ -34,26 +34,21 @@ import {
 
 export interface Provisioned {
   readonly keyFile: KeyFile;
-  /** The warnings, which do not keep the key file from being written. */
   readonly warnings: readonly Finding[];
-  /** Set when the values were taken from the provider cache. */
   readonly source?: 'provider_cache';
 }
 
 export type Provision = (request: KeyFileRequest, requestId: string) => Promise<Provisioned>;
 
 interface ProvisionOptions extends AskProviderOptions {
-  /** The systems for requests that name none; undefined: all. */
   readonly keyProviderSystems?: readonly CpixSystemName[] | undefined;
-  /** `strict` refuses values that contradict each other, `warn` lets them through, but for placeholders. */
+  /** `warn` lets values through that contradict each other, except placeholders. */
   readonly checks: 'strict' | 'warn';
-  /** Whether CMAF lines are written when a request says nothing of them. */
   readonly cmaf: boolean;
-  /** The recipient of encrypted content keys in CPIX documents; without it, none are taken. */
+  /** Without it, encrypted content keys of CPIX documents are refused. */
   readonly cpixRecipient?: FindRecipient | undefined;
 }
 
-/** Makes the step from a request to the key file to write. */
 export function createProvision(upstreams: Upstreams, options: ProvisionOptions): Provision {
   const { checks, cmaf, cache, cpixRecipient = () => undefined } = options;
   const valuesOf = (request: KeyFileRequest, requestId: string): Values | Promise<Values> => {
@@ -82,7 +77,6 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
   };
 }
 
-/** A content, with the default systems if it names none. */
 export function withSystems<Content extends ProviderContent>(
   content: Content,
   systems: readonly CpixSystemName[] | undefined,
@@ -93,9 +87,8 @@ export function withSystems<Content extends ProviderContent>(
   };
 }
 
-/** The values of a key file, and their origin. */
 interface Values extends ProvidedKeys {
-  /** Set when the key provider is unreachable, and they are from the cache. */
+  /** Set when the key provider is unreachable. */
   readonly kept?: KeptAnswer;
 }
 
@@ -113,7 +106,6 @@ function refusal(source: KeyFileRequest['source'], errors: readonly Finding[]): 
   return apiError('key_provider_failed', description);
 }
 
-/** The warning about values from the provider cache. */
 function keptFinding({ time, ageMs }: KeptAnswer): Finding {
   const answered = time.toISOString().replace(/\.\d+/, '');
   return {
@@ -123,7 +115,7 @@ function keptFinding({ time, ageMs }: KeptAnswer): Finding {
   };
 }
 
-/** An age in its largest whole unit of which there are two at least. */
+/** In the largest unit of which there are two at least. */
 function ageText(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   const [size, unit] = UNITS.find(([least]) => seconds >= 2 * least) ?? [1, 'second'];
@@ -137,37 +129,28 @@ const UNITS: readonly (readonly [seconds: number, name: string])[] = [
   [60, 'minute'],
 ];
 
-/** The values of a content as the key provider answered them. */
 export interface KeptAnswer {
   readonly keyFile: KeyFile;
-  /** When it answered, and how long ago that is, in milliseconds. */
   readonly time: Date;
   readonly ageMs: number;
 }
 
-/**
- * The provider's answers, sealed on disk. None of its failures is one of the request: they are logged, once
- * when they begin and once when they are over.
- */
+/** Failures of the cache are logged and fail no request. */
 interface ProviderCache {
-  /** Keeps an answer, in place of an older one, if there is a secret to seal it with. Returns at once. */
+  /** Replaces an older answer, if there is a secret to seal it with. Returns at once. */
   keep(content: ProviderContent, keyFile: KeyFile): void;
-  /** The answer that was kept for the same client, secret and content, unless it is too old. */
+  /** Of the same client, secret and content, unless it is too old. */
   find(content: ProviderContent): Promise<KeptAnswer | undefined>;
-  /** Logs and counts the use of a cached answer. */
   used(time: Date, requestId: string): void;
 }
 
 interface AskProviderOptions {
   readonly cache?: ProviderCache | undefined;
-  /** Takes each upstream that gave an answer that can be used. Must not throw. */
+  /** Called for each usable answer. Must not throw. */
   readonly onAnswer?: ((upstream: UpstreamName) => void) | undefined;
 }
 
-/**
- * Asks for a content's keys. Throws `HttpError` 422, 502, 503 or 504; in an outage, a kept answer is taken instead,
- * unless an upstream refuses.
- */
+/** In an outage, a kept answer is taken unless an upstream refuses. @throws HttpError 422, 502, 503, 504. */
 async function askProvider(
   upstreams: Upstreams,
   { cache, onAnswer }: AskProviderOptions,
@@ -208,19 +191,17 @@ async function askProvider(
   }
 }
 
-/** Rejects with the first failure that is no outage. */
 async function refusedBy(calls: readonly Promise<unknown>[]): Promise<void> {
   for (const result of await Promise.allSettled(calls)) {
     if (result.status === 'rejected' && !(result.reason instanceof OutageError)) throw result.reason;
   }
 }
 
-/** The upstreams, or the variables that are missing for them. */
 type Upstreams =
   | {
       /**
-       * Reads the record of a content's client; undefined where that is not asked, or for a request that does not say
-       * both its name and its key. Rejects with `HttpError` 422 when the client or its key is refused, else 502 or 504.
+       * undefined: the client is not asked for, or the request has not both its name and its key. Rejects
+       * with `HttpError` 422 when one is refused, else 502 or 504.
        */
       readonly readClient: (
         content: ProviderContent,
@@ -234,14 +215,11 @@ interface UpstreamsOptions {
   readonly configServiceUrl: string | undefined;
   readonly keyProviderUrl: string | undefined;
   readonly keyProviderProtocol?: ProviderProtocol | undefined;
-  /** Undefined: there is no file of headers. */
   readonly providerHeaders: ReadProviderHeaders | undefined;
   readonly cpixRecipient: FindRecipient;
-  /** The PlayReady license address where neither a request nor an answer has one. */
   readonly playReadyUrl?: string | undefined;
 }
 
-/** `ask` creates the client of an upstream. */
 export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamName) => Upstream): Upstreams {
   const { configServiceUrl, keyProviderUrl, keyProviderProtocol: protocol = 'json' } = options;
   const isConfigServiceNeeded = protocol === 'json';
@@ -269,12 +247,10 @@ export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamN
   };
 }
 
-/** The fields that choose among the keys of a document. */
 const TAKEN: readonly DocumentField[] = ['kid', 'track', 'period', 'systems', 'playready'];
 /** SPEKE requests name keys by track. */
 const TAKEN_BY_SPEKE: readonly DocumentField[] = ['track', 'systems', 'playready'];
 
-/** The fields that the key provider needs and takes. */
 export function providerRules({
   keyProviderProtocol: protocol = 'json',
   keyProviderUrl = '',

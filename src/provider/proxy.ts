@@ -1,14 +1,12 @@
 import type { Agent } from 'node:http';
 import { HttpsProxyAgent } from 'https-proxy-agent';
 
-/** A proxy for https upstreams, from the environment. */
 interface ProxyConfig {
   readonly url: string;
-  /** The hosts that are asked directly: `NO_PROXY`. */
   readonly except: string;
 }
 
-/** Returns the agent of a call's own tunnel (CONNECT, RFC 9110 § 9.3.6); undefined: the call goes directly. */
+/** The agent of a call's own tunnel (CONNECT, RFC 9110 § 9.3.6); undefined: the call goes directly. */
 export type Tunnel = (url: string, connecting: AbortSignal) => Agent | undefined;
 
 export function createTunnel({ url: proxy, except }: ProxyConfig): Tunnel {
@@ -16,7 +14,7 @@ export function createTunnel({ url: proxy, except }: ProxyConfig): Tunnel {
     isExcepted(new URL(url), except) ? undefined : new HttpsProxyAgent(proxy, { signal: connecting });
 }
 
-/** Whether a host is in a list like `localhost,.example.com,10.0.0.1:8443`; a name covers those below it, `*` all. */
+/** `list` is like `localhost,.example.com,10.0.0.1:8443`; a name covers those below it, `*` all. */
 export function isExcepted({ hostname, port }: URL, list: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   return list

@@ -10,89 +10,78 @@ import type { Log } from '../http/log';
 import { HIDDEN, hiderOf } from '../http/secret';
 import type { Tunnel } from './proxy';
 
-/** Makes an error of the key-file API by its name. */
 export const apiError = errorsOf(ERRORS);
 
-/** The services with keys: the name of each in descriptions, and the variable of its address. */
 export const UPSTREAMS = {
   config_service: { called: 'configuration service', variable: 'PACKAGERDRMAPI_GRANDCENTRALURL' },
   key_provider: { called: 'key provider', variable: 'PACKAGERDRMAPI_KEYPROVIDERURL' },
 } as const;
 
-/** How metrics and the codes of errors name an upstream. */
 export type UpstreamName = keyof typeof UPSTREAMS;
 
-/** One call to an upstream: where it goes, the client's key, and the id that ties it to the request it serves. */
 export interface UpstreamCall {
   readonly url: string;
   readonly clientApiKey: string | undefined;
   readonly requestId: string;
   readonly signal?: AbortSignal;
-  /** Headers in addition to those of every call; those win over these. */
+  /** Headers of every call win over these. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Values that no log may show, in addition to the client's API key. */
   readonly secrets?: readonly string[] | undefined;
-  /** The body of a POST; without it the call is a GET. It is sent again where a call is tried again. */
+  /** The body of a POST; without it the call is a GET. */
   readonly body?: string | undefined;
 }
 
-/** An upstream refused the credentials of this service itself, and not those of a request. */
+/** An upstream refused the credentials of this service itself. */
 export class RefusalError extends HttpError {}
 
-/** An upstream does not know the requested content. */
 export class UnknownContentError extends HttpError {}
 
-/** An upstream could not be asked: it can't be reached, did not answer in time, or answered 5xx or 429. */
+/** Not reached, not in time, or answered 5xx or 429. */
 export class OutageError extends HttpError {}
 
-/** An upstream's answer. The body is whole where the status is 200. */
+/** The body is whole where the status is 200. */
 export type UpstreamDocument = Pick<GetAnswer, 'status' | 'headers' | 'body'>;
 
 export interface Upstream {
-  /** GETs a JSON document. Throws `HttpError` 502 or 504 with the upstream's code for an unreadable answer. */
+  /** @throws HttpError 502 or 504 with the upstream's code for an unreadable answer. */
   get(call: UpstreamCall): Promise<{ status: number; json: unknown }>;
-  /** The same for a document of any other kind, which may be POSTed for. */
   document(call: UpstreamCall): Promise<UpstreamDocument>;
-  /** The error for an answer that can't be used. `why` must not quote it: it may hold key material. */
+  /** `why` must not quote the answer: it may hold key material. */
   failed(why: string): HttpError;
-  /** The same for an answer 404. */
   unknown(why: string): UnknownContentError;
-  /** The same where the operator's credentials are wrong. */
+  /** For wrong credentials of the operator. */
   refused(why: string): RefusalError;
 }
 
 interface UpstreamOptions {
   readonly timeoutMs: number;
-  /** The present authorities and client certificate for https; undefined: Node's authorities, no certificate. */
+  /** ClientTls) | undefined; => undefined: Node's authorities, no certificate. */
   readonly tls?: (() => ClientTls) | undefined;
-  /** The proxy for https upstreams; undefined: none. */
   readonly tunnel?: Tunnel | undefined;
   readonly log: Log;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** Takes outcome and duration of every call, each retry for itself. Must not throw. */
+  /** Each retry is an own call. Must not throw. */
   readonly observe?: (upstream: UpstreamName, outcome: CallOutcome, ms: number) => void;
-  /** Takes every call, each retry for itself. Must not throw. */
+  /** Each retry is an own call. Must not throw. */
   readonly trace?: (call: TracedCall) => void;
 }
 
-/** A call as it went over the network. It holds secrets, and the upstream's answer. */
+/** Holds secrets, and the upstream's answer. */
 export interface TracedCall {
   readonly upstream: UpstreamName;
   readonly method: 'GET' | 'POST';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
-  /** The values that were sent and must not be shown. */
   readonly secrets: readonly string[];
   readonly ms: number;
-  /** Undefined: there was none. */
   readonly answer: GetAnswer | undefined;
-  /** Why there was none: the system's or TLS's code. */
   readonly failure: string | undefined;
 }
 
-/** The status; `none`: there was no answer; `cancelled`: another call's failure made it pointless. */
+/** `none`: there was no answer; `cancelled`: another call's failure made it pointless. */
 export type CallOutcome = number | 'none' | 'cancelled';
 
 const MAX_BYTES = 256 * 1024;
@@ -214,19 +203,17 @@ export function createUpstream(
   };
 }
 
-/** The remedies for an authority that is not trusted, and for TLS that can't be agreed on. */
 export const REMEDIES = {
   untrusted: 'name its authority by PACKAGERDRMAPI_UPSTREAMTLSCA',
   tls: 'if it wants a client certificate, set PACKAGERDRMAPI_UPSTREAMTLSCERT and PACKAGERDRMAPI_UPSTREAMTLSKEY',
 };
 
-/** The remedy where TLS can't be agreed on, by Node's code; undefined: that is not the cause. */
 function remedyOf(code: string): string | undefined {
   if (!/CERT|SIGNATURE|TLS|SSL|EPROTO|^HPE_|^PROXY_/.test(code)) return undefined;
   return whyNoAnswer(code, REMEDIES);
 }
 
-/** One context for all connections, until the files change: Node's authorities take a while to read. */
+/** Node's authorities take a while to read, so one context is kept until the files change. */
 function contextOf(tls: () => ClientTls) {
   let [used, context]: [ClientTls?, { readonly secureContext: SecureContext }?] = [];
   return () => {
@@ -244,7 +231,7 @@ function contextOf(tls: () => ClientTls) {
 const NO_DIGEST =
   'answered 401 and asks for HTTP digest authentication, which is not supported; put a proxy that does it in between';
 
-/** Whether digest is the way to sign in, and no header of a file could be another (RFC 9110 § 11.6.1). */
+/** Digest is asked for, and no header of a file could be another way (RFC 9110 § 11.6.1). */
 function asksForDigest({ 'www-authenticate': challenges = '' }: GetAnswer['headers']): boolean {
   const offers = (scheme: string) => new RegExp(`(?:^|,)\\s*${scheme}\\s`, 'i').test(challenges);
   return offers('digest') && !offers('basic');
@@ -254,33 +241,30 @@ function printableId(id: string): string | undefined {
   return /^[\x21-\x7e]{1,128}$/.test(id) ? id : undefined;
 }
 
-/** The protocols of the key provider. */
 export const PROVIDER_PROTOCOLS = ['json', 'cpix', 'speke1', 'speke2', 'speke21'] as const;
 export type ProviderProtocol = (typeof PROVIDER_PROTOCOLS)[number];
 
-/** The placeholders in the address of the key provider. */
 const PLACE = /\{(client|contentId|kid)\}/g;
 
-/** The values for the placeholders; `kid` is the key id of the requested document. */
 type Named = Pick<ProviderContent, 'client' | 'contentId'> & { readonly kid?: string | undefined };
 
-/** Puts path parts behind an upstream's address, each percent-encoded. */
+/** Percent-encodes each part. */
 export function upstreamUrl(base: string, ...parts: string[]): string {
   return [base.replace(/\/+$/, ''), ...parts.map((part) => encodeURIComponent(part))].join('/');
 }
 
-/** Fills the placeholders of the key provider's address, percent-encoded. */
+/** Percent-encodes the values. */
 export function fillAddress(address: string, named: Named): string {
   return address.replaceAll(PLACE, (_whole, name: keyof Named) => encodeURIComponent(named[name] ?? ''));
 }
 
-/** The values in an address' query that are the operator's: a user and a password, for some providers. */
+/** The operator's: a user and a password, for some providers. */
 export function secretsIn(address: string): string[] {
   const query = new URL(address).searchParams.values();
   return [...query].filter((value) => !value.includes('{'));
 }
 
-/** Describes the fault of a key provider's address for a protocol, going on after its variable; undefined: none. */
+/** The fault continues a sentence that begins with the variable; undefined: none. */
 export function addressFault(protocol: ProviderProtocol, address: string): string | undefined {
   if (!isHttpUrl(address, protocol === 'json')) {
     return protocol === 'json'
@@ -302,7 +286,6 @@ export function addressFault(protocol: ProviderProtocol, address: string): strin
 
 export const HTTP_URL_RULE = 'must be an http:// or https:// address without user, query, fragment or space';
 
-/** Whether a text is an address of HTTP that can be asked as it is. */
 export function isHttpUrl(text: string, isWithoutQuery = true): boolean {
   if (!URL.canParse(text) || /[\s#]/.test(text) || (isWithoutQuery && text.includes('?'))) return false;
   const { protocol, username, password } = new URL(text);
@@ -329,10 +312,7 @@ const WORDS = new RegExp(
   `^[-_/]*${WORD}(?:[-_/]+${WORD})*[-_/]*$|^(?:commonEncryptionScheme|intendedTrackType|ContentProtectionData|HLSSignalingData|ContentKey(?:UsageRule|Period)(?:List)?|DeliveryDataList)$`,
 );
 
-/**
- * The start of an upstream's error text, in its header or body, for a log: printable, 200 characters at most. `secrets`
- * were sent with the request; they, key ids and possible key material are hidden. Undefined: there is no text.
- */
+/** Printable, 200 characters at most. Secrets, key ids and possible key material are hidden. */
 export function errorText(
   { headers, body }: Pick<GetAnswer, 'headers' | 'body'>,
   secrets: readonly string[],
@@ -351,7 +331,6 @@ export function errorText(
   return shown === '' ? undefined : [...shown].slice(0, MAX_CHARACTERS).join('');
 }
 
-/** A text without secrets, key ids and possible key material. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   return hiderOf(secrets)(text)
     .replaceAll(SEPARATED, HIDDEN)
