@@ -6,7 +6,6 @@ const streamid = z.string().describe('The stream id.');
 const etag = z.string().describe('The entity tag of the file, quotes included.');
 const lineName = z.string().describe('The name of the line.');
 
-/** A key file as JSON. */
 export const keyFileAnswer = z
   .object({
     streamid,
@@ -16,7 +15,6 @@ export const keyFileAnswer = z
   })
   .describe('The lines of a key file.');
 
-/** How a line of the file to write differs from the present one. */
 const lineChange = z.object({
   name: lineName,
   value: z.string().describe('Its value; key material is `********`.'),
@@ -26,7 +24,6 @@ const lineChange = z.object({
 
 export type LineChange = z.output<typeof lineChange>;
 
-/** The answer of a dry run. */
 export const dryRunAnswer = z
   .object({
     streamid,
@@ -43,7 +40,7 @@ export const dryRunAnswer = z
 
 export type DryRunAnswer = z.output<typeof dryRunAnswer>;
 
-/** Identifies a folder of a machine by any path. */
+/** The same by any path to the folder. */
 const folderIdentity = z.object({
   device: z.string().describe('The number of its device.'),
   inode: z.string().describe('Its inode number.'),
@@ -51,7 +48,6 @@ const folderIdentity = z.object({
 
 export type FolderIdentity = z.output<typeof folderIdentity>;
 
-/** The answers of the probes. */
 export const aliveAnswer = z.object({ status: z.literal('ok') });
 export const readyAnswer = z.object({
   status: z.literal('ready'),
@@ -71,7 +67,6 @@ export const readyAnswer = z.object({
     .describe('Only with an API key: the warnings of the start. `packager-drm doctor` shows them.'),
 });
 
-/** The body of a check as JSON, when it is one value. */
 export const checkedValueBody = z
   .strictObject({ value: z.string().describe('The text to check.') })
   .meta({ title: 'One value' });
@@ -85,7 +80,6 @@ export const finding = z.object({
   description: z.string().describe('The problem, and what to do.'),
 });
 
-/** The answer of a check. */
 export const checkAnswer = z
   .object({
     kind: z.enum(CHECK_KINDS).describe('The kind of input.'),
@@ -121,7 +115,6 @@ const listedKeyFile = z.object({
     ),
 });
 
-/** The answer of `GET /api/keyfiles`. */
 export const listAnswer = z.object({
   keyfiles: z
     .array(listedKeyFile)
@@ -141,7 +134,7 @@ export type ListedKeyFile = ListAnswer['keyfiles'][number];
 
 const { change } = lineChange.shape;
 
-/** The result of one stream. Without a stream id: of an entry that names none, or of a group that cannot be read. */
+/** Without a stream id: an entry that names none, or a group that cannot be read. */
 const batchResult = z.object({
   index: z
     .int()
@@ -177,7 +170,6 @@ const batchSummary = z.object({
   failed: z.int().describe('Streams that failed; their files did not change.'),
 });
 
-/** The answer of a batch: the streams in the order of the request, then the groups' members. */
 export const batchAnswer = z.object({
   results: z
     .array(batchResult)

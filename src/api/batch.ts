@@ -4,7 +4,7 @@ import { readLimits } from '../drm/quality';
 import { type Parsed, type Problem, readBody } from '../http/faults';
 import { parseStreamId } from './stream-id';
 
-/** Maximum number of streams of a batch, those of its groups counted. */
+/** With those of groups. */
 export const MAX_STREAMS = 10_000;
 
 const SAME_FIELDS = 'These come in addition to the fields of a single request.';
@@ -17,7 +17,7 @@ const tracks = z
     'The streams of each track of `cpix`, or of a content whose provider takes `track`: `{"SD": "news_sd", "HD": ["news_720p", "news_1080p"]}`. Each gets the keys of its track, as `track` chooses them; the document is read once, or asked for once.',
   );
 
-/** The fields of a stream's entry in addition to those of a key-file request. */
+/** In addition to the fields of a key-file request. */
 export const streamEntry = z
   .looseObject({
     streamid: z.string().nullish().describe('The stream id; slashes as they are.'),
@@ -28,7 +28,6 @@ export const streamEntry = z
     anyOf: ['streamid', 'tracks'].map((name) => ({ required: [name] })),
   });
 
-/** A member of a group, when it is more than its stream id. */
 export const memberEntry = z.object({
   streamid: z.string().describe('The stream id of the member.'),
   contentId: z.string().nullish().describe('Its own content id, with `"keys": "each"`.'),
@@ -55,7 +54,7 @@ const limits = (what: string, standard: string) =>
       description: `With \`smil\` and keys by quality: the maximum of each quality, in ${what}. Left out: ${standard}.`,
     });
 
-/** The fields of a group in addition to those of a key-file request. A faulty member fails alone. */
+/** In addition to the fields of a key-file request. A faulty member fails alone. */
 export const groupEntry = z
   .looseObject({
     members: z
@@ -101,7 +100,7 @@ export type GroupFields = z.output<typeof groupEntry>;
 
 const list = (item: z.ZodType) => z.array(item, 'must be a list').nullish();
 
-/** The body of a batch, checked only as a whole: a faulty entry fails alone. */
+/** Checked only as a whole: a faulty entry fails alone. */
 const batchBody = z.strictObject(
   { streams: list(z.unknown()), groups: list(z.unknown()) },
   'The body must be a JSON object.',
@@ -112,7 +111,7 @@ export interface BatchBody {
   readonly groups: readonly unknown[];
 }
 
-/** Reads the body as a whole. The members of a SMIL document are not counted yet. */
+/** The members of a SMIL document are not counted yet. */
 export function readBatchBody(body: unknown, mostStreams = MAX_STREAMS): Parsed<BatchBody> {
   const parsed = readBody(batchBody, body);
   if (!parsed.ok) return parsed;
@@ -123,7 +122,7 @@ export function readBatchBody(body: unknown, mostStreams = MAX_STREAMS): Parsed<
   return count > mostStreams ? tooManyStreams(mostStreams) : { ok: true, value };
 }
 
-/** The number of streams of an entry, unreadable ones included. */
+/** Unreadable streams are counted, too. */
 function countOf(entry: unknown): number {
   const { tracks, members } = isJsonObject(entry) ? entry : {};
   const lists = isJsonObject(tracks) ? Object.values(tracks) : [members];

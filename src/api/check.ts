@@ -16,16 +16,15 @@ import { choiceOf } from './read-cpix-request';
 import { ASKED_BY_ANY, ASKED_BY_JSON, type ProviderRules, readForm } from './read-key-file-request';
 
 interface RequestCheckOptions extends CheckOptions {
-  /** The rules of the key provider for a request; `unknown`: they depend on an unknown service. */
+  /** `unknown`: the rules depend on an unknown service. */
   readonly rules?: ProviderRules | 'unknown' | undefined;
 }
 
-/** Reports the kind, the decoded fields and the faults of key material or a body of the key-file API. */
 export function check(input: unknown, options: RequestCheckOptions = {}): CheckResult {
   return checkInput(input, options).result;
 }
 
-/** The same for an input that is compared with others. */
+/** For an input that is compared with others. */
 export function checkInput(
   input: unknown,
   { rules = ASKED_BY_JSON, ...options }: RequestCheckOptions = {},
@@ -37,7 +36,7 @@ export function checkInput(
 const PARTS = ['cenc', 'playready', 'widevine', 'fairplay', 'aes'] as const;
 const THE_BODY = { called: 'The body' };
 
-/** Checks a body of the key-file API: every refusal of `POST /api/keyfile/{streamid}` is an error here. */
+/** Every refusal of `POST /api/keyfile/{streamid}` is an error here. */
 function checkBody(report: Report, body: JsonObject, rules: ProviderRules | 'unknown'): void {
   const read = readForm(body, rules === 'unknown' ? ASKED_BY_ANY : rules);
   if (!read.ok) for (const fault of read.faults) reportFault(report, body, fault);
@@ -53,7 +52,7 @@ function checkBody(report: Report, body: JsonObject, rules: ProviderRules | 'unk
   else for (const name of ['client', 'contentId', 'clientApiKey']) show(report, name, body[name]);
 }
 
-/** Adds a fault of the schema, unless the check of the value's text reports more. */
+/** Unless the check of the value's text reports more. */
 function reportFault(report: Report, body: JsonObject, fault: SchemaFault): void {
   if (fault.kind === 'unknown') {
     reportUnknown(report, fault);
@@ -81,7 +80,6 @@ function reportUnknown(report: Report, { path, name, known }: UnknownField): voi
   report.error('unknown_field', subject, sentence);
 }
 
-/** A body that holds an existing key file. */
 function checkImported(report: Report, { keyfile, keepunknown }: JsonObject): void {
   if (typeof keyfile !== 'string') return;
   checkKeyFile(report, keyfile);
@@ -90,10 +88,7 @@ function checkImported(report: Report, { keyfile, keepunknown }: JsonObject): vo
   report.error('unknown_line', 'keyfile', sentence);
 }
 
-/**
- * A body that holds a CPIX document, with the keys that it chooses where the body is right. Encrypted values are not
- * opened, so that nothing is reported that only they show.
- */
+/** Encrypted values are not opened: nothing is reported that only they show. */
 function checkDocument(
   report: Report,
   { cpix }: JsonObject,
@@ -139,7 +134,6 @@ function checkDocument(
   }
 }
 
-/** A body that supplies the keys. */
 function checkSupplied(report: Report, body: JsonObject, isGiven: (name: string) => boolean): void {
   const parts = Object.fromEntries(
     PARTS.flatMap((name) => (isJsonObject(body[name]) ? [[name, body[name]]] : [])),
@@ -157,7 +151,7 @@ function checkSupplied(report: Report, body: JsonObject, isGiven: (name: string)
   if (cmaf === false || cmaf === true || cmaf === 'cenc') report.field('cmaf', cmaf ? 'cenc' : 'false');
 }
 
-/** Shows a field for the provider, and returns it if the schema accepts it. */
+/** Returns the field if the schema accepts it. */
 function show(report: Report, name: string, value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   if (name === 'clientApiKey') {

@@ -1,8 +1,6 @@
 import type { ErrorEntry } from '../http/faults';
 
-/**
- * The errors of a status by their codes: the case of each, and its sentence and headers where they are always the same.
- */
+/** An entry is its case, or also the sentence and the headers that are always the same. */
 function errorsAt<const Entries extends Readonly<Record<string, string | Omit<ErrorEntry, 'status'>>>>(
   status: number,
   entries: Entries,
@@ -18,7 +16,6 @@ function errorsAt<const Entries extends Readonly<Record<string, string | Omit<Er
   };
 }
 
-/** The errors of the key-file API, by their codes. Those that any HTTP service has are `HTTP_ERRORS`. */
 export const ERRORS = {
   ...errorsAt(400, {
     invalid_stream_id: 'The stream id breaks the rule for stream ids.',

@@ -59,7 +59,6 @@ const sealedEntries = z.object({
   streamids: z.array(z.string()).describe(`The streams of up to ${MAX_LACKS} of them.`),
 });
 
-/** The answer of `GET /api/fleet`. */
 export const fleetAnswer = z.object({
   name,
   fleet: z.string().nullable().describe('The id of the fleet; `null`: it has joined none yet.'),
@@ -95,7 +94,6 @@ export const fleetAnswer = z.object({
   packagers: z.array(fleetPackager).describe('Every registered packager, by name.'),
 });
 
-/** The answer of `GET /api/fleet/{streamid}`. */
 export const fleetStreamAnswer = z.object({
   streamid,
   revision: z.int().describe("The engine's revision of its last change."),
@@ -123,7 +121,6 @@ const next = z
   .nullable()
   .describe('The value of `after` for the next step; `null` after the last one.');
 
-/** The answer of one step of `POST /api/fleet/import`. */
 export const fleetImportAnswer = z.object({
   imported: z.int().describe('Key files that the fleet has now.'),
   same: z.int().describe('Key files that it had already.'),
@@ -144,7 +141,6 @@ export const fleetImportAnswer = z.object({
   total: z.int().describe('How many key files there are here.'),
 });
 
-/** The answer of one step of `POST /api/fleet/reseal`. */
 export const fleetResealAnswer = z.object({
   resealed: z.int().describe('Entries that are sealed with the first secret now.'),
   current: z.int().describe('Entries that were already.'),
@@ -155,7 +151,6 @@ export const fleetResealAnswer = z.object({
   total: z.int().describe('How many entries the fleet has.'),
 });
 
-/** The answer of `DELETE /api/fleet/packagers/{name}`. */
 export const fleetRetireAnswer = z.object({ name, retired: z.literal(true) });
 
 export type FleetAnswer = z.output<typeof fleetAnswer>;

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { querySwitch, wholeNumber } from '../http/faults';
 
-/** Membership states of a sidecar, with their meanings. */
 export const FLEET_STATES = {
   joining: 'it has not yet received every key file of the fleet',
   level: 'it has every change of the engine, and receives every change',
@@ -16,7 +15,6 @@ export const FLEET_STATES = {
 
 export type FleetState = keyof typeof FLEET_STATES;
 
-/** Reasons why a stream is missing at a packager. */
 export const LACK_REASONS = {
   behind: 'the packager has not received the change yet',
   kept: "a file that is not the fleet's is in its place, and stays until a POST replaces it",
@@ -27,14 +25,13 @@ export const LACK_REASONS = {
 
 export type LackReason = keyof typeof LACK_REASONS;
 
-/** The folder in the key-file folder of a packager that has joined a fleet. No stream id begins with a dot. */
+/** In the key-file folder. No stream id begins with a dot. */
 export const FLEET_FOLDER = '.packagerdrmapi-fleet';
 
-/** Maximum number of missing streams that are listed for a packager. */
+/** Missing streams that are listed for a packager. */
 export const MAX_LACKS = 100;
-/** Maximum seconds that a request waits for all packagers. */
+/** For a request that waits for all packagers. */
 export const MAX_WAIT_SECONDS = 30;
-/** Maximum number of streams in a step of an import or a reseal. */
 const MAX_FLEET_STEP = 1000;
 
 export const namesOf = <Name extends string>(table: Readonly<Record<Name, string>>): [Name, ...Name[]] =>
@@ -42,7 +39,6 @@ export const namesOf = <Name extends string>(table: Readonly<Record<Name, string
 
 const WAIT_RULE = `must be a whole number of seconds, from 1 to ${MAX_WAIT_SECONDS}`;
 
-/** `?wait=` of requests that change key files. */
 export const waitSeconds = z
   .string(WAIT_RULE)
   .refine((text) => /^[1-9]\d?$/.test(text) && Number(text) <= MAX_WAIT_SECONDS, WAIT_RULE)
@@ -56,7 +52,6 @@ export const waitSeconds = z
       'Only in a fleet of packagers: the answer waits, at most this number of seconds, until every registered packager that takes the stream has the change. It is 200 when all have it, else 202 with a `Warning` that names those where it is missing. A dry run does not wait.',
   });
 
-/** The query of an import and of a reseal, which go step by step. */
 export const fleetStepQuery = z.strictObject({
   after: z
     .string('is given twice')
@@ -70,7 +65,6 @@ export const fleetStepQuery = z.strictObject({
     .meta({ default: MAX_FLEET_STEP, description: 'The number of streams of a step, at most.' }),
 });
 
-/** The query of an import. */
 export const fleetImportQuery = fleetStepQuery.extend({
   found: querySwitch.describe(
     "`true`, with the first step: the engine has lost the fleet, and it is founded again. Refused while the fleet is there, and while another one is. Restore the engine's backup instead, if there is one.",

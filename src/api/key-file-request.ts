@@ -10,7 +10,7 @@ import { MAX_PSSH_CHARACTERS, readWidevinePsshData } from '../drm/widevine';
 
 const text = z.string('must be a string');
 
-/** A string that a pure check takes; the check's sentence becomes the problem of the field. */
+/** The check's sentence becomes the problem of the field. */
 export function checkedText<T>(check: (text: string) => Checked<T>): z.ZodType<string> {
   return text.superRefine((value, context) => {
     const checked = check(value);
@@ -39,11 +39,11 @@ const part = <Shape extends z.ZodRawShape>(shape: Shape) =>
 const providerId = text.regex(PROVIDER_ID.pattern, PROVIDER_ID.problem.description);
 const apiKey = text.regex(CLIENT_API_KEY.pattern, CLIENT_API_KEY.problem.description);
 
-/** The JSON Schema of base64 of 16 bytes and of 32 hex digits; the checks themselves are in `drm/bytes.ts`. */
+/** For readers of the JSON Schema; the checks themselves are in `drm/bytes.ts`. */
 const BASE64_BLOCK = { contentEncoding: 'base64', pattern: '^[A-Za-z0-9+/]{21}[AQgw]==$' };
 const HEX_BLOCK = { pattern: '^[0-9A-Fa-f]{32}$' };
 
-/** The fault of a value of `cmaf`; `expected` names the values that it takes. */
+/** `expected` names the values that `cmaf` takes. */
 export function cmafFault(expected: string): (issue: { readonly input?: unknown }) => string {
   return ({ input }) => (input === 'cbcs' ? CMAF_CBCS_REFUSED : `must be ${expected}`);
 }
@@ -56,13 +56,13 @@ const cmaf = z
     'Whether there are lines for CMAF next to those for MPEG-DASH: `true`, or `cenc`, which is the scheme of both; `false` for none. Left out: as the service is configured.',
   );
 
-/** The same as a text, in a query or a variable. */
+/** In a query or a variable. */
 export const cmafText = z
   .enum(['true', 'cenc', 'false'], { error: cmafFault('true, cenc or false') })
   .transform((value) => value !== 'false');
 
 const ignored = z.unknown().optional().describe('Ignored, whatever it holds.');
-/** Old clients write it in the second way. */
+/** Old clients write `drmJson`. */
 const anything = { drmjson: ignored, drmJson: ignored.meta({ deprecated: true }) };
 
 const cenc = {
@@ -127,10 +127,10 @@ const aes = {
     }),
 };
 
-/** Maximum size of the body of a POST, in bytes. */
+/** Of the body of a POST, without a CPIX document in it. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
-/** The bytes of a request's fields as JSON without the text of a CPIX document, and the characters of that text. */
+/** Bytes of the fields as JSON without the text of a CPIX document, and characters of that text. */
 export function sizeOf(fields: unknown): { readonly fields: number; readonly document: number } {
   const cpix = isJsonObject(fields) ? fields.cpix : undefined;
   if (typeof cpix === 'string')
@@ -147,13 +147,13 @@ function bytesOf(value: unknown): number {
   }
 }
 
-/** A field of another form, which is refused with a sentence that names the missing field, instead of the schema's. */
+/** Refused with a sentence that names the missing field, instead of the schema's. */
 const needing = (name: string) =>
   z
     .unknown()
     .optional()
     .meta({ type: 'null', description: `Not here: it needs \`${name}\`.` });
-/** The field that makes a body one of another form. */
+/** The field makes a body one of another form. */
 const nothing = (why: string) => z.null().optional().describe(`Not here: it would ${why}.`);
 const choosing = needing('cpix');
 const noDocument = {
@@ -167,10 +167,8 @@ const noLines = {
   keepunknown: needing('keyfile'),
 };
 
-/** The parts that hold keys. */
 export const SUPPLYING = ['cenc', 'fairplay', 'aes'] as const;
 
-/** A body that supplies the keys. */
 export const suppliedBody = z
   .strictObject(
     {
@@ -214,7 +212,7 @@ const name = text
   .refine((value) => value !== '' && value.length <= MAX_NAME, `must have 1 to ${MAX_NAME} characters`)
   .meta({ minLength: 1, maxLength: MAX_NAME });
 
-/** The fields that choose among the keys of a document, the same in a body and in a query. */
+/** The same in a body and in a query. */
 const choice = {
   kid: checkedValue(parseUuid).nullish().meta({
     format: 'uuid',
@@ -238,14 +236,14 @@ const listOf = <Name extends string>(names: readonly [Name, ...Name[]]) =>
     .refine((given) => given.length > 0, 'is empty')
     .meta({ minItems: 1 });
 const systems = listOf(SYSTEMS);
-/** The systems of a key provider: AES-128 is no DRM system. */
+/** AES-128 is no DRM system. */
 const providerSystems = listOf([...SYSTEMS, 'aes'])
   .refine(
     (names) => !names.includes('aes') || !names.includes('fairplay'),
     'has aes and fairplay, which have the same lines of the key file; name one of the two',
   )
   .meta({ minItems: 1 });
-/** Their names with commas between them, in a query or a variable. */
+/** With commas between them, in a query or a variable. */
 export const systemNames = text
   .transform((names) => names.split(',').map((name) => name.trim()))
   .pipe(systems);
@@ -256,10 +254,7 @@ const laurl = playready.laurl.describe(
   "PlayReady's license address, instead of the one in the document. Needed if it has none.",
 );
 
-/**
- * A body that names a content whose keys are fetched from the key provider. Which of its fields a request needs depends
- * on the protocol that the provider speaks.
- */
+/** The protocol of the key provider decides which of the fields are needed. */
 export const providerBody = z
   .strictObject(
     {
@@ -298,7 +293,6 @@ export const providerBody = z
       'A content at the key provider: CENC, Widevine, PlayReady and FairPlay are fetched. `systems` without `aes`, `playready` and `track` are for a provider that speaks SPEKE or answers CPIX documents, `kid` and `period` for one of CPIX documents; others refuse them.',
   });
 
-/** A body that holds the lines of an existing key file. */
 export const importedBody = z
   .strictObject(
     {
@@ -319,7 +313,6 @@ export const importedBody = z
       'The text of a key file, to be taken over; the same as sending it as `text/plain`. No value becomes another.',
   });
 
-/** A body that holds a CPIX document. */
 export const cpixBody = z
   .strictObject(
     {
@@ -347,7 +340,7 @@ export const cpixBody = z
       'A document with the keys of a content, plain or encrypted for this service. One key is taken for Widevine and PlayReady and one for FairPlay, which may be the same. Where there are several, `track` or `kid` chooses.',
   });
 
-/** The query of a request whose body is the document itself. */
+/** Of a request whose body is the document itself. */
 export const cpixQuery = z.strictObject({
   ...choice,
   systems: systemNames
@@ -358,7 +351,6 @@ export const cpixQuery = z.strictObject({
   cmaf: cmafText.nullish().meta({ description: cmaf.meta()?.description ?? '' }),
 });
 
-/** The query of a read that exports the keys. */
 export const exportQuery = z.strictObject({
   as: z
     .enum(EXPORT_NAMES, `must be one of ${EXPORT_NAMES.join(', ')}`)
@@ -376,5 +368,5 @@ export const exportQuery = z.strictObject({
     ),
 });
 
-/** The query of a request that exports the keys of its body. */
+/** Of a request that exports the keys of its body. */
 export const exportBodyQuery = exportQuery.extend(choice);

@@ -1,7 +1,7 @@
 import { isSameValue, MASK, maskLines, parseKeyFile } from '../drm/key-file';
 import type { LineChange } from './answers';
 
-/** Compares the file that would be written with the present one, line by line. Secret values are masked. */
+/** Secret values are masked. */
 export function lineChanges(next: string, present: Buffer | undefined): LineChange[] {
   const presentLines = parseKeyFile(present?.toString('utf8') ?? '').lines;
   const before = new Map(presentLines.map(({ name, value }) => [name, value]));
@@ -22,7 +22,7 @@ export function lineChanges(next: string, present: Buffer | undefined): LineChan
   return [...kept, ...removed];
 }
 
-/** The same as text: `+` for new lines, `-` for removed ones, two spaces before the others. */
+/** `+` before new lines, `-` before removed ones, two spaces before the others. */
 export function renderLineChanges(changes: readonly LineChange[]): string {
   const line = (mark: string, name: string, value: string) => `${mark} ${name}: ${value}\n`;
   return changes

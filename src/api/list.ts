@@ -3,19 +3,18 @@ import { sentenceOf } from '../drm/finding';
 import { wholeNumber } from '../http/faults';
 import { parseStreamId } from './stream-id';
 
-/** Maximum number of key files of a page. */
 export const MAX_ENTRIES = 1000;
 
 // A parameter that is given twice arrives as an array.
 const text = z.string('is given twice');
 
-/** Of stream ids: empty, part of one, or a folder with its slash. */
+/** Empty, part of a stream id, or a folder with its slash. */
 const prefix = text.superRefine((value, context) => {
   const parsed = value === '' ? undefined : parseStreamId(value.endsWith('/') ? `${value}x` : value);
   if (parsed?.ok === false) context.addIssue({ code: 'custom', message: sentenceOf(parsed.problem) });
 });
 
-/** The query of `GET /api/keyfiles`. Without a prefix, a cursor continues with the prefix that it started with. */
+/** Without a prefix, a cursor continues with the prefix that it started with. */
 export const listQuery = z.strictObject({
   prefix: prefix.optional().describe('The prefix of the stream ids, such as `live/`.'),
   limit: wholeNumber(1, MAX_ENTRIES)

@@ -22,10 +22,7 @@ import {
 import { type KeyFileRequest, parseKeyFileRequest, type RequestOptions } from './read-key-file-request';
 import type { StreamId } from './stream-id';
 
-/**
- * Plans a batch, stream by stream, without changing anything. A step may take some milliseconds: it reads
- * a document, or chooses a key in it.
- */
+/** A step may take some milliseconds: it reads a document, or chooses a key in it. */
 export function* planBatch(
   { streams, groups }: BatchBody,
   options: RequestOptions = {},
@@ -100,7 +97,7 @@ function* planGroup(
 
 const fieldOf = ({ path: [field] }: SchemaFault) => field;
 
-/** The rules between the fields of a group, checked also if other fields are wrong. `wrong` are the fields that are. */
+/** Checked also if other fields are wrong, which `wrong` names. */
 function groupRules(
   own: JsonObject,
   request: JsonObject,
@@ -132,7 +129,6 @@ function groupRules(
   return tooLarge ? [...problems, tooLarge] : problems;
 }
 
-/** A member as given, or as a SMIL document has it. */
 interface GivenMember {
   readonly member: unknown;
   readonly quality?: Checked<string>;
@@ -157,9 +153,8 @@ function readMembers({
 
 interface Member {
   readonly streamId: StreamId;
-  /** The content id of a member, as given. */
   readonly contentId: unknown;
-  /** The quality of a member, as given or from its SMIL document. */
+  /** As given, or from the SMIL document. */
   readonly quality: Checked<string> | undefined;
 }
 
@@ -254,7 +249,7 @@ const DUPLICATE_CONTENT_ID: Problem = {
     'Another member of this group would have the same content id. Give each its own contentId, or the group keys: "same".',
 };
 
-/** Keys by quality: `quality`, each has a content id made of the group's, or the fields of each. */
+/** `quality`: each has a content id made of the group's. */
 type KeysByQuality = 'quality' | Readonly<Record<string, JsonObject>>;
 
 function isByQuality(keys: unknown): keys is KeysByQuality {
@@ -263,7 +258,7 @@ function isByQuality(keys: unknown): keys is KeysByQuality {
 
 const MAX_QUALITIES = 20;
 
-/** The faults of a group's `keys` that is an object, apart from those of its requests. */
+/** Faults of the requests in `keys` are found later. */
 function keysFaults(keys: JsonObject): Problem[] {
   const names = Object.keys(keys);
   if (names.length === 0 || names.length > MAX_QUALITIES)
@@ -276,8 +271,7 @@ function keysFaults(keys: JsonObject): Problem[] {
 }
 
 /**
- * The requests of a group's qualities. The group's other fields hold for all of them; of a part that both have, a field
- * of the quality's own counts.
+ * The group's other fields hold for all qualities; of a part that both have, the quality's own fields count.
  */
 function requestsOfQualities(keys: KeysByQuality, common: JsonObject, options: RequestOptions): RequestOf {
   const read = createReadDistinct(options);

@@ -20,7 +20,7 @@ import {
 } from './read-key-file-request';
 import { parseStreamId, type StreamId } from './stream-id';
 
-/** The part of a batch for one stream; `index`: the number of its entry over `streams` and then `groups`, from 0. */
+/** `index` counts the entries of `streams` and then `groups`, from 0. */
 export type Planned = { readonly index: number } & (WithStream | WithoutStream);
 
 /** Streams with the same keys share one request object. */
@@ -29,7 +29,7 @@ export interface WithStream {
   readonly request: Parsed<KeyFileRequest>;
 }
 
-/** An entry that names no stream, or a group that can't be read: the problems name its place. */
+/** The problems name the place of the entry. */
 interface WithoutStream {
   readonly streamId: undefined;
   readonly request: Extract<Parsed<KeyFileRequest>, { ok: false }>;
@@ -41,7 +41,6 @@ export function refuse(streamId: StreamId, ...problems: Problem[]): StreamPlan {
   return { streamId, request: { ok: false, problems } };
 }
 
-/** Refuses an entry without a known stream id: the problems say where it is. */
 export function refuseAt(place: string, ...problems: readonly Problem[]): StreamPlan {
   return { streamId: undefined, request: { ok: false, problems: atPlace(place, problems) } };
 }
@@ -54,7 +53,7 @@ export function invalidBody(description: string): Problem {
   return { code: 'invalid_body', description };
 }
 
-/** Checks a stream id, and that none before was the same. `place` is where it is given. */
+/** Also refuses a stream id that came before. `place` is where it is given. */
 export type Claim = (given: unknown, place: string) => StreamId | StreamPlan;
 
 export function createClaim(): Claim {
@@ -76,15 +75,14 @@ const DUPLICATE: Problem = {
   description: 'The batch has this stream twice; only the first entry counts.',
 };
 
-/** Maximum number of fields of an entry whose names are read. */
+/** Fields of an entry whose names are read. */
 const MAX_FIELDS = 50;
 const REQUEST_FIELDS = [
   ...new Set([suppliedBody, cpixBody, providerBody, importedBody].flatMap(({ shape }) => Object.keys(shape))),
 ];
 
 /**
- * Divides an entry into the fields of its own and those of the key-file request in it, and finds those that most
- * likely are one of its own, misspelt: the request's reader knows only its own names.
+ * Finds fields that most likely are an entry's own, misspelt: the request's reader knows only its own names.
  */
 export function divideFields(entry: JsonObject, schema: z.ZodObject) {
   const own = Object.keys(schema.shape);
@@ -128,7 +126,6 @@ export function sizeFault(fields: JsonObject, ofQualities: JsonObject = {}): Pro
   );
 }
 
-/** The faults of an entry's tracks as a whole. */
 export function trackRules(
   tracks: unknown,
   request: JsonObject,
@@ -187,8 +184,8 @@ export function* planTracks(
 }
 
 /**
- * Returns a function that reads the requests of tracks or qualities by their names: each once, and a shared document
- * once. A request with the key of another is refused, with the text of `sameKey`. `place` precedes other problems.
+ * Each request is read once, and so is a shared document. A request with the key of another is refused with
+ * the text of `sameKey`. `place` precedes other problems.
  */
 export function createReadDistinct(options: RequestOptions) {
   const documents = new Map<string, ReturnType<typeof readCpix>>();
@@ -221,7 +218,7 @@ export function createReadDistinct(options: RequestOptions) {
   };
 }
 
-/** The values that two requests must not share, or they would have the same key. */
+/** Requests that share one of these would have the same key. */
 function identities(request: KeyFileRequest): [what: string, value: string][] {
   if (request.source === 'provider') {
     const { client, contentId, choice: { keyId, track, period } = {} } = request;

@@ -4,18 +4,17 @@ import { type CpixDocument, type CpixSystemName, THE_DOCUMENT } from '../drm/cpi
 import { sentenceOf } from '../drm/finding';
 import { MAX_PROBLEMS, type Parsed, type Problem } from '../http/faults';
 
-/** Keys that are chosen in a CPIX document, whose values may still be encrypted. */
+/** The values of the keys may still be encrypted. */
 export interface CpixContent {
   readonly document: CpixDocument;
   readonly chosen: ChosenKeys;
-  /** The license address in place of the document's. */
+  /** In place of the document's license address. */
   readonly playReadyUrl: string | undefined;
   readonly contentId: string | undefined;
 }
 
 export type ReadDocument = (text: string) => Checked<CpixDocument>;
 
-/** The fields of a request that choose keys of a document. */
 interface DocumentFields {
   readonly kid?: Buffer | null | undefined;
   readonly track?: string | null | undefined;
@@ -26,7 +25,6 @@ interface DocumentFields {
   readonly cmaf?: boolean | null | undefined;
 }
 
-/** Chooses the keys of a document, which is a fault where it could not be read. */
 export function chooseInDocument(
   document: Checked<CpixDocument>,
   fields: DocumentFields,
@@ -57,7 +55,6 @@ export function choiceOf({ kid, track, period, systems }: DocumentFields): CpixC
   };
 }
 
-/** The faults of a document, as the problems of a request. */
 export function documentProblems(faults: readonly Problem[]): Problem[] {
   const first = faults.slice(0, MAX_PROBLEMS);
   return first.map((fault) => ({ code: fault.code, description: sentenceOf(fault, THE_DOCUMENT.called) }));

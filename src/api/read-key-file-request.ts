@@ -28,59 +28,52 @@ import {
 } from './key-file-request';
 import { type CpixContent, choiceOf, chooseInDocument, type ReadDocument } from './read-cpix-request';
 
-/**
- * The request of a POST: the key file of the values it holds, of some keys of a CPIX document, or of a content's keys at
- * the key provider.
- */
 export type KeyFileRequest = (
   | {
       readonly source: 'supplied';
       readonly keyFile: KeyFile;
       readonly contentId: string | undefined;
       readonly isChecksumComputed?: boolean;
-      /** Warnings about values that are corrected in the key file. */
+      /** About values that are corrected in the key file. */
       readonly corrected?: readonly Finding[];
     }
   | ({ readonly source: 'cpix' } & CpixContent)
   | ({ readonly source: 'provider' } & ProviderContent)
 ) & {
-  /** Whether there are CMAF lines; undefined: as the service is configured. */
+  /** undefined: as the service is configured. */
   readonly cmaf: boolean | undefined;
-  /** Findings of a check of all lines of an imported key file: more than the values alone show. */
+  /** Of all lines of an imported key file: more than the values alone show. */
   readonly findings?: readonly Finding[];
 };
 
-/** A content as the configuration service and the key provider know it. */
 export interface ProviderContent {
   readonly client?: string | undefined;
   readonly clientApiKey?: string | undefined;
   readonly contentId: string;
-  /** The choice of its keys among those of a document; without it, the keys for all tracks and systems. */
+  /** Undefined: the keys for all tracks and systems of a document. */
   readonly choice?: CpixChoice | undefined;
-  /** Whether HLS has AES-128, by the key provider's answer `aes`. The systems of `choice` are then all others. */
+  /** The provider's answer `aes` is asked for. The systems of `choice` are then all others. */
   readonly aes?: boolean;
-  /** The PlayReady license address in place of the one that the provider answers. */
+  /** In place of the provider's license address. */
   readonly playReadyUrl?: string | undefined;
-  /** The tracks of a batch's entry, whose keys are requested together. It is one object for all requests of the entry. */
+  /** Of a batch's entry, requested together: one object for all requests of the entry. */
   readonly tracks?: readonly string[] | undefined;
 }
 
-/** The rules of the key provider's protocol for a request that names a content. */
 export interface ProviderRules {
-  /** The fields that are needed in addition to the content id. */
+  /** In addition to the content id. */
   readonly needed: readonly ('client' | 'clientApiKey')[];
-  /** The fields that are allowed only where the provider answers CPIX documents. */
+  /** Only where the provider answers CPIX documents. */
   readonly taken: readonly DocumentField[];
   /** The only track types of the provider. */
   readonly trackTypes?: readonly string[] | undefined;
-  /** Whether the provider has keys for AES-128. */
   readonly hasAes?: boolean;
 }
 
 const DOCUMENT_FIELDS = ['kid', 'track', 'period', 'systems', 'playready'] as const;
 export type DocumentField = (typeof DOCUMENT_FIELDS)[number];
 
-/** The protocol `json`, which a service without a protocol has, asks in the name of a client and answers one key. */
+/** The protocol `json`, which is the default, asks in the name of a client and answers one key. */
 export const ASKED_BY_JSON: ProviderRules = { needed: ['client', 'clientApiKey'], taken: [], hasAes: true };
 
 /** The rules that any protocol would pass. */
@@ -88,13 +81,12 @@ export const ASKED_BY_ANY: ProviderRules = { needed: [], taken: DOCUMENT_FIELDS,
 
 export interface RequestOptions {
   readonly rules?: ProviderRules | undefined;
-  /** Reads CPIX documents; requests that share one may have it read once. */
+  /** Requests that share a document may have it read once. */
   readonly readDocument?: ReadDocument | undefined;
-  /** Those of a batch's entry. */
   readonly tracks?: readonly string[] | undefined;
 }
 
-/** The provider's name of a track; undefined: it is not one of its track types, nor several joined by `+`. */
+/** Undefined: no track type of the provider, nor several joined by `+`. */
 export function trackName(track: string, { trackTypes }: ProviderRules): string | undefined {
   if (!trackTypes) return track;
   const parts = track.toUpperCase().split('+');
@@ -102,7 +94,7 @@ export function trackName(track: string, { trackTypes }: ProviderRules): string 
   return isKnown ? parts.join('+') : undefined;
 }
 
-/** A body that has the right form. The content of a key file in it is not checked here. */
+/** The content of a key file in it is not checked here. */
 type FormedBody =
   | { readonly form: 'imported'; readonly value: z.output<typeof importedBody> }
   | { readonly form: 'supplied'; readonly value: z.output<typeof suppliedBody> }
@@ -110,9 +102,9 @@ type FormedBody =
   | { readonly form: 'provider'; readonly value: z.output<typeof providerBody> };
 
 /**
- * Reads the body of a POST. A body with `keyfile` is an existing key file, one with `cpix` holds a CPIX document, one with
- * `cenc`, `fairplay` or `aes` supplies the keys; any other names a content at the key provider. Missing values
- * that a key file needs are computed: PlayReady's checksum, Widevine's PSSH data.
+ * A body with `keyfile` is an existing key file, one with `cpix` holds a CPIX document, one with `cenc`,
+ * `fairplay` or `aes` supplies the keys; any other names a content at the key provider. Missing PlayReady
+ * checksums and Widevine PSSH data are computed.
  */
 export function parseKeyFileRequest(
   body: unknown,
@@ -146,7 +138,6 @@ function contentOf(body: z.output<typeof providerBody>): ProviderContent {
   };
 }
 
-/** Finds the form of a request body, and all faults against that form. */
 export function readForm(
   body: unknown,
   rules: ProviderRules,
@@ -196,7 +187,6 @@ export function readForm(
   return { ok: false, faults: faults.length > 0 ? faults : [nothingGiven(body, needed)] };
 }
 
-/** A body of a form, unless a rule between its fields is broken or its schema refuses it. */
 function formed<Form extends FormedBody['form'], Value>(
   form: Form,
   schema: z.ZodType<Value>,
@@ -282,7 +272,6 @@ function withoutFields(body: unknown, others: readonly string[]): unknown {
   );
 }
 
-/** The given fields that only other forms have. */
 function othersThan({ shape }: z.ZodObject, given: ReadonlySet<string>): string[] {
   return [...given].filter((name) => FIELDS.includes(name) && !(name in shape));
 }
@@ -296,7 +285,6 @@ function nextTo(field: 'keyfile' | 'cpix', what: string, others: readonly string
 const LINES = 'keyfile; give the lines of a key file with it';
 const DOCUMENT = 'cpix; give the text of a CPIX document with it';
 
-/** The given fields that need a missing one. */
 function orphansIn(given: ReadonlySet<string>, names: readonly string[], needed: string): SchemaFault[] {
   return names.filter((name) => given.has(name)).map((name) => missing(name, `needs ${needed}`));
 }
@@ -309,10 +297,7 @@ function nothingGiven(body: unknown, needed: ProviderRules['needed']): SchemaFau
   return { kind: 'wrong', path: [], reason: 'missing', sentence };
 }
 
-/**
- * Reads the lines of an existing key file as the request of a POST.
- * @param howToKeep says how to ask for unknown lines to be kept, as `Send ?keepunknown=true`.
- */
+/** `howToKeep` says how to ask for unknown lines to be kept, as `Send ?keepunknown=true`. */
 function parseImport(text: string, keepUnknown: boolean, howToKeep: string): Parsed<KeyFileRequest> {
   const imported = importKeyFile(text, keepUnknown);
   if (imported.ok) {
@@ -329,7 +314,7 @@ function parseImport(text: string, keepUnknown: boolean, howToKeep: string): Par
   return { ok: false, problems };
 }
 
-/** Reads a body of lines; no problem quotes a value. */
+/** No problem quotes a value. */
 export function readKeyFileLines(body: Buffer, keepUnknown: boolean): Parsed<KeyFileRequest> {
   const fault = bodyFault(body);
   if (fault !== undefined) return { ok: false, problems: [{ code: 'invalid_body', description: fault }] };
@@ -342,7 +327,7 @@ function looksLikeJson(body: Buffer): boolean {
   return /^\s*\{/.test(body.toString('latin1', 0, 100));
 }
 
-/** Reads a body that is a CPIX document, in the encoding that it says itself, with the fields of the query. */
+/** The document states its own encoding. */
 export function readCpixBody(
   body: Buffer,
   { laurl, contentid, ...fields }: z.output<typeof cpixQuery>,
@@ -351,7 +336,6 @@ export function readCpixBody(
   return chooseInDocument(readCpix(body), { ...fields, playReadyUrl: laurl, contentId: contentid });
 }
 
-/** The fault of a body that is no text of lines. */
 function bodyFault(body: Buffer): string | undefined {
   if (looksLikeJson(body)) return IS_JSON;
   if (looksLikeCpixBytes(body))

@@ -2,20 +2,19 @@ import { type Checked, refusedAs } from '../drm/bytes';
 import { type Finding, warning } from '../drm/finding';
 
 const MAX_CHARACTERS = 200;
-/** Maximum number of parts of a stream id: the depth of its key file. */
+/** The depth of its key file. */
 export const MAX_PARTS = 8;
 const PART = /^[A-Za-z0-9_\-~@+][A-Za-z0-9._\-~@+]*$/;
 
 /**
- * A stream id as the packager names its stream: 1 to 200 letters, digits and `. _ - ~ @ +`, in up to 8 parts divided
- * by `/` (sub-folders), none starting with a dot. This is the first fence against path tricks; the sidecar's
- * `keyFilePath` is the second.
+ * 1 to 200 letters, digits and `. _ - ~ @ +`, in up to 8 parts divided by `/` (sub-folders), none starting
+ * with a dot. This is the first fence against path tricks; the sidecar's `keyFilePath` is the second.
  */
 export type StreamId = string & { readonly brand: 'StreamId' };
 
 const invalid = refusedAs('invalid_stream_id');
 
-/** Reads a stream id. A fault's sentence is whole, but for its full stop. */
+/** A fault's sentence is whole, but for its full stop. */
 export function parseStreamId(text: string): Checked<StreamId> {
   if (text.length === 0) return invalid('The stream id is empty');
   if (text.length > MAX_CHARACTERS) {
@@ -39,7 +38,7 @@ export function parseStreamId(text: string): Checked<StreamId> {
   return { ok: true, value: text as StreamId };
 }
 
-/** The warning about a stream id that names a group of streams: the key file is written, and never read. */
+/** For a name of a group of streams: its key file is written, and never read. */
 export function groupNameFindings(streamId: string): Finding[] {
   if (!/\.smil$/i.test(streamId)) return [];
   const description =
@@ -47,7 +46,7 @@ export function groupNameFindings(streamId: string): Finding[] {
   return [warning('group_name', { called: 'The packager' }, description)];
 }
 
-/** Whether a stream id has one of some prefixes; undefined: all have. */
+/** undefined: all stream ids. */
 export function takes(prefixes: readonly string[] | null | undefined, streamId: string): boolean {
   return !prefixes || prefixes.some((prefix) => streamId.startsWith(prefix));
 }
