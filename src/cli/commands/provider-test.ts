@@ -219,7 +219,10 @@ function shownCall(call: TracedCall, { contentId, client }: Asked) {
     ms: Math.round(ms),
     contentType: answer?.headers['content-type'] ?? null,
     text: answer && answer.status !== 200 ? (errorText(answer, secrets) ?? null) : null,
-    location: location === undefined ? null : shownUrl(new URL(location, url).href, secrets, []),
+    location:
+      location !== undefined && URL.canParse(location, url)
+        ? shownUrl(new URL(location, url).href, secrets, [])
+        : null,
     keys: document === undefined ? [] : keysIn(document),
   };
 }

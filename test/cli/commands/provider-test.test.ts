@@ -108,6 +108,12 @@ it.each<[what: string, script: Script, shown: readonly string[], fault: RegExp]>
     /answered a redirect \(302\)/,
   ],
   [
+    'a redirect to no address',
+    { status: 302, headers: { location: 'http://[' } },
+    ['→ 302, text/html, 0 ms'],
+    /answered a redirect \(302\)/,
+  ],
+  [
     'a document with a fault',
     {
       headers: { 'x-speke-version': '2.0' },
