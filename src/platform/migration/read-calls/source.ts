@@ -48,6 +48,10 @@ const METHODS = new Set<string>(ROUTES.map(({ action }) => action));
 /** Clients of other services have videos and channels, too. */
 const OTHER_SERVICES = /youtube|google|vimeo|dailymotion|brightcove|wistia|twitch|slack/i;
 
+/** The names of what changes in steps, as an offset in a loop: `x += 1`, `x['y'] += 1`, `x++`, `x = x + 1`. */
+const STEPS =
+  /(['".]?)\b(\w+)(?:['"]?\]?\s*(?:[-+*.]=|=\s*\$?\2\s*[-+*])|(?:\+\+|--)(?![\w>]))|(?:\+\+|--)\$?(\w+)/g;
+
 const MAX_DEPTH = 40;
 /** The most entries that spreads copy: a chain of growing ones takes the square of its length. */
 const MAX_COPIED = 500_000;
@@ -108,6 +112,8 @@ export class Finder {
   readonly #language: Language;
   readonly variables = new Map<string, Literal>();
   readonly #isOfV1: boolean;
+  /** Variables, and fields with a dot before their name. */
+  readonly #stepped: ReadonlySet<string>;
   /** Addresses before this place belong to a call that was found. */
   readUntil = 0;
   #depth = 0;
@@ -118,6 +124,8 @@ export class Finder {
     this.text = text;
     this.#language = language;
     this.#isOfV1 = MENTION.test(text);
+    const steps = text.matchAll(STEPS);
+    this.#stepped = new Set(Array.from(steps, ([, of, name, next]) => next ?? `${of && '.'}${name}`));
   }
 
   /** Reads a node that can contain its own kind; stops in a program that is nested too deeply. */
@@ -145,6 +153,7 @@ export class Finder {
     const written = this.textOf(node);
     if (PLAIN.includes(node.name) || (node.name === 'UnaryExpression' && /^-[\d.]+$/.test(written)))
       return { kind: 'text', text: written };
+    if (node.name === 'VariableName' && this.#stepped.has(written.replace('$', ''))) return undefined;
     if (node.name === 'VariableName') return this.variables.get(written);
     const [inner] = node.name === 'ParenthesizedExpression' ? itemsOf(node) : [];
     if (inner) return this.literalOf(inner);
@@ -294,7 +303,7 @@ export class Finder {
       isComplete &&= literal.isComplete;
       for (const [name, value] of literal.entries) {
         // The credentials of a client are not parameters of the call, and are not kept.
-        if (!isAuthentication(name)) parameters[name] = value;
+        if (!isAuthentication(name)) parameters[name] = this.#stepped.has(`.${name}`) ? `{${name}}` : value;
       }
     }
     const line = this.#lineAt(at.from);

@@ -28,6 +28,8 @@ const x = <a href={y}>{jw.videos.list()}</a> → /v1/videos/list → {}
 jw.status() → /v1/status → {}
 made(jwplatform).videos.show({ video_key: ('k') }) → /v1/videos/show → {"video_key":"k"}
 jw.videos.show({ video_key: '\\u{ffffff}k' }) → /v1/videos/show → {"video_key":"k"}
+let n = 0; jw.videos.list({ result_offset: n, result_limit: 50 }); n += 50 → /v1/videos/list → {"result_offset":"{n}","result_limit":"50"}
+const q = { result_offset: 0, search: 'a' }; jw.videos.list(q); q['result_offset'] += 50 → /v1/videos/list → {"result_offset":"{result_offset}","search":"a"}
 jw.videos.show({ video_key: item.key as string }) → /v1/videos/show → {"video_key":"{item.key}"}
 `;
 
@@ -50,6 +52,7 @@ p = dict(title='a')⏎p['date'] = 1⏎c.videos.update(video_key=self.k, **p) →
 p = {}⏎p.update({'title': 'a'}); p.update(tags='b')⏎c.videos.create(**p) → /v1/videos/create → {"title":"a","tags":"b"}
 for v in client.videos.list(result_limit=10, search=f'x{y}')['videos']: pass → /v1/videos/list → {"result_limit":"10","search":"x{y}"}
 c.channels.videos.create(**{'channel_key': "c", 'video_key': 'a' 'b'}) → /v1/channels/videos/create → {"channel_key":"c","video_key":"ab"}
+n = 0; c.videos.list(result_offset=n); n = n + 50 → /v1/videos/list → {"result_offset":"{n}"}
 c.videos.show(video_key=a or b) → /v1/videos/show → {"video_key":"{value}"}
 c.accounts.tags.update(name=r'\a', new_name='''b\n''') → /v1/accounts/tags/update → {"name":"\\a","new_name":"b\n"}
 `;
@@ -65,6 +68,7 @@ const IN_PHP = String.raw`
 <?php $this->botr->call("/videos/list", array('result_limit' => 5, 'search' => $term)); → /v1/videos/list → {"result_limit":"5","search":"{term}"}
 <?php $api->call('videos/update', ['video_key' => $v->key, 'title' => 'it\'s', 'date' => -1, 'x' => true]); → /v1/videos/update → {"video_key":"{v.key}","title":"it's","date":"-1","x":"true"}
 <?php $api->call("/videos/$action", array('video_key' => $v -> key)); → /v1/videos/{action} → {"video_key":"{v.key}"}
+<?php for ($n = 0; ; ++$n) $api->call('/videos/list', ['result_offset' => $n]); → /v1/videos/list → {"result_offset":"{n}"}
 <html><?= $api->call('/channels/' . 'list') ?></html> → /v1/channels/list → {}
 `;
 
