@@ -134,7 +134,10 @@ const MAX_WAITING = 64;
 /** Addresses share counters, so that no number of addresses takes more memory. */
 const COUNTERS = 8192;
 
-/** Delays and refuses the eleventh of an address in a minute and later ones; never one with a valid key. */
+/**
+ * Answers requests without a valid API key: from the eleventh of an address in a minute with 429, later and
+ * later. Those with a valid key are not counted, so that no client can lock others out.
+ */
 function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): RequestHandler {
   let waiting = 0;
   const count = rateLimit({

@@ -203,7 +203,10 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
   };
   return {
     set,
-    /** Streams with one of the keys and not the other: players with one show black. The latest come last. */
+    /**
+     * Streams with this key id and another content key, where players that have one of the keys show black
+     * for the other, or with this content key and another key id. The latest come last.
+     */
     conflicts(streamId: string, keys: IndexedKeys) {
       const found = () => ({
         otherKeys: differing(streamId, keys.id, keys),

@@ -15,7 +15,11 @@ interface FastReadContext extends Shell {
   readonly findApiKey: FindApiKey;
 }
 
-/** Express's dispatch would take more than half of the rate of these reads (`docs/speed.md`). */
+/**
+ * Answers frequent reads (a plain path, a valid API key, no condition) before Express, whose dispatch would
+ * take more than half of their rate (`docs/speed.md`). All else goes to Express, also refusals, failures and
+ * missing files.
+ */
 export function createFastRead(app: Express, context: FastReadContext): RequestListener {
   const { store, findApiKey } = context;
   const follow = requestLog(context);
