@@ -101,7 +101,10 @@ function propertiesOf(node: SyntaxNode, finder: Finder): Entry[] {
   });
 }
 
-/** Python: `client.videos.tracks.create(video_key=…, **params)` of the package jwplatform, and addresses in texts. */
+/**
+ * Python: `client.videos.tracks.create(video_key=…, **params)` of the package jwplatform, `api.call('/videos/create', {…})`
+ * of its forerunner, and addresses in texts.
+ */
 export const PYTHON: Language = {
   parse: (text) => pythonParser.parse(text),
   readers: { AssignStatement: readAssignment, CallExpression: readPythonCall },
@@ -125,6 +128,7 @@ function readPythonCall(node: SyntaxNode, finder: Finder): void {
   const names = callee && finder.chainOf(callee);
   if (!names || list?.name !== 'ArgList') return;
   const route = finder.routeOfChain(names);
+  if (names.at(-1) === 'call') readPathCall(list, finder);
   const [variable = '', method, ...others] = names;
   // `params.update({…})`, and `params.update(title=…)`.
   const isUpdate = method === 'update' && others.length === 0;
@@ -158,7 +162,10 @@ function itemsOfDictionary(dictionary: SyntaxNode, finder: Finder): Entry[] {
   });
 }
 
-/** PHP: `$api->call('/videos/create', $params)` of jwplatform-php and its forerunner BotrAPI, and addresses in texts. */
+/**
+ * PHP: `$api->call('/videos/create', $params)` of jwplatform-php and its forerunner BotrAPI, `jwplayer_api_call('/videos/create',
+ * $params)` of a plugin, and addresses in texts.
+ */
 export const PHP: Language = {
   parse: (text) => {
     refuseOpenHeredocs(text);
@@ -188,10 +195,14 @@ function refuseOpenHeredocs(text: string): void {
   }
 }
 
-function readPhpCall(node: SyntaxNode, finder: Finder): void {
-  const [callee, list] = [node.firstChild, node.lastChild];
-  if (callee?.name !== 'MemberExpression' || list?.name !== 'ArgList' || !callee.lastChild) return;
-  if (!['call', 'call_url'].includes(finder.textOf(callee.lastChild))) return;
+function readPhpCall({ firstChild: callee, lastChild: list }: SyntaxNode, finder: Finder): void {
+  const name = callee?.name === 'Name' ? callee : callee?.lastChild;
+  if (!name || list?.name !== 'ArgList' || !/call(?:_url)?$/i.test(finder.textOf(name))) return;
+  readPathCall(list, finder);
+}
+
+/** The arguments of `call('/videos/create', parameters)`. */
+function readPathCall(list: SyntaxNode, finder: Finder): void {
   const [path, parameters, version] = itemsOf(list);
   const text = path && finder.stringOf(path);
   const called = text === undefined ? undefined : finder.routeOfPath(text);
@@ -199,7 +210,7 @@ function readPhpCall(node: SyntaxNode, finder: Finder): void {
   const isV1 = !version || /v1/.test(finder.stringOf(version) ?? '');
   if (!called || !path || !isV1) return;
   finder.readUntil = path.to;
-  finder.found(node, called.route, parameters ? [finder.literalOf(parameters)] : [], called.parameters);
+  finder.found(list, called.route, parameters ? [finder.literalOf(parameters)] : [], called.parameters);
 }
 
 function entriesOfArray(node: SyntaxNode, finder: Finder): Entry[] {

@@ -54,6 +54,7 @@ for v in client.videos.list(result_limit=10, search=f'x{y}')['videos']: pass →
 c.channels.videos.create(**{'channel_key': "c", 'video_key': 'a' 'b'}) → /v1/channels/videos/create → {"channel_key":"c","video_key":"ab"}
 n = 0; c.videos.list(result_offset=n); n = n + 50 → /v1/videos/list → {"result_offset":"{n}"}
 c.videos.show(video_key=a or b) → /v1/videos/show → {"video_key":"{value}"}
+c().call('/videos/show', {'video_key': k}) → /v1/videos/show → {"video_key":"{k}"}
 c.accounts.tags.update(name=r'\a', new_name='''b\n''') → /v1/accounts/tags/update → {"name":"\\a","new_name":"b\n"}
 `;
 
@@ -69,6 +70,8 @@ const IN_PHP = String.raw`
 <?php $api->call('videos/update', ['video_key' => $v->key, 'title' => 'it\'s', 'date' => -1, 'x' => true]); → /v1/videos/update → {"video_key":"{v.key}","title":"it's","date":"-1","x":"true"}
 <?php $api->call("/videos/$action", array('video_key' => $v -> key)); → /v1/videos/{action} → {"video_key":"{v.key}"}
 <?php for ($n = 0; ; ++$n) $api->call('/videos/list', ['result_offset' => $n]); → /v1/videos/list → {"result_offset":"{n}"}
+<?php $r = jwplayer_api_call( '/videos/delete', array( 'video_key' => $hash ) ); → /v1/videos/delete → {"video_key":"{hash}"}
+<?php $r = Jw::apiCall('/videos/show', ['video_key' => $v]); → /v1/videos/show → {"video_key":"{v}"}
 <html><?= $api->call('/channels/' . 'list') ?></html> → /v1/channels/list → {}
 `;
 
