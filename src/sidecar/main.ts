@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { config as loadDotenv } from 'dotenv';
 import { collectDefaultMetrics } from 'prom-client';
-import { describeThrown } from '../http/errors';
+import { describeThrown, HttpError } from '../http/errors';
 import { createLog, type Log } from '../http/log';
 import { answerHelp, configOrExit, listen, runAsProcess } from '../http/server';
 import { openTls } from '../http/tls';
@@ -157,8 +157,10 @@ function openFolder(path: string, log: Log): ReturnType<typeof openKeyFilesFolde
     if (why !== undefined) log.error('the key-file folder cannot be used', { keyFilesPath, why });
     return opened;
   } catch (thrown) {
-    const why = whyNotWritable(path);
-    const cause = describeThrown(toStorageError('write', thrown));
+    const error = toStorageError('write', thrown);
+    const found = error instanceof HttpError ? error.problems[0]?.description : undefined;
+    const why = whyNotWritable(path) ?? found;
+    const cause = describeThrown(thrown);
     log.error('the key-file folder cannot be used', { keyFilesPath: resolve(path), why, cause });
     return { keyFilesPath: resolve(path), isNew: false };
   }

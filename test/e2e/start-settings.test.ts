@@ -53,6 +53,13 @@ test('starts without its folder, says so, and is ready as soon as the folder is 
   expect(await roundTrip(url, 'key')).toEqual(SERVED);
 });
 
+test('starts with a folder that cannot be made, and says why', async () => {
+  const env = { PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_KEYFILESPATH: '/proc/none/keys' };
+  const { url, until } = await startBuilt('sidecar', { cwd, env });
+  await until(/"message":"the key-file folder cannot be used".*"why":"The key-file folder is not writable: /);
+  expect((await fetch(`${url}/readyz`)).status).toBe(503);
+});
+
 test('says in its log where it listens, an address to call, and of a variable that looks misspelt', async () => {
   const env = {
     PACKAGERDRMAPI_APIKEY: 'key',

@@ -1,9 +1,10 @@
-import { closeSync, constants, fstatSync, mkdir, open, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, open, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemCode } from '../../http/errors';
 import { writeBytes } from '../storage/durable-file';
+import { makeFolders } from '../storage/open-file';
 
 export type Sizes = Record<'client' | 'unauthenticated', number>;
 
@@ -22,13 +23,11 @@ export interface Sink {
 }
 
 const openAt = promisify(open);
-const makeFolder = promisify(mkdir);
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 // A pipe without a reader must fail instead of blocking a thread forever.
 const APPEND = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
 const FILE_MODE = 0o640;
-const FOLDER_MODE = 0o750;
 const BREAK = Buffer.from('\n');
 const OTHERS_MS = 10;
 
@@ -84,7 +83,7 @@ async function openToAppend(path: string): Promise<number> {
     return await openAt(path, APPEND, FILE_MODE);
   } catch (thrown) {
     if (systemCode(thrown) !== 'ENOENT') throw thrown;
-    await makeFolder(dirname(path), { recursive: true, mode: FOLDER_MODE });
+    makeFolders(dirname(path));
     return openAt(path, APPEND, FILE_MODE);
   }
 }

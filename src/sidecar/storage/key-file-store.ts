@@ -1,6 +1,5 @@
-import { chmodSync, realpathSync, statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
-import fs from 'fs-extra';
 import type { StreamId } from '../../api/stream-id';
 import { etagOf, namesEtag } from '../../drm/bytes';
 import { isSameKeyFile } from '../../drm/key-file';
@@ -8,11 +7,11 @@ import type { HttpError } from '../../http/errors';
 import { apiError } from '../errors';
 import type { DurableWriter, NotSynced } from './durable-file';
 import {
-  FOLDER_MODE,
   type FoundFile,
   type HeldFolder,
   holdFolder,
   makeFolder,
+  makeFolders,
   notAKeyFile,
   readSmallFile,
   rootFolder,
@@ -226,13 +225,7 @@ function deviceOf(folder: string): number | undefined {
 
 /** Returns the real path: the folder itself may be configured as a link; none below it is followed. */
 export function openKeyFilesFolder(path: string): { readonly keyFilesPath: string; readonly isNew: boolean } {
-  const isNew = !fs.existsSync(path);
-  fs.ensureDirSync(path, { mode: FOLDER_MODE });
-  if (isNew) {
-    const { mode } = statSync(path);
-    if ((mode & 0o777) !== FOLDER_MODE) chmodSync(path, FOLDER_MODE | (mode & 0o2000));
-  }
-  return { keyFilesPath: realpathSync(path), isNew };
+  return { isNew: makeFolders(path), keyFilesPath: realpathSync(path) };
 }
 
 const OTHER_KINDS = {

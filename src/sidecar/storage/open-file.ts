@@ -9,6 +9,7 @@ import {
   openSync,
   readSync,
 } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { HttpError, systemCode } from '../../http/errors';
 import { apiError } from '../errors';
 
@@ -76,7 +77,7 @@ export interface HeldFolder {
   close(): void;
 }
 
-export const FOLDER_MODE = 0o750;
+const FOLDER_MODE = 0o750;
 
 export const DESCRIPTORS = existsSync('/proc/self/fd/0') ? '/proc/self/fd' : undefined;
 
@@ -135,6 +136,17 @@ export function makeFolder(parent: HeldFolder, name: string): boolean {
     closeSync(descriptor);
   }
   return true;
+}
+
+/**
+ * Makes a folder, with those above it that are missing, and returns whether it is new. Node's own way never ends below /proc,
+ * and calls a read-only file system a missing folder.
+ */
+export function makeFolders(path: string): boolean {
+  if (existsSync(path)) return false;
+  const above = dirname(path);
+  makeFolders(above);
+  return makeFolder(rootFolder(above), basename(path));
 }
 
 function refuseOther(path: string): void {
