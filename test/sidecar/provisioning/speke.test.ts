@@ -39,10 +39,14 @@ describe('provisioning by SPEKE', () => {
     return {
       ...{ id, contentId, version },
       keys: keys.map(({ keyId, scheme }) => [keyId.toString('hex'), scheme]),
-      systems: systems.map(({ systemId }) => systemId),
+      systems: systems.map(({ systemId, asked: signals }) => [systemId, ...signals]),
       tracks: rules.map(({ intendedTrackType }) => intendedTrackType),
     };
   };
+  const OF_CENC = [
+    [WIDEVINE_SYSTEM_ID, 'pssh', 'contentProtectionData'],
+    [PLAYREADY_SYSTEM_ID, 'pssh', 'contentProtectionData', 'protectionHeader'],
+  ];
   const bySystems = (one: { systems: unknown[] }, other: { systems: unknown[] }) =>
     one.systems.length - other.systems.length;
   const kid = (scheme: 'cenc' | 'cbcs') => spekeKeyId(CONTENT_ID, scheme).toString('hex');
@@ -53,8 +57,12 @@ describe('provisioning by SPEKE', () => {
     await sidecar.api.post(PATH).set('x-request-id', 'req-42').send(BODY).expect(200);
     const common = { id: undefined, contentId: CONTENT_ID, version: '2.3', tracks: ['ALL'] };
     expect(upstream.received.map(asked).sort(bySystems)).toEqual([
-      { ...common, keys: [[kid('cbcs'), 'cbcs']], systems: [FAIRPLAY_SYSTEM_ID] },
-      { ...common, keys: [[kid('cenc'), 'cenc']], systems: [WIDEVINE_SYSTEM_ID, PLAYREADY_SYSTEM_ID] },
+      {
+        ...common,
+        keys: [[kid('cbcs'), 'cbcs']],
+        systems: [[FAIRPLAY_SYSTEM_ID, 'hlsMedia', 'hlsMultivariant']],
+      },
+      { ...common, keys: [[kid('cenc'), 'cenc']], systems: OF_CENC },
     ]);
     for (const { method, path, headers } of upstream.received) {
       expect([method, path]).toEqual(['POST', SPEKE_PATH]);
@@ -75,8 +83,8 @@ describe('provisioning by SPEKE', () => {
     await sidecar.api.post(PATH).send(BODY).expect(200);
     const common = { id: CONTENT_ID, contentId: undefined, version: undefined, tracks: [] };
     expect(upstream.received.map(asked).sort(bySystems)).toEqual([
-      { ...common, keys: [[kid('cbcs'), undefined]], systems: [FAIRPLAY_SYSTEM_ID] },
-      { ...common, keys: [[kid('cenc'), undefined]], systems: [WIDEVINE_SYSTEM_ID, PLAYREADY_SYSTEM_ID] },
+      { ...common, keys: [[kid('cbcs'), undefined]], systems: [[FAIRPLAY_SYSTEM_ID, 'uriExtXKey']] },
+      { ...common, keys: [[kid('cenc'), undefined]], systems: OF_CENC },
     ]);
     for (const { headers } of upstream.received) expect(headers['x-speke-version']).toBeUndefined();
   });
