@@ -54,7 +54,6 @@ interface PackagerContext extends Shell {
   readonly apiKey: string | undefined;
 }
 
-/** The packager's API, and the media for players. */
 export function createPackagerApp(context: PackagerContext): RequestListener {
   const { streams, apiKey } = context;
   return createApp({ ...context, quietPaths: ['/healthz', '/streams', '/media'] }, (app) => {

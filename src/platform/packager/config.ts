@@ -46,15 +46,12 @@ export function readPackagerConfig(env: Environment) {
   const variables = readConfig(VARIABLES, env);
   return {
     host: variables.PACKAGER_HOST,
-    /** 0 takes a free one. */
     port: variables.PACKAGER_PORT,
     /** Undefined: every call is answered. */
     apiKey: variables.PACKAGER_APIKEY,
     keyFilesPath: resolve(variables.PACKAGER_KEYFILESPATH),
-    /** Where the packager makes a folder of its own. */
     folder: resolve(variables.PACKAGER_FOLDER),
     maxBytes: variables.PACKAGER_MAXMB * MB,
-    /** Whether a live stream takes a key file that changes while its encoder streams. */
     rotate: variables.PACKAGER_ROTATE === 'true',
     ffmpeg: variables.PACKAGER_FFMPEG,
     /** Undefined: the binary of the npm package. */

@@ -1,6 +1,5 @@
 import { errorsOf, HTTP_ERRORS } from '../../http/errors';
 
-/** The errors of the packager's API: with their sentence, where it is always the same. */
 export const packagerError = errorsOf({
   ...HTTP_ERRORS,
   unauthorized: {

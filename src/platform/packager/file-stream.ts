@@ -18,7 +18,6 @@ import {
 
 export interface FileStream {
   readonly programs: Programs;
-  /** The whole media file; stays as it is. */
   readonly source: string;
   /** Must not exist yet. Gets `dash` and `hls` with their files, and is removed if packaging fails. */
   readonly folder: string;
@@ -26,17 +25,13 @@ export interface FileStream {
   readonly signal: AbortSignal;
 }
 
-/** `problem`: the reason that the file can't be packaged, with the remedy. */
 type PackagedFile =
   | { readonly ok: true; readonly seconds: number; readonly systems: readonly System[] }
   | ReturnType<typeof refused>;
 
 const CODECS = { video: /^avc[13]\./, audio: /^mp4a\.40\./ };
 
-/**
- * Packages a media file as a part of a stream: `<folder>/dash/manifest.mpd` (static, `cenc`) and `<folder>/hls/master.m3u8`
- * (VOD, `cbcs`), each one if there are keys for it. Takes the first video track and all sound tracks. @throws when aborted.
- */
+/** Writes `dash/manifest.mpd` (static, `cenc`) and `hls/master.m3u8` (VOD, `cbcs`). @throws when aborted. */
 export async function packageFile(file: FileStream): Promise<PackagedFile> {
   const { folder, keys, signal } = file;
   const read = await readTracks(file);
@@ -168,7 +163,6 @@ function dumpStreams({ programs: { shakaPackager, env }, source, signal }: FileS
   });
 }
 
-/** Reads what shaka-packager prints with `--dump_stream_info`. */
 function readStreamInfo(text: string) {
   return text.split(/^(?=Stream \[)/m).flatMap((block) => {
     const head = /^Stream \[(\d+)\] type: (Video|Audio|Text)/.exec(block);
@@ -176,7 +170,6 @@ function readStreamInfo(text: string) {
     const field = (name: string) => new RegExp(`^ ${name}: (.*)$`, 'm').exec(block)?.[1]?.trim();
     const language = field('language');
     return {
-      /** Selects the stream. */
       number: Number(head[1]),
       kind: head[2]?.toLowerCase() as 'video' | 'audio' | 'text',
       /** RFC 6381, such as `avc1.64001f`. */

@@ -27,10 +27,7 @@ const CUT = z
     message: 'must be a later time than the cut begins at',
   });
 
-/**
- * The stream as it came, as one clear MP4 file, for use within the platform and never for players. A cut begins at the
- * key frame at or before it; players start at the requested time.
- */
+/** Serves a stream as one clear MP4 file, never to players. A cut begins at the key frame at or before it. */
 export function mountRecordings(app: Express, { streams, programs }: Parts): void {
   readOnly(app)('/streams/:id/recording', async ({ params, query }, response) => {
     const { from, to } = parsedOr400(readQuery(CUT, query));
@@ -47,7 +44,6 @@ export function mountRecordings(app: Express, { streams, programs }: Parts): voi
 
 const OUTPUT = 'made.mp4';
 
-/** Makes an MP4 file of this name in a new folder, sends it and removes it. @throws the error of `make`. */
 async function sendMade(
   programs: Programs,
   response: Response,
@@ -75,7 +71,6 @@ interface Piece {
   readonly to: number | undefined;
 }
 
-/** The pieces of the parts between two times of the stream. */
 function piecesOf(
   { folder, record: { parts } }: Stream,
   total: number,
@@ -159,10 +154,7 @@ const CONVERSIONS = 1;
 /** A film of two hours takes less on two processors. */
 const LONGEST_MS = 2 * 60 * 60 * 1000;
 
-/**
- * Answers the media file of the body in another size, as MP4 with H.264 and AAC, **clear**. It keeps no file; a caller
- * that goes away ends it.
- */
+/** Answers the media file of the body in another size: MP4 with H.264 and AAC, **clear**. Keeps no file. */
 export function mountConversions(app: Express, { streams, programs }: Parts): void {
   const turns = createSemaphore(CONVERSIONS);
   app
@@ -186,7 +178,6 @@ export function mountConversions(app: Express, { streams, programs }: Parts): vo
           }
         });
       } catch (thrown) {
-        // The caller has gone.
         if (!signal.aborted) throw thrown;
       } finally {
         room.leave();
@@ -200,10 +191,7 @@ const FORMATS = 'mov,matroska,webm,mp3,aac,wav,flac,ogg,mpegts,avi,flv';
 const SOUND_KBITS = 128;
 /** The exit code of a shell for a missing program. */
 const NO_PROGRAM = [126, 127];
-/**
- * Runs a program that reads and writes no pipe, so that it would not see the end of a packager that is killed: its input
- * ends then, and it is killed, too. Live streams go first (`nice`).
- */
+/** Kills a program when its input ends, as it does when the packager is killed. Live streams go first. */
 const WHILE_WANTED = `exec 3<&0
 nice -n 10 "$0" "$@" 3<&- </dev/null & program=$!
 { read -r _ <&3; kill -9 $program; } >/dev/null 2>&1 & watching=$!
@@ -211,7 +199,6 @@ wait $program; code=$?
 kill $watching 2>/dev/null
 exit $code`;
 
-/** @throws HttpError when ffmpeg is missing, or can't convert the file as a whole. */
 async function convert(
   { ffmpeg, env }: Programs,
   folder: string,

@@ -18,7 +18,6 @@ const GRACE_MS = 5000;
 /** How long a media file may take to come over a slow connection. */
 const UPLOAD_MS = 24 * 60 * 60 * 1000;
 const LOG_BATCH_MS = 10;
-/** How often the size of all files is looked at. */
 const LOOK_MS = 5000;
 
 async function main(): Promise<void> {

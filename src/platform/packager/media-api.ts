@@ -29,7 +29,6 @@ const TYPES: Readonly<Record<string, string>> = {
 const PLAYLIST = /^[a-z0-9-]+\.m3u8$/;
 const MEDIA_FILE = /^[a-z0-9-]+_(?:init\.mp4|\d+\.m4s)$/;
 
-/** Serves players the playlists, which are joined from those of the parts, and the files that they name. */
 export function mountMedia(
   app: Express,
   { streams, clock }: { readonly streams: Streams; readonly clock: () => Date },
@@ -37,10 +36,7 @@ export function mountMedia(
   const get = onlyMethods('GET', 'HEAD');
 
   const kept = new Map<string, PlaylistPart & { readonly isDone: boolean }>();
-  /**
-   * A complete part does not change any more, and keys that rotate make hundreds in an hour. A part with the same text
-   * stays the same object, so that its text is parsed once: that of a day takes the time of many requests.
-   */
+  /** Keys that rotate make hundreds of parts an hour: the same text is the same object, and parsed once. */
   const readPart = async ({ name, continues, isDone }: PartRecord, path: string): Promise<PlaylistPart> => {
     const known = kept.get(path);
     if (known?.isDone) return known;
@@ -55,10 +51,7 @@ export function mountMedia(
     return part;
   };
 
-  /**
-   * The parts of a stream, in their order, with one playlist each. A part shows when the one before it is complete:
-   * until then its start may change.
-   */
+  /** A part shows when the one before it is complete: until then its start may change. */
   const partsOf = async ({ folder, record: { parts } }: Stream, system: System, file: string) => {
     const present = parts.findIndex(({ isDone }) => !isDone);
     const listed = present < 0 ? parts : parts.slice(0, present + 1);
@@ -114,7 +107,6 @@ export function mountMedia(
 /** Some hours of keys that rotate every ten seconds; read, a part takes some 20 KB. */
 const MAX_KEPT_PARTS = 5000;
 
-/** A playlist changes with each segment. @throws HttpError 404 for one of a stream without a segment. */
 function sendText(response: Response, ending: string, text: string): void {
   if (text === '') throw packagerError('media_not_found');
   setMediaHeaders(response, ending);

@@ -16,15 +16,11 @@ import { systemCode } from '../../http/errors';
 import type { Problem } from '../../http/faults';
 import { lockFolder } from '../../http/folder-lock';
 
-/** The packager's own folder below the configured one. */
 const NAME = 'packager-media';
 
 export type MediaFolder = Awaited<ReturnType<typeof openMediaFolder>>;
 
-/**
- * Takes the folder with the media of all streams for this process, and finds the streams of an earlier one.
- * @throws ConfigError when it can't be used, or another packager on this machine uses it.
- */
+/** Takes the folder of all media for this process. @throws ConfigError if it can't be used, or is in use. */
 export async function openMediaFolder(parent: string, newId: () => string) {
   const path = join(parent, NAME);
   try {
@@ -45,13 +41,9 @@ export async function openMediaFolder(parent: string, newId: () => string) {
     return {
       /** For files of the packager and its programs: on the same file system, and emptied at each start. */
       temporary,
-      /** Whether another packager on this machine is kept away. */
       isLocked: lock !== undefined,
-      /** The ids of the streams that have a folder. */
       ids: () => readdirSync(streams),
-      /** The folder of a stream, which need not exist. */
       of: (id: string) => join(streams, id),
-      /** Lets another packager use the folder. */
       release: async () => lock?.release(),
     };
   } catch (thrown) {
@@ -61,10 +53,7 @@ export async function openMediaFolder(parent: string, newId: () => string) {
   }
 }
 
-/**
- * A process of shaka-packager that was about to open its FIFO when the packager was killed waits for a writer for ever.
- * One that comes and goes lets it read the end of its input.
- */
+/** Ends the processes of shaka-packager that a killed packager left: each waits for a writer of its FIFO. */
 function endReaders(temporary: string): void {
   if (!existsSync(temporary)) return;
   for (const entry of readdirSync(temporary, { withFileTypes: true })) {

@@ -11,10 +11,7 @@ type Read = { readonly ok: true; readonly keys: StreamKeys } | ReturnType<typeof
 /** A key file has about 1 KiB. */
 const MAX_BYTES = 1024 * 1024;
 
-/**
- * Reads a stream's key file as a packager does when a stream starts; without one, the stream is to be clear. Symbolic links
- * below the folder are not followed: they must not choose which file is read. A faulty key file packages nothing.
- */
+/** Symbolic links below the folder are not followed: they must not choose which file is read. */
 export function readKeys(folder: string, keyFile: StreamId | undefined): Read {
   if (keyFile === undefined) return { ok: true, keys: CLEAR };
   const name = `${keyFile}.key`;
@@ -39,7 +36,6 @@ export function readKeys(folder: string, keyFile: StreamId | undefined): Read {
 const MISSING = 'does not exist; provision the stream; it then starts automatically';
 const FORBIDDEN = 'may not be read by the user that the packager runs as; let it be in the group of the file';
 
-/** Undefined for anything but a key file. @throws the system's error. */
 function readText(folder: string, name: string): string | undefined {
   const parts = name.split('/');
   for (let depth = 1; depth < parts.length; depth += 1) {

@@ -4,9 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import { systemCode } from '../../http/errors';
 import { HIDDEN, hiderOf } from '../../http/secret';
 
-/** How a program that was started ended. */
 export interface ProgramEnd {
-  /** Undefined when a signal ended it, or it could not be started. */
   readonly code: number | undefined;
   readonly signal: NodeJS.Signals | undefined;
   /** Why it could not be started (`ENOENT`: there is no such program). */
@@ -19,15 +17,12 @@ interface RunProgram {
   readonly cwd: string;
   /** All its variables: a child must not inherit an API key. */
   readonly env: Readonly<Record<string, string>>;
-  /** Hidden in its error text. */
   readonly secrets?: readonly string[];
   /** Shortened to the file name in its error text. */
   readonly paths?: readonly string[];
   /** Inherited as descriptor 3. */
   readonly descriptor?: number | undefined;
-  /** Ends it at once. */
   readonly signal?: AbortSignal | undefined;
-  /** How long it may run, in milliseconds. */
   readonly timeout?: number;
 }
 
@@ -36,7 +31,6 @@ export type RunningProgram = ReturnType<typeof runProgram>;
 const KEPT_CHARACTERS = 4096;
 const KEPT_LINES = 3;
 
-/** Starts a program with pipes for its input and output. */
 export function runProgram(path: string, args: readonly string[], options: RunProgram) {
   const { cwd, env, descriptor, signal, timeout } = options;
   const inherited = descriptor === undefined ? [] : [descriptor];
@@ -67,12 +61,10 @@ export function runProgram(path: string, args: readonly string[], options: RunPr
     stdout,
     /** Never rejects. */
     ended,
-    /** Ends it at once; a program that has ended is left alone. */
     kill: () => void (over || child.kill('SIGKILL')),
   };
 }
 
-/** The last error text of a program, or how it ended. */
 export function wordsOf({ code, signal, notStarted, lastWords }: ProgramEnd): string {
   return lastWords || (notStarted ?? signal ?? `exit code ${code}`);
 }

@@ -36,12 +36,9 @@ export function keyIdsOf(keys: StreamKeys): { readonly [system in System]: strin
   return { dash: of('dash'), hls: of('hls') };
 }
 
-/** The programs that the packager runs, with their environment. */
 export interface Programs {
-  /** A path, or a name to look for in PATH. */
   readonly ffmpeg: string;
   readonly shakaPackager: string;
-  /** All variables that they get. */
   readonly env: Readonly<Record<string, string>>;
   /** Where they run: on the file system of the media, and emptied when a packager starts. */
   readonly folder: string;
@@ -49,9 +46,7 @@ export interface Programs {
 
 /** An elementary stream of the input, which becomes a folder's `<name>_init.mp4` and `<name>_1.m4s` onwards. */
 export interface ShakaStream {
-  /** A file or a FIFO. */
   readonly input: string;
-  /** Which stream of the input: the first one of a kind, or the one of this number. */
   readonly select: 'video' | 'audio' | number;
   /** Names the files and the media playlist (`<name>.m3u8`), so that no two streams of a job may have the same. */
   readonly name: string;
@@ -67,21 +62,14 @@ export interface ShakaJob {
   readonly streams: readonly ShakaStream[];
   /** Exists, and holds nothing of another job. */
   readonly folder: string;
-  /** Whether the input goes on while its segments are played already. */
   readonly live: boolean;
-  /** For a live stream. */
   readonly latency?: Latency;
-  /** Ends it at once. */
   readonly signal?: AbortSignal;
 }
 
-/** The file of each output that names all others, in the folder of a job. */
 export const ENTRY_FILES = { dash: 'manifest.mpd', hls: 'master.m3u8' } as const;
 
-/**
- * Keeps every segment listed and on disk for as long as the input goes on: the replay is made of them, and the window is
- * cut when the parts are joined. Of HLS the type EVENT has this effect (LIVE lists the window of DASH alone).
- */
+/** Every segment stays listed and on disk, for the replay. Of HLS, EVENT does so; LIVE has DASH's window. */
 const KEEP_ALL_SEGMENTS: { readonly [system in System]: readonly string[] } = {
   // In seconds; more than three years.
   dash: ['--time_shift_buffer_depth=100000000', '--preserved_segments_outside_live_window=0'],
@@ -93,7 +81,6 @@ const CACHE_BYTES = 1024 * 1024;
 /** Bytes to read before it starts. The default, 64 KiB, is many seconds of an audio-only stream. */
 const LIVE_BLOCK_BYTES = 10 * 188;
 
-/** The flags of a job that name no key. */
 function flagsOf({ system, folder, live, latency = 'default' }: ShakaJob): string[] {
   const entry = join(folder, ENTRY_FILES[system]);
   const replay = system === 'dash' ? ['--generate_static_live_mpd'] : ['--hls_playlist_type=VOD'];
@@ -137,11 +124,7 @@ const FILE_MEMORY = 4 * 1024 * 1024;
 /** The output limit of a program, in units of 512 bytes: twice its input, and at least this. */
 const LEAST_OUTPUT = 64 * 1024 * 2;
 
-/**
- * Returns the command that runs a program on an uploaded file with a memory limit: a table that claims four thousand
- * million samples would take all memory of the machine.
- * @param size of the input in bytes, for a program that writes one file; without it, the output size is not limited
- */
+/** Limits the memory, as a file may claim 4,000 million samples, and the output by its `size` in bytes. */
 export function withinMemory(
   binary: string,
   args: readonly string[],
@@ -152,11 +135,7 @@ export function withinMemory(
   return ['/bin/sh', ['-c', script, binary, ...args]];
 }
 
-/**
- * Starts shaka-packager. The keys are in no argument, and on the disk for the moment only in which its file of flags is
- * created (mode 0600), opened and unlinked. The next start removes the file that a killed packager left.
- * @throws the system's error if the file of flags can't be written
- */
+/** The keys are in no argument, but in an unlinked file (mode 0600). @throws the system's error about it. */
 export function startShakaPackager({ shakaPackager, env, folder }: Programs, job: ShakaJob): RunningProgram {
   const secrets = protectionFlagsOf(job);
   const descriptor = secrets.length > 0 ? openUnlinked(folder, `${secrets.join('\n')}\n`) : undefined;
@@ -178,7 +157,6 @@ export function startShakaPackager({ shakaPackager, env, folder }: Programs, job
   }
 }
 
-/** A descriptor to read a text from, whose file is already unlinked. */
 function openUnlinked(parent: string, text: string): number {
   const folder = mkdtempSync(join(parent, '.flags-'));
   try {
@@ -190,7 +168,6 @@ function openUnlinked(parent: string, text: string): number {
   }
 }
 
-/** The texts to hide in messages: the values of the flags, and the parts of the keys. */
 function hiddenOf(flags: readonly string[]): string[] {
   const values = flags
     .flatMap((flag) => flag.split(/[=:]/))
@@ -207,10 +184,7 @@ export function writtenSeconds(folder: string, system: System): number[] {
   return mediaPlaylistsOf(entry).map((file) => secondsOfPlaylist(textOf(file)));
 }
 
-/**
- * The path of the program that the npm package brings for this machine.
- * @throws ConfigError if there is none.
- */
+/** The npm package's program for this machine. @throws ConfigError if there is none. */
 export function shakaPackagerOfNpm(platform: NodeJS.Platform, arch: string, beside: string): string {
   const system = platform === 'darwin' ? 'osx' : platform;
   try {

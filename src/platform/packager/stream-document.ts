@@ -6,21 +6,17 @@ import { ENTRY_FILES, keyIdsOf, type StreamKeys, type System } from './shaka-pac
 
 export type StreamState = 'starting' | 'running' | 'interrupted' | 'refused' | 'ended' | 'failed';
 
-/** The key ids of a system, as UUIDs; none where it is clear, null without the system. */
 const keyIds = z.array(z.string()).nullable();
 
-/** One run of shaka-packager for each system, as its folders hold it. */
 const PART = z.object({
   name: z.string(),
   dash: keyIds,
   hls: keyIds,
   /** The approximate size of a file on disk; a live part has that of its recording. */
   bytes: z.number(),
-  /** Of media, as far as is known. */
   seconds: z.number(),
-  /** Whether it is complete. */
   isDone: z.boolean(),
-  /** Whether its times go on from those of the part before: only the keys changed. A record of an earlier version has none. */
+  /** Whether only the keys changed, and its times go on. A record of an earlier version has none. */
   continues: z.boolean().default(false),
 });
 export type PartRecord = z.infer<typeof PART>;
@@ -46,7 +42,6 @@ export const STREAM_RECORD = z.object({
 });
 export type StreamRecord = z.infer<typeof STREAM_RECORD>;
 
-/** A key file protects a stream; without one it is clear. */
 export function protectedBy(keyFile: StreamId | undefined) {
   return { keyFile: keyFile ?? null, protection: keyFile === undefined ? 'none' : 'key_file' } as const;
 }
@@ -56,16 +51,13 @@ export type StreamDocument = ReturnType<typeof documentOf>;
 interface Present {
   readonly state: StreamState;
   readonly problem: Problem | undefined;
-  /** Of the part that goes on. */
   readonly partSeconds: number;
-  /** Whether there is something to play of a system. */
   readonly isPlayable: (system: System) => boolean;
 }
 
 export function documentOf(record: StreamRecord, present: Present) {
   const { id, kind, keyFile, protection, started, parts } = record;
   const seconds = parts.reduce((sum, part) => sum + part.seconds, present.partSeconds);
-  /** Where players find a stream, below the packager's address. */
   const playable = (system: System) => {
     if (!present.isPlayable(system)) return null;
     const keyIds = [...new Set(parts.flatMap((part) => part[system] ?? []))];

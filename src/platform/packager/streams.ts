@@ -25,19 +25,15 @@ export type Stream = LiveStream | FileOnDisk;
 
 interface StreamsOptions extends Omit<LiveSurroundings, 'hasRoom'> {
   readonly folder: MediaFolder;
-  /** The most that all files together may have. */
   readonly maxBytes: number;
-  /** How often the size of all files is looked at. */
   readonly lookMs: number;
 }
 
-/** All streams of the packager, including those of an earlier process. */
 export class Streams {
   readonly #options: StreamsOptions;
   readonly #streams = new Map<string, Stream>();
   readonly #live: LiveSurroundings;
   readonly #looking: NodeJS.Timeout;
-  /** Ids whose folder is being removed. */
   readonly #removing = new Set<string>();
   /** Bytes that more media may have. */
   #free = 0;
@@ -81,11 +77,7 @@ export class Streams {
     return stream;
   }
 
-  /**
-   * Packages a media file with a key file, or without one in the clear, and answers when that is done.
-   * @param announced bytes that the body will have, as far as its sender says
-   * @throws HttpError 409, 507.
-   */
+  /** Resolves when it is packaged. @param announced the body's bytes, or 0. @throws HttpError 409, 507. */
   async putFile(
     id: string,
     keyFile: StreamId | undefined,
@@ -189,7 +181,6 @@ export class Streams {
   }
 }
 
-/** Removes the parts that a packager was making when it was killed. */
 function removeOtherParts(path: string, { parts }: StreamRecord): void {
   for (const name of readdirSync(path)) {
     if (!name.startsWith('part-') || parts.some((part) => part.name === name)) continue;
@@ -222,7 +213,6 @@ export async function receive(
   }
 }
 
-/** Reserves room for more bytes of a file. Answers whether there is. */
 type TakeRoom = (bytes: number) => boolean;
 
 /** Of a file, in bytes; 0 where there is none. */
@@ -238,18 +228,15 @@ function existsAs(how: string) {
   return packagerError('stream_of_another_kind', `The stream exists ${how}. Delete it first.`);
 }
 
-/** A media file that was packaged as a whole. */
 class FileOnDisk {
   #state: 'starting' | 'refused' | 'ended' | 'failed';
   #problem: Problem | undefined;
   #packaging = new AbortController();
   #turn: Promise<void> = Promise.resolve();
   #count = 0;
-  /** Files that come, or wait for their turn. */
   #waiting = 0;
 
   constructor(
-    /** Contains a folder for each part. */
     readonly folder: string,
     readonly record: StreamRecord,
     private readonly options: StreamsOptions,
@@ -278,7 +265,6 @@ class FileOnDisk {
     return turn;
   }
 
-  /** Whether it has no media, and no file is on its way. */
   get isUnused(): boolean {
     return this.#waiting === 0 && this.#state === 'starting' && this.record.parts.length === 0;
   }
@@ -340,7 +326,6 @@ class FileOnDisk {
     }
   }
 
-  /** Also drops the former media, which was to be replaced. */
   async #refuse(keyFile: StreamId | undefined, problem: Problem): Promise<void> {
     this.#state = 'refused';
     this.#problem = problem;

@@ -21,11 +21,9 @@ import type { MediaKinds } from './part';
 import { Session, type SessionEnd, type SessionSurroundings } from './session';
 
 export interface LiveRequest {
-  /** An RTMP address; its last part is a secret. */
+  /** An RTMP address; its last part is a secret, as in those of `simulcast`. */
   readonly source: string;
-  /** Undefined where nothing is protected. */
   readonly keyFile: StreamId | undefined;
-  /** RTMP addresses, each with a secret. */
   readonly simulcast: readonly string[];
   /** A change has its effect when the encoder connects again. */
   readonly latency: Latency;
@@ -36,21 +34,16 @@ export interface LiveSurroundings extends SessionSurroundings {
   readonly keyFilesPath: string;
   /** Whether a key file that changes takes effect at the next key frame, and not when the encoder connects again. */
   readonly rotate: boolean;
-  /** Whether the packager has room for more media. */
   readonly hasRoom: () => boolean;
 }
 
 /** How long a source is tried after the last request for it. */
 const WANTED_MS = 120_000;
-/** How many sessions may fail one after another without a segment. */
 const MAX_FAILURES = 5;
 
-/** A live stream: its record on disk, and the present session. */
 export class LiveStream {
   readonly #surroundings: LiveSurroundings;
-  /** Contains a folder for each part. */
   readonly folder: string;
-  /** Folders of parts that may be played. */
   readonly #playable = new Set<string>();
   readonly record: StreamRecord;
   #request: LiveRequest | undefined;
@@ -64,13 +57,10 @@ export class LiveStream {
   #lastAttemptAt = Number.NEGATIVE_INFINITY;
   #wantedAt = 0;
   #retry: NodeJS.Timeout | undefined;
-  /** The end that is under way. */
   #ending: Promise<void> | undefined;
   #isRemoved = false;
-  /** Sessions that are over and still write media. */
   readonly #closing = new Set<Promise<void>>();
 
-  /** @param record its record on disk, for a stream of an earlier packager. */
   constructor(folder: string, record: StreamRecord, surroundings: LiveSurroundings) {
     this.folder = folder;
     this.record = record;
@@ -93,7 +83,6 @@ export class LiveStream {
     });
   }
 
-  /** Takes the request, and tries a failed stream again. An ended stream stays as it is. */
   put(request: LiveRequest): void {
     if (this.record.isEnded || this.#ending || this.#isRemoved) return;
     this.#wantedAt = this.#surroundings.now();
@@ -125,13 +114,11 @@ export class LiveStream {
     this.#save();
   }
 
-  /** Ends its processes; the caller removes the folder. */
   async remove(): Promise<void> {
     this.#isRemoved = true;
     await this.stop();
   }
 
-  /** Ends the session, because there is no room for more. It is tried again on request. */
   refuseMore(): void {
     if (!this.#session) return;
     this.#closeSession();
@@ -220,7 +207,6 @@ export class LiveStream {
     this.#set(state === 'interrupted' && this.record.started === null ? 'starting' : state, reported);
     this.#closeSession();
     if (state !== 'interrupted' || now() - this.#wantedAt > WANTED_MS) return;
-    // An encoder whose connection broke is soon back.
     const isSoon = isOwnFailure || problem.code === 'encoder_gone';
     const delay = isSoon ? limits.retryMs : limits.retryMs * 5;
     this.#retry = setTimeout(() => this.#start(), delay).unref();
@@ -276,7 +262,6 @@ export class LiveStream {
     this.#save();
   }
 
-  /** Seconds that can be played of parts that are written still. */
   #openPartSeconds(): number {
     const open = this.record.parts.filter(({ isDone }) => !isDone);
     return open.reduce((sum, part) => sum + this.#secondsOnDisk(part), 0);
@@ -294,7 +279,6 @@ export class LiveStream {
     return isPlayable ? 'interrupted' : 'starting';
   }
 
-  /** During a new attempt, the problem of the one before is still reported. */
   #problemSoFar(session: Session): Problem | undefined {
     return session.isFlowing ? undefined : this.#problem;
   }
@@ -309,7 +293,6 @@ export class LiveStream {
     return isPlayable;
   }
 
-  /** The playable seconds of a part that is still written, or whose packager was killed before it recorded them. */
   #secondsOnDisk({ name, ...part }: PartRecord): number {
     try {
       const systems = SYSTEMS.filter((system) => part[system] !== null);

@@ -22,7 +22,6 @@ export interface MediaKinds {
 }
 
 interface PartOptions {
-  /** The folder of the stream. */
   readonly folder: string;
   /** Its name is that of the part's folder, which has one for each system, and the recording. */
   readonly record: PartRecord;
@@ -35,7 +34,6 @@ interface PartOptions {
   readonly onFailure: (problem: Problem) => void;
 }
 
-/** Where the transport stream of a part is kept for recordings, in its folder. */
 export const RECORDING = 'recording.ts';
 
 const NULL_PACKET = Buffer.alloc(188, 0xff);
@@ -43,10 +41,7 @@ NULL_PACKET.writeUInt32BE(0x471fff10);
 /** shaka-packager takes 64 KiB to see that it is a transport stream: of packets that say nothing, so that none wait. */
 const PRELUDE = Buffer.concat(Array.from({ length: Math.ceil(65_536 / 188) }, () => NULL_PACKET));
 
-/**
- * A continuous run of a transport stream with one set of parameters: it is written into one process of shaka-packager
- * for each system, and recorded as it is. All failures are reported by `onFailure`.
- */
+/** A run of a transport stream with one set of parameters: packaged for each system, recorded as it came. */
 export class Part {
   readonly #options: PartOptions;
   readonly #path: string;
@@ -74,7 +69,6 @@ export class Part {
     return this.#options.record;
   }
 
-  /** Bytes that wait for the slowest reader. */
   get waitingBytes(): number {
     return Math.max(0, ...this.#sinks.map(({ writableLength }) => writableLength));
   }
@@ -84,7 +78,6 @@ export class Part {
     if (!this.#isOver) for (const sink of this.#sinks) sink.write(bytes);
   }
 
-  /** Lets the processes write all that has come, and ends those that have not within the time. */
   async finish(limitMs: number): Promise<void> {
     this.#isOver = true;
     const tooLong = setTimeout(() => this.#cut(), limitMs);
@@ -93,7 +86,6 @@ export class Part {
     clearTimeout(tooLong);
   }
 
-  /** Ends it at once. */
   async kill(): Promise<void> {
     this.#isOver = true;
     this.#cut();
@@ -115,7 +107,6 @@ export class Part {
     const { folder, record, kinds, keys, latency, programs } = this.#options;
     const fifo = join(programs.folder, `${basename(folder)}-${record.name}-${system}`);
     this.#fifos.push(fifo);
-    // Node has no call for it.
     execFileSync('mkfifo', ['-m', '600', fifo], { env: programs.env, stdio: 'ignore' });
     // Opened for both, it does not wait for a reader; written data waits for one.
     const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);

@@ -17,19 +17,14 @@ import {
 
 /** When a stream counts as silent, stalled or given up, in milliseconds. */
 export const LIVE_LIMITS = {
-  /** How long the first media may take to come. */
   firstMediaMs: 15_000,
-  /** When a stream that sends nothing counts as interrupted. */
   silentMs: 6000,
-  /** When it is pulled again. */
+  /** When a silent stream is pulled again. */
   goneMs: 35_000,
   /** How many bytes may wait for a process of shaka-packager, or the disk, before the pull is paused. */
   waitingBytes: 8 * 1024 * 1024,
-  /** How long a process of shaka-packager may take nothing. */
   stalledMs: 10_000,
-  /** How long media may come without a segment. */
   firstSegmentMs: 20_000,
-  /** How long a process may take to write the rest when a part is over. */
   finishMs: 10_000,
   /** How long to wait before a retry after a failure or end here; five times as long after a failure of the source. */
   retryMs: 1000,
@@ -53,19 +48,15 @@ interface SessionOptions extends SessionSurroundings {
   readonly source: string;
   /** False where an encoder announces sound and sends none. */
   readonly withSound: boolean;
-  /** Of the first part. */
   readonly keys: StreamKeys;
   readonly simulcast: readonly string[];
   readonly latency: Latency;
-  /** The folder of the stream. */
   readonly folder: string;
   /** Makes the record of a part, once its tracks are known: the first one of the session, or one that continues it. */
   readonly newPart: (kinds: MediaKinds, keys: StreamKeys, continues: boolean) => PartRecord;
   /** Asked at each key frame for other keys than the present ones, with which the next part begins. */
   readonly otherKeys: (present: StreamKeys) => StreamKeys | undefined;
-  /** Nothing is written to the part any more. */
   readonly onPartDone: (part: PartRecord) => void;
-  /** Whether there is a segment of the part. */
   readonly hasSegment: (part: PartRecord) => boolean;
   readonly onEnd: (end: SessionEnd) => void;
 }
@@ -76,13 +67,8 @@ const LOOK_MS = 100;
 /** How long a server may send nothing before ffmpeg gives up by itself, should this process be gone. */
 const SILENCE_SECONDS = 40;
 
-/**
- * One pull of a stream: from the moment that it is asked for until its encoder goes, or nothing more can be done with it.
- * A new session is a new part, which players see as a period or a discontinuity; a session has further parts, without a
- * discontinuity, where its keys change.
- */
+/** One pull of a stream begins a part, and further ones, without a discontinuity, where its keys change. */
 export class Session {
-  /** Whether a segment was made of its present part. */
   hasSegment = false;
   readonly #options: SessionOptions;
   readonly #puller: RunningProgram;
@@ -118,13 +104,11 @@ export class Session {
     this.#looking = setInterval(() => this.#look(), LOOK_MS);
   }
 
-  /** Whether media comes now. */
   get isFlowing(): boolean {
     const { now, limits } = this.#options;
     return this.#hasData && !this.#isOver && now() - this.#lastDataAt < limits.silentMs;
   }
 
-  /** The present problem of a session that continues. */
   get problem(): Problem | undefined {
     return this.#hasData && !this.isFlowing ? problemOf('encoder_silent') : this.#problem;
   }
@@ -253,7 +237,6 @@ export class Session {
     this.#end(unwritable ? { state: 'failed', problem: unwritable } : { state: 'interrupted', problem });
   }
 
-  /** Checks the time limits, which no event reports. */
   #look(): void {
     const { now, limits, hasSegment } = this.#options;
     const at = now();
@@ -285,14 +268,11 @@ export class Session {
   }
 }
 
-/**
- * Pulls a stream of RTMP and hands it on as a transport stream, as it is. The address, which ends with a secret, goes
- * through the input of ffmpeg: arguments would show it to every user of the machine.
- */
+/** Hands the address, which ends with a secret, to ffmpeg's input: arguments would show it to every user. */
 function pull(source: string, withSound: boolean, { ffmpeg, folder, env }: Programs): RunningProgram {
   const args = [
     ...['-hide_banner', '-nostdin', '-loglevel', 'error'],
-    // It would make up for times that jump by more than 30 hours, or back by many seconds, and let picture and sound drift apart.
+    // It would mend times that jump by over 30 hours, or back by seconds, and let sound and picture drift.
     ...['-dts_error_threshold', '1e10'],
     ...['-protocol_whitelist', 'pipe,fd,rtmp,rtmps,rtmpt,tcp,tls'],
     ...['-f', 'concat', '-safe', '0', '-i', 'pipe:0'],
@@ -300,7 +280,7 @@ function pull(source: string, withSound: boolean, { ffmpeg, folder, env }: Progr
     ...['-f', 'mpegts', '-mpegts_copyts', '0', '-flush_packets', '1', '-muxdelay', '0', 'pipe:1'],
   ];
   const program = runProgram(ffmpeg, args, { cwd: folder, env, secrets: secretsOfAddress(source) });
-  // It would wait for twenty pictures to guess their rate, which is not used here, and for sound that never comes 90 seconds.
+  // It would wait for twenty pictures to guess their rate, and 90 seconds for sound that never comes.
   const probing = 'option fpsprobesize 0\noption analyzeduration 5000000\n';
   const options = `option rw_timeout ${SILENCE_SECONDS * 1_000_000}\n${probing}`;
   program.stdin.end(`ffconcat version 1.0\nfile '${source}'\n${options}`);

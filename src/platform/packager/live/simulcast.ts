@@ -34,7 +34,6 @@ export class Simulcast {
     if (this.#program.stdin.writableLength > MAX_WAITING) this.#program.kill();
   }
 
-  /** Sends the rest to the target, and ends. */
   end(): void {
     this.#isOver = true;
     this.#program?.stdin.end();

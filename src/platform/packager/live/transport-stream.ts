@@ -1,4 +1,3 @@
-/** An elementary stream that the program map table lists. */
 export interface ProgramStream {
   readonly pid: number;
   readonly kind: 'video' | 'audio' | 'other';
@@ -38,7 +37,6 @@ export function readProgramMap(packets: readonly Buffer[]): ProgramStream[] | un
 
 const pidOf = (packet: Buffer): number => packet.readUInt16BE(1) & 0x1fff;
 
-/** Whether a PES packet, or a section, begins in a packet. */
 const beginsUnit = (packet: Buffer): boolean => ((packet[1] ?? 0) & 0x40) !== 0;
 
 /** Whether decoding can begin at a packet, as its multiplexer says. */
@@ -51,7 +49,6 @@ function payloadOf(packet: Buffer): Buffer {
   return packet.subarray(hasAdaptation ? 5 + (packet[4] ?? 0) : 4);
 }
 
-/** The section that begins in the payload of a packet. */
 function sectionOf(packet: Buffer): Buffer {
   const payload = payloadOf(packet);
   // The pointer field says how much of a former section goes before.
@@ -128,7 +125,7 @@ function codecOf(type: number, descriptors: Buffer): Codec {
 /** Steps of a decoding time, in units of 1/90,000 s, that no pause of an encoder explains. */
 const JUMP_FORWARD = 10 * 90_000;
 const JUMP_BACKWARD = -90_000;
-/** A time that has gone back, ffmpeg writes as the last one and a unit more, until it is beyond. RTMP has milliseconds. */
+/** ffmpeg writes a time that has gone back as the last one and a unit more. RTMP has milliseconds. */
 const HELD_STEP = 90;
 /** So many pictures in a row; those of one moment may be a few. */
 const HELD_PICTURES = 10;
@@ -141,7 +138,6 @@ const SEARCHED_BYTES = 4096;
 /** Watches one elementary stream for changes that end a part: other parameters of the picture, or a jump of time. */
 export class ChangeWatch {
   readonly #pid: number;
-  /** The start of the present unit, until it was searched. */
   #unit: Buffer | undefined;
   #dts: number | undefined;
   #held = 0;
@@ -151,7 +147,6 @@ export class ChangeWatch {
     this.#pid = (streams.find(({ kind }) => kind === 'video') ?? streams[0])?.pid ?? 0;
   }
 
-  /** Whether the stream has changed in these packets. */
   push(packets: readonly Buffer[]): boolean {
     for (const packet of packets) {
       if (pidOf(packet) !== this.#pid) continue;
@@ -199,7 +194,6 @@ function stepOf(from: number, to: number): number {
   return ahead < WRAP / 2 ? ahead : ahead - WRAP;
 }
 
-/** Where a PES packet has these times. */
 const PTS_AT = 9;
 const DTS_AT = 14;
 
@@ -214,16 +208,13 @@ function timeAt(pes: Buffer, at: number): number | undefined {
   return high * 2 ** 30 + (pes.readUInt16BE(at + 1) >> 1) * 2 ** 15 + (pes.readUInt16BE(at + 3) >> 1);
 }
 
-/** Bytes for the present part or the one before it; or that the next part becomes the present one, or the one before is over. */
+/** Bytes for the present part or the one before; or the next part begins, or the one before is over. */
 interface CutStep {
   readonly to: 'former' | 'present' | 'next' | 'end_of_former';
   readonly bytes: Buffer;
 }
 
-/**
- * Cuts a transport stream of ffmpeg at key frames, so that each frame is in exactly one part: pictures from the key frame
- * on are in the next part, and so is the sound that is heard with them, wherever it is multiplexed.
- */
+/** Cuts at key frames. Sound goes with the pictures that it is heard with, wherever it is multiplexed. */
 export class StreamCutter {
   readonly #video: number | undefined;
   readonly #audio: number | undefined;
@@ -240,12 +231,10 @@ export class StreamCutter {
     this.#audio = pidOfFirst('audio');
   }
 
-  /** Whether sound is announced next to the picture, and none has come. */
   get lacksSound(): boolean {
     return this.#video !== undefined && this.#audio !== undefined && !this.#hasSound;
   }
 
-  /** @param isDue asked at each key frame whether the next part begins with it. */
   push(packets: readonly Buffer[], isDue: () => boolean): CutStep[] {
     const steps: { readonly to: CutStep['to']; readonly packets: Buffer[] }[] = [];
     const add = (to: CutStep['to'], ...more: Buffer[]) => {

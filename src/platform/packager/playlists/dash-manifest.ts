@@ -28,12 +28,9 @@ const DELAY_SEGMENTS = 3;
 const CLOCK_SECONDS = 1;
 
 /**
- * Joins the MPDs of a stream's parts, in their order, into one with a period a part. A live period starts where the
- * clock says it began, and never before the end of the one ahead of it; so a part may be handed in only when the one
- * ahead is complete.
- *
+ * Joins the parts' MPDs, a period each; empty until each track of a part has a segment. A live period starts
+ * where its clock says, not before the end of the one ahead: only the last part may be incomplete.
  * @throws an Error that names the part if its text is no MPD of shaka-packager
- * @returns an empty text if there is nothing to play yet: a part shows when each of its tracks has a segment
  */
 export function joinManifests(parts: readonly PlaylistPart[], options: ManifestOptions): string {
   const { ended, windowSeconds, now, latency = 'default' } = options;
@@ -91,7 +88,6 @@ export function joinManifests(parts: readonly PlaylistPart[], options: ManifestO
   return `<?xml version="1.0" encoding="UTF-8"?>\n${writeXml(root)}`;
 }
 
-/** Attributes that hold only for the part of the MPD. */
 const TIMING = [
   'type',
   'publishTime',
@@ -109,7 +105,6 @@ export function secondsOfManifest(text: string): number[] {
   return part.isBeginning ? [...seconds, 0] : seconds;
 }
 
-/** The parts that were read before. */
 const readParts = new WeakMap<PlaylistPart, Part | undefined>();
 
 /** Reads an MPD; undefined without a segment. Times are in seconds of the media. */
@@ -173,7 +168,6 @@ function endOf({ segments, timescale }: Track): number {
   return last ? (last.time + last.duration) / timescale : 0;
 }
 
-/** Says where each period begins and ends. */
 function placePeriods(parts: readonly (Part & { readonly continues: boolean })[], ended: boolean): Placed[] {
   const origin = parts[0]?.available;
   const placed: Placed[] = [];
@@ -210,7 +204,6 @@ function periodOf(part: Placed, next: Placed | undefined, edge: number, ended: b
   };
 }
 
-/** The element with the addresses and segments as they are in the joined manifest; undefined if it has none left. */
 function rewrite(source: XmlElement, part: Placed, edge: number): XmlElement | undefined {
   if (source.name === 'SegmentTemplate') return templateOf(source, part, edge);
   const children = source.children.flatMap((child) => rewrite(child, part, edge) ?? []);
@@ -243,7 +236,6 @@ function templateOf(source: XmlElement, part: Placed, edge: number): XmlElement 
   ]);
 }
 
-/** The `S` of a timeline, each one for all segments of one length that follow one another. */
 function timelineOf(segments: readonly Segment[]): XmlElement[] {
   const runs: { time: number; duration: number; count: number }[] = [];
   for (const { time, duration: length } of segments) {
@@ -275,7 +267,6 @@ function element(
   return { name, attributes, children, text: '' };
 }
 
-/** ISO 8601, in seconds to the microsecond. */
 function duration(seconds: number): string {
   return `PT${Number(seconds.toFixed(6))}S`;
 }

@@ -3,13 +3,9 @@ import { attributesOf } from '../../../drm/check/playlist';
 export const LATENCIES = ['default', 'low'] as const;
 export type Latency = (typeof LATENCIES)[number];
 
-/**
- * Length of a segment that is aimed at, by the latency that a live stream is to have; one ends at the first key frame
- * behind it. Players keep three segments before them.
- */
+/** The length that is aimed at. A segment ends at the next key frame; players keep three before them. */
 export const SEGMENT_SECONDS: Readonly<Record<Latency, number>> = { default: 2, low: 1 };
 
-/** The part of a stream that one run of shaka-packager wrote. */
 export interface PlaylistPart {
   /** The folder of its files, below that of the joined playlist. */
   readonly folder: string;
@@ -24,7 +20,6 @@ export interface PlaylistOptions {
   readonly ended: boolean;
   /** How much of the end is listed; all of it if undefined. */
   readonly windowSeconds: number | undefined;
-  /** Of a live stream. */
   readonly latency?: Latency;
 }
 
@@ -43,11 +38,7 @@ interface Segment {
 const LEAST_TARGET_DURATIONS = 3;
 const NO_KEY = '#EXT-X-KEY:METHOD=NONE';
 
-/**
- * Joins the media playlists of one rendition, one a part, in their order. The numbers of segments and discontinuities
- * count from the first part on, also those outside the window; so they are the same in every playlist of a stream, as
- * long as each one gets the same parts (with an empty text for what is missing in a part). Pure text: no address is resolved.
- */
+/** Each playlist of a stream gets the same parts (empty texts for missing ones): so their numbers agree. */
 export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: PlaylistOptions): string {
   const { ended, windowSeconds, latency = 'default' } = options;
   // Of times that go on, only the keys are new: that is no discontinuity (RFC 8216 § 4.3.2.3).
@@ -76,7 +67,6 @@ export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: Play
   let map = '';
   for (const segment of listed) {
     const isNewPart = segment.part > part;
-    // One for each part, as a playlist that has a segment of the part between does it.
     for (; part < segment.part; part += 1) lines.push('#EXT-X-DISCONTINUITY');
     if (isNewPart || segment.keys !== keys) lines.push(segment.keys || (keys && NO_KEY));
     if (isNewPart || segment.map !== map) lines.push(segment.map);
@@ -87,7 +77,6 @@ export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: Play
   return `${lines.filter((line) => line !== '').join('\n')}\n`;
 }
 
-/** The segments of parts that were read before. */
 const readParts = new WeakMap<PlaylistPart, Segment[]>();
 
 function segmentsOf({ folder, text }: PlaylistPart, part: number): Segment[] {
@@ -122,12 +111,10 @@ function segmentsOf({ folder, text }: PlaylistPart, part: number): Segment[] {
   return segments;
 }
 
-/** The length of all segments of a media playlist; 0 for an empty text. */
 export function secondsOfPlaylist(text: string): number {
   return segmentsOf({ folder: 'the stream', text }, 0).reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
-/** The index of the first segment that a window of this length still shows. */
 function firstInWindow(segments: readonly Segment[], target: number, windowSeconds: number): number {
   const least = Math.max(windowSeconds, LEAST_TARGET_DURATIONS * target);
   let seconds = 0;
@@ -139,9 +126,8 @@ function firstInWindow(segments: readonly Segment[], target: number, windowSecon
 }
 
 /**
- * The multivariant playlist of a stream from those of its parts, oldest first: the newest lists the tracks; bandwidths
- * are the highest of all parts, because a player plans with them for the older parts too. The window is carried to each
- * media playlist as `?window=`. Empty without a stream yet.
+ * The newest of the parts' multivariant playlists (oldest first) lists the tracks. Bandwidths are the highest
+ * of all, because a player plans with them for the older parts too. Empty without a stream yet.
  */
 export function masterPlaylist(masters: readonly string[], windowSeconds: number | undefined): string {
   const read = masters.filter((text) => text.includes('#EXT-X-STREAM-INF:')).map(readMaster);
@@ -182,7 +168,6 @@ function isWhole(line: string): boolean {
   return !attributes.has('RESOLUTION') || attributes.has('FRAME-RATE');
 }
 
-/** The addresses of the media playlists that a multivariant playlist names, each once. */
 export function mediaPlaylistsOf(master: string): string[] {
   const { media, streams } = readMaster(master);
   const sounds = media.flatMap((line) => attributesOf(line).get('URI') ?? []);
