@@ -172,7 +172,7 @@ export function readListParameters(
       return;
     }
     ranges.set(v2, { since: '*', until: '*', ...ranges.get(v2), [end]: String(date.value) });
-    note(field, ADVICE.dateRange);
+    note(field, ADVICE.dateRange, isPlaceholder(text));
   };
 
   for (const [name, text] of Object.entries(parameters)) {

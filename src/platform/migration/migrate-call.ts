@@ -107,6 +107,7 @@ function addGeneral(add: AddNote, mapping: RouteMapping, parts: V2Parts): void {
   for (const name of parts.options) add('changed', CONTRACT.player, name);
   for (const { field, sentence, byHand } of parts.list?.notes ?? [])
     add(byHand ? 'beware' : 'changed', sentence, field, byHand);
+  for (const { field, sentence } of parts.forms) add('beware', sentence, field, true);
   for (const { field, fault } of parts.faults)
     add('beware', `The value ${fault}; it is left out.`, field, true);
   for (const { field, near } of parts.unknown) {

@@ -10,7 +10,8 @@ import {
   SETUP_CONFIG,
 } from './mapping/fields';
 import type { RouteMapping, V1Resource } from './mapping/routes';
-import { isObject, type Json, type JsonObject, toV1Value, toV2Value } from './mapping/values';
+import { FORMS } from './mapping/sentences';
+import { isObject, isPlaceholder, type Json, type JsonObject, toV1Value, toV2Value } from './mapping/values';
 
 /** The parameters of a v1 call, by name; a name that was sent several times has all its values. */
 export type V1Parameters = Readonly<Record<string, string | readonly string[]>>;
@@ -38,6 +39,8 @@ export function readParameters(
   const used: FieldMapping[] = [];
   /** The faults of values that v2 can't take, as `must be true or false`. */
   const faults = [...(list?.faults ?? [])];
+  /** What v2 takes in place of the values of variables that have another form in v1. */
+  const forms: { readonly field: string; readonly sentence: string }[] = [];
   const parts = emptyRecord<Json>();
   for (const field of fields) {
     const text = texts[field.v1];
@@ -45,6 +48,8 @@ export function readParameters(
     used.push(field);
     if (field.request === undefined) continue;
     const value = toV2Value(field.kind, text);
+    const sentence = FORMS[field.kind];
+    if (sentence !== undefined && isPlaceholder(text)) forms.push({ field: field.v1, sentence });
     if (value.ok) put(parts, field.request.split('.'), value.value);
     else faults.push({ field: field.v1, fault: value.fault });
   }
@@ -76,6 +81,7 @@ export function readParameters(
     /** Options of a player that v1 had no field for. */
     options,
     faults,
+    forms,
     /** Parameters that the route isn't known to have, with the known name that may have been meant. */
     unknown: (options.length > 0 ? [] : rest).map((field) => ({
       field,

@@ -144,14 +144,23 @@ test.each(ROWS)('%s in v2', (row, ...calls) => {
 test.each([
   [
     '/v1/videos/conversions/create?video_key={k}&template_key={t}',
+    [],
     'POST /v2/sites/S/media/{k}/media_renditions/ {"relationships":{"media_rendition_template":{"id":"{t}"}}}',
   ],
   [
     '/v1/videos/update?video_key={k}&title={title}&tags={tags}&date={date}',
+    ['tags', 'date'],
     'PATCH /v2/sites/S/media/{k}/ {"metadata":{"title":"{title}","tags":["{tags}"],"publish_start_date":"{date}"}}',
   ],
-])('a placeholder replaces an unknown value: %s', (call, ...calls) => {
-  expect(migrated(call).calls.map(line)).toEqual(calls);
+  [
+    '/v1/videos/list?start_date={since}&result_limit=5',
+    ['start_date'],
+    'GET /v2/sites/S/media/?page_length=5&q=publish_start_date%3A+%5B%7Bsince%7D+TO+*%5D',
+  ],
+])('a placeholder replaces an unknown value, whose form may be another: %s', (call, byHand, ...calls) => {
+  const { notes, calls: found } = migrated(call);
+  expect(found.map(line)).toEqual(calls);
+  expect(notes.filter((note) => note.byHand).map(({ field }) => field)).toEqual(byHand);
 });
 
 test('the table has every route', () => {
