@@ -32,11 +32,17 @@ export type Tls = ReturnType<typeof openTls>;
 const DAY_MS = 24 * 60 * 60 * 1000;
 const WARN_DAYS = 14;
 
-/** Later, unusable files are logged and what is in force stays. @throws ConfigError at the start. */
-export function openTls(files: TlsFiles, { log, clock, intervalMs }: Following) {
+/**
+ * Later, unusable files are logged and what is in force stays. `prefix` is that of the variables that name the files.
+ * @throws ConfigError at the start.
+ */
+export function openTls(files: TlsFiles, prefix: string, { log, clock, intervalMs }: Following) {
   const { certificate, key, clientAuthorities } = files;
-  const paths = [certificate, key, ...(clientAuthorities === undefined ? [] : [clientAuthorities])];
-  const named = paths.map((path): NamedFile => ['TLS', path]);
+  const named: NamedFile[] = [
+    [`${prefix}CERT`, certificate],
+    [`${prefix}KEY`, key],
+  ];
+  if (clientAuthorities !== undefined) named.push([`${prefix}CLIENTCA`, clientAuthorities]);
   let context: SecureContextOptions = {};
   let leaf: X509Certificate | undefined;
   let ends: CertificateEnds = { server: new Date(0), clientAuthorities: undefined };

@@ -70,7 +70,7 @@ function openAccess(config: SidecarConfig, log: Log, joinFleet: typeof JoinFleet
   const options = { log, clock: () => new Date() };
   return {
     findApiKey,
-    tls: tls && openTls(tls, options),
+    tls: tls && openTls(tls, 'PACKAGERDRMAPI_TLS', options),
     recipient: cpix && openCpixRecipient(cpix, options),
     fleet: config.fleet && joinFleet?.(config.fleet, options),
     upstreamTls: upstreamTls && openUpstreamTls(upstreamTls, options).tls,

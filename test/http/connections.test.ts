@@ -22,7 +22,7 @@ async function serveTls() {
   };
   place('server', files.certificate);
   place('server-key', files.key);
-  const tls = openTls(files, { log: recordedLog().log, clock: () => new Date() });
+  const tls = openTls(files, 'TLS', { log: recordedLog().log, clock: () => new Date() });
   return serve(
     (_request, response) => response.end('"hello"'),
     { limits: { total: 8, perAddress: 8 } },

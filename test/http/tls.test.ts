@@ -36,7 +36,8 @@ function open({ asksClients = false, time = ENDS - 1000 * DAY_MS } = {}): Tls {
   const recorded = recordedLog();
   lines = recorded.lines;
   const files = { certificate, key, clientAuthorities: asksClients ? clientAuthorities : undefined };
-  const tls = openTls(files, { log: recorded.log, clock: () => new Date(time), intervalMs: 10 });
+  const options = { log: recorded.log, clock: () => new Date(time), intervalMs: 10 };
+  const tls = openTls(files, 'MY_TLS', options);
   afterTest(tls.close);
   return tls;
 }
@@ -108,8 +109,8 @@ test('answers with a replaced certificate, keeps open connections, and takes new
 const NO_CERTIFICATE = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
 
 test.each<[fault: RegExp, spoil: () => void]>([
-  [/is not the key of the certificate/, () => place('next-server', certificate)],
-  [/holds no certificate in PEM form/, () => truncateSync(certificate, 300)],
+  [/MY_TLSKEY: \S+ is not the key of the certificate/, () => place('next-server', certificate)],
+  [/MY_TLSCERT: \S+ holds no certificate in PEM form/, () => truncateSync(certificate, 300)],
   [/holds a certificate that cannot be read/, () => writeFileSync(certificate, NO_CERTIFICATE)],
   [
     /the server's certificate must come first/,
@@ -118,7 +119,7 @@ test.each<[fault: RegExp, spoil: () => void]>([
   [/holds no private key in PEM form/, () => place('server', key)],
   [/locked with a passphrase/, () => place('encrypted-server-key', key)],
   [/tls\.crt: there is no such file/, () => rmSync(certificate)],
-  [/clients\.crt: holds no certificate/, () => writeFileSync(clientAuthorities, 'x')],
+  [/MY_TLSCLIENTCA: \S+clients\.crt: holds no certificate/, () => writeFileSync(clientAuthorities, 'x')],
 ])(
   'keeps the certificate when a file changes for the worse, says why once, and refuses to start with it: %s',
   async (fault, spoil) => {

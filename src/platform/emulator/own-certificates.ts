@@ -84,9 +84,9 @@ export async function openPlatformTls(
   given: TlsFiles | OwnCertificates,
   { log, clock }: { readonly log: Log; readonly clock: () => Date },
 ): Promise<Tls> {
-  if ('certificate' in given) return openTls(given, { log, clock });
+  if ('certificate' in given) return openTls(given, 'EMULATOR_TLS', { log, clock });
   const { files, authority, sha256, areNew } = await ownCertificates(given, clock());
-  const tls = openTls(files, { log, clock });
+  const tls = openTls(files, 'EMULATOR_TLS', { log, clock });
   log.info(`${areNew ? 'made' : 'kept'} a certificate; clients must trust its authority`, {
     authority,
     sha256,
