@@ -250,6 +250,8 @@ async function readTree({ collector, interrupted }: Reading, folder: string, giv
   };
 
   await readFolder(folder, given);
+  if (files + huge + unread.length === 0)
+    throw unusable(`${given} has no program in JavaScript, TypeScript, Python or PHP.`);
   const leftOut = [
     ...(huge > 0 ? [`${huge} larger than ${MAX_FILE} MiB left out`] : []),
     ...unread.slice(0, MAX_TOLD),

@@ -228,6 +228,7 @@ const WRONG = `
 ["--api-key=SECRET"] → unknown option '--api-key'
 ["--from","har","a.log"] → a.log is no HAR file; export it as HAR 1.2.
 ["--from","log","folder"] → folder is a folder, which is read as --from source only.
+["folder"] → folder has no program in JavaScript, TypeScript, Python or PHP.
 ["broken.har"] → broken.har ends in the middle; export it again.
 ["broken.gz"] → broken.gz can't be read (Z_DATA_ERROR).
 ["dangling"] → dangling is a link that leads nowhere.
