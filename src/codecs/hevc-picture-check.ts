@@ -90,9 +90,8 @@ function hasBrokenHeader(nal: Buffer): boolean {
 
 const ZEROS = Buffer.from([0, 0]);
 
-/** Three bytes that look like a start code, an emulation prevention byte where none is needed, or a zero at the end. */
+/** Three bytes that look like a start code, or an emulation prevention byte where none is needed. */
 function hasForbiddenBytes(nal: Buffer): boolean {
-  if (nal[nal.length - 1] === 0) return true;
   for (let at = nal.indexOf(ZEROS); at >= 0; at = nal.indexOf(ZEROS, at + 1)) {
     const third = nal[at + 2] ?? 3;
     if (third < 3) return true;

@@ -11,23 +11,29 @@ export function nalUnitsOf(sample: Buffer, lengthSize: number): Buffer[] | undef
     const length = sample.readUIntBE(at, lengthSize);
     at += lengthSize;
     if (at + length > sample.length) return undefined;
-    if (length > 0) units.push(sample.subarray(at, at + length));
+    const end = withoutZeros(sample, at, at + length);
+    if (end > at) units.push(sample.subarray(at, end));
     if (units.length > MAX_UNITS) return undefined;
     at += length;
   }
   return units;
 }
 
-const START_CODE = Buffer.from([0, 0, 1]);
+/** The end of a NAL unit: zeros behind it belong to the next start code; some containers keep them. */
+function withoutZeros(sample: Buffer, start: number, end: number): number {
+  let last = end;
+  while (last > start && sample[last - 1] === 0) last -= 1;
+  return last;
+}
+
+export const START_CODE = Buffer.from([0, 0, 1]);
 
 function betweenStartCodes(sample: Buffer): Buffer[] | undefined {
   const units: Buffer[] = [];
   let at = sample.indexOf(START_CODE);
   while (at >= 0) {
     const next = sample.indexOf(START_CODE, at + 3);
-    let end = next < 0 ? sample.length : next;
-    // Zeros before a start code belong to it.
-    while (end > at + 3 && sample[end - 1] === 0) end -= 1;
+    const end = withoutZeros(sample, at + 3, next < 0 ? sample.length : next);
     if (end > at + 3) units.push(sample.subarray(at + 3, end));
     if (units.length > MAX_UNITS) return undefined;
     at = next;

@@ -130,10 +130,10 @@ test('damaged parameter sets and pictures are judged, whatever is in them', () =
   );
 });
 
-test('units are found by start codes and by their lengths', () => {
+test('units are found by start codes and by their lengths, without the zeros behind them', () => {
   const units = [Buffer.from('6501', 'hex'), Buffer.from('41', 'hex')];
   expect(nalUnitsOf(Buffer.from('0000000165010000000141', 'hex'), 0)).toEqual(units);
-  expect(nalUnitsOf(Buffer.from('0000000265010000000141', 'hex'), 4)).toEqual(units);
+  expect(nalUnitsOf(Buffer.from('00000004650100000000000141', 'hex'), 4)).toEqual(units);
 });
 
 test('more units than any picture has are no picture, and fill no memory', () => {
@@ -147,7 +147,6 @@ test.each([
   ['a temporal id that there is not', '00000004 0200aabb'],
   ['what looks like a start code', '00000006 0201aa000001'],
   ['an emulation prevention byte too many', '00000007 0201aa00000304'],
-  ['a zero at the end', '00000005 0201aabb00'],
 ])('%s breaks the rules of NAL units', (_, hex) => {
   expect(hevcUnitsOf(Buffer.from(hex.replaceAll(' ', ''), 'hex'), 4)).toBeUndefined();
 });

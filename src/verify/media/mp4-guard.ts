@@ -147,11 +147,10 @@ class Guard {
   }
 
   #groups(box: number, at: number, end: number, version: number): void {
-    if (end - at < 16) throw tooShort('sgpd');
     const isKeys = this.bytes.toString('latin1', at + 4, at + 8) === 'seig';
     const counted = version === 0 ? 8 : 12;
     if (!isKeys) this.bytes.write('free', box + 4, 'latin1');
-    else if (this.bytes.readUInt32BE(at + counted) * 20 > end - at) throw tooShort('sgpd');
+    else if (end - at < 16 || this.bytes.readUInt32BE(at + counted) * 20 > end - at) throw tooShort('sgpd');
   }
 
   #count(samples: number): void {

@@ -125,15 +125,16 @@ class Mp4Reader {
     };
   }
 
-  /** The start of the offsets of a fragment; offsets of a whole segment ignore the init segment before it. */
+  /** The start of the offsets of a fragment, and what they lack: they may count in another file than this one. */
   #baseOf(fragment: Fragment): { base: number; shift: number } {
     const moof = this.file.moofs.find(({ trafs }) => trafs?.includes(fragment));
-    const isAbsolute = (fragment.tfhd.flags & 1) !== 0;
-    const shift =
-      isAbsolute && fragment.tfhd.base_data_offset < this.segmentStart + (moof?.start ?? 0)
-        ? this.segmentStart
-        : 0;
-    return { base: isAbsolute ? fragment.tfhd.base_data_offset + shift : (moof?.start ?? 0), shift };
+    const { start = 0, size = 0 } = moof ?? {};
+    const { flags, base_data_offset: given } = fragment.tfhd;
+    if ((flags & 1) === 0) return { base: start, shift: 0 };
+    // If the first samples are beyond the length of the moof box, they count from there; otherwise from the media data.
+    const isOfBox = (moof?.trafs?.[0]?.truns?.[0]?.data_offset ?? 0) >= size;
+    const shift = isOfBox ? start - given : given < start ? this.segmentStart : 0;
+    return { base: given + shift, shift };
   }
 
   /** The body of a box as it is in the file: parsers keep less. */

@@ -1,6 +1,6 @@
 import { readAdtsHeader } from '../../codecs/aac-frame';
 import { ac3FrameLength } from '../../codecs/ac3-frame';
-import { nalUnitsOf } from '../../codecs/nal-units';
+import { nalUnitsOf, START_CODE } from '../../codecs/nal-units';
 import { refused } from '../../drm/bytes';
 import { looksLikeSegment } from '../../drm/check/segment';
 import type { Problem } from '../../drm/finding';
@@ -215,7 +215,7 @@ function trackOf(
     ? { scheme: 'sample-aes', keyId: undefined, iv, subsamples: undefined, pattern: undefined }
     : undefined;
   const payloads = joinPackets(packets);
-  const all = type.kind === 'video' ? payloads : framesOf(Buffer.concat(payloads), type.format);
+  const all = type.kind === 'video' ? picturesOf(payloads) : framesOf(Buffer.concat(payloads), type.format);
   const samples: MediaSample[] = all.map((data) => ({ data, encryption }));
   return {
     id,
@@ -243,6 +243,23 @@ function joinPackets(packets: readonly Buffer[]): Buffer[] {
 function pesPayload(packet: Buffer): Buffer {
   if (packet.length < 9 || packet.readUIntBE(0, 3) !== 1) return packet;
   return packet.subarray(9 + packet.readUInt8(8));
+}
+
+/** The pictures that begin in the packets; the last NAL unit of one may go on in the next packet. */
+function picturesOf(payloads: readonly Buffer[]): Buffer[] {
+  const bytes = Buffer.concat(payloads);
+  const starts = new Set<number>();
+  let [at, start] = [0, -1];
+  for (const { length } of payloads) {
+    // A start code may begin in the packet before.
+    const from = Math.max(0, at - 2);
+    if (start < from) start = bytes.indexOf(START_CODE, from);
+    if (start < 0) break;
+    starts.add(start);
+    at += length;
+  }
+  const all = [...starts, bytes.length];
+  return all.slice(1).map((end, index) => bytes.subarray(all[index], end));
 }
 
 function framesOf(bytes: Buffer, format: SampleFormat): Buffer[] {

@@ -164,26 +164,79 @@ test('a change of any bytes throws nothing, and takes little work', () => {
   print.mockRestore();
 });
 
+/** Adds bytes to the header of a fragment: behind a place in its box tfhd, or at the end. */
+function withMore(segment: Buffer, more: Buffer, inHeader?: number): Buffer {
+  const [moof, traf, tfhd, trun, saio] = ['moof', 'traf', 'tfhd', 'trun', 'saio'].map((name) =>
+    segment.indexOf(name),
+  ) as [number, number, number, number, number];
+  const changed = Buffer.from(segment);
+  const sizes = [moof - 4, traf - 4, trun + 12, ...(inHeader === undefined ? [] : [tfhd - 4])];
+  for (const at of sizes) changed.writeInt32BE(changed.readInt32BE(at) + more.length, at);
+  if (saio > traf) changed.write('free', saio, 'latin1');
+  const end = inHeader === undefined ? traf - 4 + segment.readUInt32BE(traf - 4) : tfhd + inHeader;
+  return Buffer.concat([changed.subarray(0, end), more, changed.subarray(end)]);
+}
+
 /** Makes the samples of a fragment, from one on, those of a group with a key of its own (`seig`, ISO/IEC 23001-7 § 6). */
 function withGroup(segment: Buffer, from: number, keyId: Buffer): Buffer {
   const count = segment.readUInt32BE(segment.indexOf('trun') + 8);
   const entry = Buffer.concat([Buffer.from([0, 0, 1, 8]), keyId]);
   const groups = box('sgpd', 1, Buffer.from('seig'), numbers(20, 1), entry);
   const mapping = box('sbgp', 0, Buffer.from('seig'), numbers(2, from, 0, count - from, 0x10001));
-  const more = Buffer.concat([groups, mapping]);
-  const [moof, traf, trun, saio] = ['moof', 'traf', 'trun', 'saio'].map((name) => segment.indexOf(name)) as [
-    number,
-    number,
-    number,
-    number,
-  ];
-  const changed = Buffer.from(segment);
-  for (const at of [moof - 4, traf - 4, trun + 12])
-    changed.writeInt32BE(changed.readInt32BE(at) + more.length, at);
-  if (saio > traf) changed.write('free', saio, 'latin1');
-  const end = traf - 4 + segment.readUInt32BE(traf - 4);
-  return Buffer.concat([changed.subarray(0, end), more, changed.subarray(end)]);
+  return withMore(segment, Buffer.concat([groups, mapping]));
 }
+
+/** Offsets count from the moof box, in a file that has so many bytes before the segment (ISO/IEC 14496-12 § 8.8.7). */
+const withBase = (before: number) => (segment: Buffer) => {
+  // Behind the flags and the track.
+  const changed = withMore(segment, numbers(0, before + segment.indexOf('moof') - 4), 12);
+  changed.writeUInt32BE(1, changed.indexOf('tfhd') + 4);
+  return changed;
+};
+
+test.each<[what: string, change: (segment: Buffer) => Buffer]>([
+  ['offsets in the segment', withBase(0)],
+  ['offsets in one file with the init segment', (segment) => withBase(cenc.init('v').length)(segment)],
+  ['offsets in one file with all segments', withBase(900_000)],
+  [
+    'a group of another kind',
+    (segment) => withMore(segment, box('sgpd', 0, Buffer.from('roll'), numbers(1), Buffer.alloc(2))),
+  ],
+])('samples are found: %s', (_, change) => {
+  const media = opened(cenc.init('v'), change(cenc.segment('v', 1)));
+  expect(judgeMedia(media, [{ key: KEY }])).toMatchObject({ state: 'decrypts', samples: 20 });
+});
+
+/** A transport stream whose packets of the picture begin after each `length` bytes, wherever that is. */
+function repacked(segment: Buffer, length: number): Buffer {
+  const pid = segment.subarray(2 * 188 + 1, 2 * 188 + 3).readUInt16BE() & 0x1fff;
+  const picture = Buffer.concat(
+    opened(undefined, segment).tracks.flatMap(({ content }) => content.samples.map(({ data }) => data)),
+  );
+  const packets = [segment.subarray(0, 2 * 188)];
+  for (let at = 0; at < picture.length; at += length) {
+    const whole = Buffer.concat([
+      Buffer.from('000001e00000800000', 'hex'),
+      picture.subarray(at, at + length),
+    ]);
+    for (let from = 0; from < whole.length; from += 184) {
+      const part = whole.subarray(from, from + 184);
+      const room = 184 - part.length;
+      const header = Buffer.alloc(4 + room, 0xff);
+      header.writeUInt32BE((0x47 << 24) + ((from === 0 ? 0x4000 : 0) + pid) * 256 + (room > 0 ? 0x30 : 0x10));
+      if (room > 0) header.writeUInt8(room - 1, 4);
+      if (room > 1) header.writeUInt8(0, 5);
+      packets.push(header, part);
+    }
+  }
+  return Buffer.concat(packets);
+}
+
+test.each([700, 997, 4001])('pictures are found that begin within packets of %d bytes', (length) => {
+  const segment = repacked(sampleAes.segment('v', 1), length);
+  const media = opened(undefined, segment, { method: 'SAMPLE-AES', iv: IV });
+  expect(judgeMedia(media, [{ key: KEY }])).toMatchObject({ state: 'decrypts', kind: 'video' });
+});
 
 function box(type: string, version: number, ...content: Buffer[]): Buffer {
   return plainBox(type, Buffer.from([version, 0, 0, 0]), ...content);
