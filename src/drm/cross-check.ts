@@ -232,7 +232,8 @@ function contentIdFindings(
 function namesContent(licenseUrl: string, contentId: string): boolean {
   const base64 = Buffer.from(contentId, 'utf8').toString('base64').replace(/=+$/, '');
   const parts = licenseUrl.split(/[/?&=#;:]/);
-  return parts.includes(encodeURIComponent(contentId)) || licenseUrl.includes(base64);
+  const isNamed = [contentId, encodeURIComponent(contentId)].some((name) => parts.includes(name));
+  return isNamed || licenseUrl.includes(base64);
 }
 
 /**

@@ -107,13 +107,15 @@ test('Widevine data need the scheme cenc, and key id and content id among those 
   expect(findings({ contentId: Buffer.from('shows') }, 'show')).toEqual([otherContentInWidevine]);
 });
 
-test.each([
+test.each<[licenseUrl: string, expected: Finding[], contentId?: string]>([
   ['skd://show', []],
   ['skd://license.example/?assetId=show&v=1', []],
   ['skd://license.example/license/shows', [otherContentInFairPlay]],
   ['skd://license.example/show.key', [otherContentInFairPlay]],
-])('looks for the content id as a whole part of FairPlay address %s', (licenseUrl, expected) => {
-  expect(found(ofFairPlay({ licenseUrl }), 'show')).toEqual(expected);
+  ['skd://license.example/show-sd+hd1', [], 'show-sd+hd1'],
+  ['skd://license.example/show-sd%2Bhd1', [], 'show-sd+hd1'],
+])('looks for the content id as a whole part of FairPlay address %s', (licenseUrl, expected, id = 'show') => {
+  expect(found(ofFairPlay({ licenseUrl }), id)).toEqual(expected);
 });
 
 const ofAddress = (licenseUrl: string) => ofFairPlay({ licenseUrl });
