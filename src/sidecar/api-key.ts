@@ -159,11 +159,11 @@ function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): 
           waiting -= 1;
         });
       }
-      const seconds = Math.ceil(((resetTime?.getTime() ?? 0) - clock().getTime()) / 1000);
+      const left = (resetTime?.getTime() ?? 0) - clock().getTime();
+      // The clock may have been set since.
+      const seconds = Math.ceil(Math.min(Math.max(1, left), WINDOW_MS) / 1000);
       const description = `${whyUnauthorized(request)} Too many requests without a valid key came from this address; one with a valid key is answered at any time.`;
-      next(
-        apiError('too_many_attempts', description, { headers: { 'retry-after': `${Math.max(1, seconds)}` } }),
-      );
+      next(apiError('too_many_attempts', description, { headers: { 'retry-after': `${seconds}` } }));
     },
   });
   return (request, response, next) =>
