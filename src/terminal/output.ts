@@ -18,7 +18,6 @@ export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 /** Where a command's words go: results to stdout, everything about them to stderr. */
 export type Output = ReturnType<typeof createOutput>;
 
-/** @param json whether results are one JSON document. */
 export function createOutput(
   stdout: TerminalOutput,
   stderr: TerminalOutput,
@@ -48,11 +47,8 @@ export function createOutput(
     /** A text in a style on stdout, and one on stderr: plain where that isn't a terminal. */
     style: styled(stdout),
     noteStyle,
-    /** A part of the result, as it is. */
     write,
-    /** The result as the JSON document. */
     document,
-    /** A line that is shown in any case. */
     warn: (line: string): void => {
       stderr.write(`${noteStyle('yellow', 'warning:')} ${shown(line)}\n`);
     },
@@ -86,12 +82,9 @@ export function createOutput(
   };
 }
 
-/** The inputs of a command from its process, in addition to the environment. */
 export interface CommandRun {
-  /** Without the program's name. */
   readonly argv: readonly string[];
   readonly version: string;
-  /** The folder that relative paths start from. */
   readonly cwd: string;
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: TerminalOutput;
@@ -100,7 +93,6 @@ export interface CommandRun {
   readonly interrupted: AbortSignal;
 }
 
-/** @param packageFile path of the package.json that has the version. */
 export function commandRun(packageFile: string): CommandRun {
   const interrupt = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'])

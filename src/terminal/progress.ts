@@ -3,9 +3,7 @@ import type { CommandRun, Output } from './output';
 
 export type ProgressOutput = Pick<CommandRun, 'stderr'> & { readonly out: Pick<Output, 'json' | 'note'> };
 
-/** The progress of a work; on a terminal a bar. */
 export interface Progress {
-  /** @param state follows the bar. */
   advance(items: number, state?: string): void;
   /** Why the work pauses; undefined: it goes on. */
   pause(sentence: string | undefined): void;
@@ -34,7 +32,6 @@ export function showProgress({ stderr, out }: ProgressOutput, title: string, tot
     barsize: 30,
     hideCursor: false,
     gracefulExit: false,
-    // The next output replaces a bar.
     clearOnComplete: true,
     linewrap: false,
     stream: stderr,

@@ -8,12 +8,11 @@ export function shown(text: string): string {
   return text.replaceAll(CONTROL, '\u{fffd}');
 }
 
-/** The same for a text of several lines, which may end as those of Windows do. */
 export function shownLines(text: string): string {
   return text.split(/\r?\n/).map(shown).join('\n');
 }
 
-/** A value as JSON for a terminal, too: it is the same value, but JSON by itself escapes only some control characters. */
+/** As JSON for a terminal: the same value, but JSON by itself escapes only some control characters. */
 export function jsonText(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, null, indent);
   return text.replaceAll(CONTROL, (found) => (found === '\n' ? found : escaped(found)));
@@ -29,7 +28,6 @@ function escaped(text: string): string {
 /** A longer cell moves the rest of its row, not of all rows. */
 const WIDEST = 80;
 
-/** Rows as aligned columns, two spaces between them. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {
@@ -41,13 +39,11 @@ export function columns(rows: readonly (readonly string[])[]): string {
   return lines.map((line) => `${line.trimEnd()}\n`).join('');
 }
 
-/** A row of a table, with its style. */
 export interface Row {
   readonly cells: readonly string[];
   readonly style?: Style | undefined;
 }
 
-/** The lines of a table, whose first row is the heading. */
 export function table(style: Output['style'], [head, ...rows]: readonly [Row, ...Row[]]): string[] {
   const [title = '', ...lines] = columns([head, ...rows].map(({ cells }) => cells)).split('\n');
   return [
@@ -69,15 +65,12 @@ export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** How many of a kind are named by default. */
 const MAX_NAMED = 20;
 
-/** Those of a kind that are named. */
 export function firstOf<Item>(items: readonly Item[], all = false): readonly Item[] {
   return all ? items : items.slice(0, MAX_NAMED);
 }
 
-/** Shows those of a kind below a title: the first of them, or all. Nothing when there is none. */
 export function showSome<Item>(
   out: Pick<Output, 'write' | 'style'>,
   title: string,
@@ -111,10 +104,7 @@ const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 /** A delimiter of any spreadsheet: the text after it would be a separate cell, and could be a formula. */
 const NEEDS_QUOTES = /[",;\t\r\n']|^\s|\s$/;
 
-/**
- * A row of a CSV file (RFC 4180), with its line break. A cell that a spreadsheet would take for a formula gets a `'`
- * before it, which spreadsheets don't show; control characters are shown as �, line feeds stay.
- */
+/** RFC 4180, with its line break. A cell like a formula gets a `'`, which spreadsheets don't show. */
 export function csvRow(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;
 }
