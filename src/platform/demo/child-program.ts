@@ -24,7 +24,6 @@ interface ProgramStart {
   readonly command?: string;
   readonly args: readonly string[];
   readonly variables: Readonly<Record<string, string>>;
-  /** Is called with each line of standard output. */
   readonly onLine?: (line: string) => void;
 }
 
@@ -100,7 +99,6 @@ function programOf(name: string, child: Child) {
   });
   const ended = exited.then(sentence);
   return {
-    /** Resolves with a sentence when the program has ended for any reason. */
     ended,
     /** Its exit code, or null, and its standard output and error, when it has ended. */
     result: exited.then(() => ({ code: child.exitCode, ...written })),
@@ -129,10 +127,7 @@ async function stop(child: Child, ended: Promise<string>): Promise<void> {
   clearTimeout(kill);
 }
 
-/**
- * The path of a program of the product: next to this one in a clone, otherwise in the installed package of the product.
- * @throws Error that says what to install.
- */
+/** Next to this program in a clone, else in the installed package. @throws Error with what to install. */
 export function productProgram(house: 'sidecar' | 'cli'): string {
   const program = `${house}/main.js`;
   const built = join(__dirname, '..', program);
@@ -149,10 +144,7 @@ export function productProgram(house: 'sidecar' | 'cli'): string {
 const LOOPBACK = '127.0.0.1';
 const TRIES = 100;
 
-/**
- * The first port from `wanted` on that nothing listens on and that isn't `promised` to another program.
- * @throws Error when a hundred in a row are taken.
- */
+/** The first port that is free and not `promised`. @throws Error when a hundred in a row are taken. */
 export async function freePort(wanted: number, promised: ReadonlySet<number> = new Set()): Promise<number> {
   for (let port = wanted; port < wanted + TRIES; port += 1) {
     if (!promised.has(port) && (await isFree(port))) return port;

@@ -14,7 +14,6 @@ Ctrl-C. With ffmpeg on the machine, a test picture is streamed to the first chan
   --help   shows this text
 `;
 
-/** Reads the command line's arguments; an unknown one is a fault that names it. */
 export function readDemoOptions(args: readonly string[]) {
   try {
     const options = {
@@ -38,7 +37,6 @@ export type DemoClip =
   | { readonly ok: true; readonly mediaId: string; readonly dashUrl: string; readonly hlsUrl: string }
   | { readonly ok: false; readonly why: string };
 
-/** The results of the demo, for its guide. */
 interface Provisioned {
   readonly sidecarUrl: string;
   readonly emulatorUrl: string;
@@ -48,7 +46,6 @@ interface Provisioned {
   readonly keyFile: string;
   readonly keyFilePath: string;
   readonly clip: DemoClip;
-  /** The command that tests the clip's DASH stream. */
   readonly verifyCommand: string;
   readonly channels: readonly DemoChannel[];
   /** Whether a test picture is streamed, and if not, how one is got where one is wanted. */
@@ -71,7 +68,6 @@ export function refusalIn(line: string, emulatorUrl: string): string | undefined
   );
 }
 
-/** Lists the results with their addresses, the key file, and the commands to continue. */
 export function guide(done: Provisioned): string {
   const { sidecarUrl, emulatorUrl, streamId, apiKey, request, keyFile, keyFilePath } = done;
   const curl = `curl -sS ${sidecarUrl}/api/keyfile/${streamId} -H 'x-api-key: ${apiKey}'`;

@@ -39,7 +39,6 @@ function say(text: string): void {
 
 type Places = ReturnType<typeof placesOf>;
 
-/** Each with its port, and how the demo calls it. */
 const PORTS = {
   emulator: [8080, 'emulator'],
   control: [8081, "emulator's control port"],
@@ -123,7 +122,6 @@ function placesOf(ports: Ports, temporary: string) {
     packagerUrl: `http://${HOST}:${ports.packager}`,
     rtmpUrl: `rtmp://${HOST}:${ports.rtmp}/live`,
     keysFolder: resolve('keys'),
-    /** A folder for the files of the running programs; it is removed with the demo. */
     temporary,
   };
 }
@@ -159,7 +157,6 @@ async function createChannel({ emulatorUrl }: Places, mode: DemoChannel['mode'])
 
 const UPLOADED = z.object({ id: z.string(), upload_link: z.string() });
 
-/** Sends the clip as a client of the platform does, and waits until viewers are offered it. */
 async function packageClip(places: Places): Promise<DemoClip> {
   const { emulatorUrl } = places;
   const metadata = { title: 'Test clip', ...PROTECTION };
@@ -208,7 +205,6 @@ async function stream(programs: Programs, url: string): Promise<void> {
   }
 }
 
-/** The command that tests a stream, as the user of this shell gives it. */
 function verifyCommand(url: string, keyFilePath: string): string {
   const written = (path: string) => {
     const short = relative(process.cwd(), path);

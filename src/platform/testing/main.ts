@@ -8,7 +8,6 @@ import { readEmulatorConfig } from '../emulator/config';
 import { openPlatformTls } from '../emulator/own-certificates';
 import { startEmulator as startPlatform, surroundingsOf } from '../emulator/start-emulator';
 
-/** Requests that are under way when an emulator is closed have this long to be answered. */
 const GRACE_MS = 1000;
 const EMULATOR = {
   EMULATOR_PORT: '0',
@@ -21,7 +20,6 @@ const LISTENING = /"message":"listening".*"url":"([^"]+)"/;
 /** Variables of a program by their names, as its page in `docs` lists them. */
 export type Variables = Readonly<Record<string, string>>;
 
-/** A fault of the platform, which calls or webhooks get in place of their answer. */
 export interface Fault {
   /** A route such as `POST /v2/sites/:site/channels/`, `webhook:<id>` or `webhook:*`. */
   readonly target: string;
@@ -38,13 +36,11 @@ export interface Fault {
   readonly times?: number;
 }
 
-/** A fault that is still on. */
 export interface ActiveFault extends Omit<Fault, 'times'> {
   /** How many calls it is left for; null for any number. */
   readonly times: number | null;
 }
 
-/** Which requests are meant; without any of these, all. */
 export interface RequestFilter {
   readonly method?: string;
   /** Matches the path; `*` and `:name` match any part. */
@@ -59,11 +55,9 @@ export interface RequestFilter {
 
 /** A request that a client sent, and its answer, with secrets masked. */
 export interface ReceivedRequest {
-  /** Counts from 1. */
   readonly id: number;
   /** ISO 8601, by the emulator's clock. */
   readonly time: string;
-  /** How long the answer took. */
   readonly ms: number;
   readonly method: string;
   readonly path: string;
@@ -77,15 +71,12 @@ export interface ReceivedRequest {
   readonly hint: string | null;
 }
 
-/** Something that the platform has, with the fields of the control port. */
 export interface StateEntry {
   readonly id: string;
   readonly [field: string]: unknown;
 }
 
-/** The state of the platform. */
 export interface State {
-  /** ISO 8601. */
   readonly now: string;
   readonly sites: readonly string[];
   readonly credentials: readonly StateEntry[];
@@ -97,7 +88,6 @@ export interface State {
   readonly [field: string]: unknown;
 }
 
-/** An attempt to deliver a webhook. */
 export interface Delivery {
   readonly webhook_id: string;
   readonly event: string;
@@ -107,12 +97,10 @@ export interface Delivery {
   readonly at: string;
   /** The status that the receiver answered; null if it did not. */
   readonly status: number | null;
-  /** Why there is no status. */
   readonly failure: string | null;
   readonly next_try_at: string | null;
 }
 
-/** A simulated encoder that streams. */
 export interface Encoder {
   readonly channel_id: string;
   readonly event_id: string;
@@ -125,7 +113,6 @@ export interface RunningEmulator {
   readonly controlUrl: string;
   /** Temporary: uploads are in it; it is removed by `close`. */
   readonly folder: string;
-  /** The first site. */
   readonly siteId: string;
   /** The secret of an Admin credential, for `Authorization: Bearer`. */
   readonly apiSecret: string;
@@ -143,40 +130,33 @@ export interface RunningEmulator {
     clear(): Promise<void>;
   };
   readonly encoder: {
-    /** @param streamKey the `stream_key` of a channel. */
     connect(streamKey: string): Promise<Encoder>;
     disconnect(streamKey: string): Promise<Encoder>;
   };
   /** The requests of clients, the oldest first. */
   requests(filter?: RequestFilter): Promise<readonly ReceivedRequest[]>;
-  /** Every attempt of every webhook. */
   deliveries(): Promise<readonly Delivery[]>;
   /** Secrets are masked unless `reveal` is true. */
   state(options?: { readonly reveal?: boolean }): Promise<State>;
   /** @returns which files of media are missing in the uploads folder. */
   restore(state: State): Promise<{ readonly missing_files: readonly string[] }>;
-  /** Back to the state of the start. */
   reset(): Promise<void>;
   /** Ends all and removes the folder; it can be called again. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** A sidecar as a process of its own. */
 export interface RunningSidecar {
   readonly url: string;
-  /** For the header `x-api-key`. */
   readonly apiKey: string;
   /** Where the key files are; temporary, it is removed by `close`. */
   readonly keyFilesFolder: string;
-  /** Ends the process and removes the folder; it can be called again. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Starts an emulator in this process: on free ports of 127.0.0.1, without RTMP ingest and log, with a temporary folder.
- *
+ * Starts an emulator in this process: on free ports of 127.0.0.1, without RTMP ingest and log.
  * @param options.variables `EMULATOR_…` that replace these.
  * @throws Error for a variable that is wrong or unknown, and if a port is taken.
  */
@@ -238,10 +218,8 @@ export async function startEmulator({
 }
 
 /**
- * Starts the sidecar of the package `packager-drm-api` on a free port of 127.0.0.1, with a temporary folder for its key
- * files and an API key of its own.
- *
- * @param options.emulator whose key provider and configuration service it asks; without one, keys come with the requests.
+ * Starts the sidecar of the package `packager-drm-api` on a free port of 127.0.0.1, with its own API key.
+ * @param options.emulator whose key provider and configuration it asks; without one, keys come with requests.
  * @param options.variables `PACKAGERDRMAPI_…` that replace these.
  * @throws Error with its last lines if it does not start, or if the package is not installed.
  */
@@ -283,7 +261,6 @@ export async function startSidecar({
   return { url, apiKey: used.PACKAGERDRMAPI_APIKEY, keyFilesFolder, ...ending };
 }
 
-/** Calls the control port. @throws Error with its answer. */
 function controlOf(controlUrl: string) {
   return async <Answer>(method: string, path: string, body?: object): Promise<Answer> => {
     const json = body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
@@ -303,7 +280,6 @@ function remove(folder: string): Promise<void> {
   return rm(folder, { recursive: true, force: true, maxRetries: 10 });
 }
 
-/** The end of what was started, which may be asked for several times. */
 function closedBy(stop: () => Promise<void>, folder: string) {
   let closed: Promise<void> | undefined;
   const close = () => {
