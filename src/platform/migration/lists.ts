@@ -14,10 +14,7 @@ export const LIST_NAMES: Partial<Readonly<Record<V1Resource, readonly [v1: strin
   track: ['tracks', 'text_tracks'],
 };
 
-/**
- * How a list of v1 is narrowed by a parameter: with `any_of`, the v2 field must have one of the words with commas between
- * them; `since` and `until` are the ends of a range of times.
- */
+/** `any_of`: the v2 field has one of the words between commas; `since`, `until`: ends of a range of times. */
 type ListParameter =
   | { readonly v1: string; readonly kind: 'limit' | 'offset' | 'sort' | 'search' | 'tags' | 'tags_mode' }
   | { readonly v1: string; readonly kind: 'any_of' | 'since' | 'until'; readonly v2: string };
@@ -49,7 +46,6 @@ const LIST_PARAMETERS: Partial<Readonly<Record<V1Resource, readonly ListParamete
   ],
 };
 
-/** The parameters that narrow the list of a route; none where it is no list, or v2 has none. */
 export function listParametersOf({ resource, action }: RouteMapping): readonly ListParameter[] {
   return (action === 'list' && LIST_PARAMETERS[resource]) || [];
 }
@@ -78,10 +74,7 @@ function searchedFields(resource: V1Resource, all: boolean): readonly string[] {
   return SEARCHED[resource]?.[all ? 1 : 0] ?? [];
 }
 
-/**
- * The name that `sort` and `q` of v2 have for a field of v1, as `publish_start_date` for `date`; undefined for a field
- * that v2 doesn't have. `<resource>_key` is v1's other name of `key`.
- */
+/** The name in `sort` and `q` of v2, or undefined. `<resource>_key` is v1's other name of `key`. */
 function listedName(resource: V1Resource, v1: string): string | undefined {
   if (v1.startsWith('custom.')) return `custom_params.${v1.slice('custom.'.length)}`;
   const name = v1.endsWith('_key') && v1 !== 'protectionrule_key' ? 'key' : v1;
@@ -89,20 +82,15 @@ function listedName(resource: V1Resource, v1: string): string | undefined {
   return place?.replace(/^metadata\./, '');
 }
 
-/** A list of v1 as v2 asks for it. */
 export type ListQuery = NonNullable<ReturnType<typeof readListParameters>>;
 
-/** The parameter of a route's list that has this name; `search:title` and its like are `search`. */
 export function listParameter(mapping: RouteMapping, name: string): ListParameter | undefined {
   return listParametersOf(mapping).find(
     ({ v1, kind }) => v1 === name || (kind === 'search' && name.startsWith('search:')),
   );
 }
 
-/**
- * Reads the parameters of a list; those that are none of a list are left to others.
- * @param searchesCustom whether the v2 that is asked searches in all custom parameters at once, as the emulator does.
- */
+/** @param searchesCustom whether v2 searches in all custom parameters at once, as the emulator does. */
 export function readListParameters(
   mapping: RouteMapping,
   parameters: Readonly<Record<string, string>>,
@@ -113,7 +101,6 @@ export function readListParameters(
   const notes: { field: string; sentence: string; byHand: boolean }[] = [];
   const faults: { field: string; fault: string }[] = [];
   const clauses: string[] = [];
-  /** The two ends of the range of each field. */
   const ranges = new Map<string, { since: string; until: string }>();
   let [limit, offset, sort]: (string | undefined)[] = [];
 
@@ -193,7 +180,6 @@ export function readListParameters(
   }
   for (const [field, { since, until }] of ranges) clauses.push(`${field}: [${since} TO ${until}]`);
   if (limit === undefined) note('result_limit', ADVICE.pageLength);
-  /** `page`, `page_length`, `sort` and `q`, those that are needed. */
   const query: Readonly<Record<string, string>> = {
     ...pageOf(limit ?? String(V1_LIMIT), offset ?? '0', note),
     ...(sort !== undefined && { sort }),

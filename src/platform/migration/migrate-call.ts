@@ -13,14 +13,12 @@ import { ADVICE, CONTRACT } from './mapping/sentences';
 import { isObject, isPlaceholder, type Json, type JsonObject, splitList } from './mapping/values';
 import { readParameters, type V1Parameters, type V2Body, type V2Parts } from './parameters';
 
-/** A call of v1, wherever it was found. */
 export interface V1Call {
   /** As `/v1/videos/create`. */
   readonly route: string;
   readonly parameters: V1Parameters;
 }
 
-/** A call of v2 that takes part in doing the same. */
 export interface V2Call {
   readonly method: HttpMethod;
   /** With placeholders in braces for unknown parts. */
@@ -36,14 +34,12 @@ export interface V2Call {
 /** A difference in v2, with the sentence of the contract about it, if there is one. */
 export interface Note {
   readonly kind: 'changed' | 'beware' | 'removed' | 'unsupported' | 'unknown';
-  /** The parameter that it is about. */
   readonly field?: string;
   readonly sentence: string;
   /** Whether somebody must decide or complete something. */
   readonly byHand: boolean;
 }
 
-/** How far the tool got with a call. */
 export type Verdict = 'ready' | 'by_hand' | 'unsupported' | 'unknown';
 
 export interface Migration {
@@ -55,16 +51,12 @@ export interface Migration {
   readonly answers: readonly { readonly v1: string; readonly v2: string | null }[];
 }
 
-/**
- * Returns the calls of v2 that replace a call of v1, without secrets and values of unknown parameters.
- * @param site its id; without one, the calls have a placeholder.
- */
+/** Without secrets and values of unknown parameters. @param site its id; without one, a placeholder. */
 export function migrateCall({ route, parameters }: V1Call, site = '{site_id}'): Migration {
   const mapping = findRoute(route);
   if (!mapping) return unknownRoute(route);
   if (mapping.v2.length === 0) return unsupported(mapping);
   const parts = readParameters(mapping, parameters);
-  // In the order in which they come, each once.
   const notes = new Map<string, Note>();
   const add: AddNote = (kind, sentence, field, byHand = false) => {
     const shown = field === undefined ? undefined : shownName(field);
@@ -93,7 +85,6 @@ function shownName(name: string): string {
   return isCamel ? name : (unknownName(name, []).shown ?? 'a parameter');
 }
 
-/** Adds the notes about a call and its parameters. */
 function addGeneral(add: AddNote, mapping: RouteMapping, parts: V2Parts): void {
   add('changed', describeMapping(mapping));
   add('changed', CONTRACT.bearer);
@@ -126,7 +117,6 @@ function missingIn({ v2, resource }: RouteMapping, calls: readonly V2Call[]): st
   });
 }
 
-/** The names in braces of a path. */
 function placeholders(path: string): string[] {
   return [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name);
 }
@@ -158,10 +148,8 @@ function withoutCalls(
   return { route, verdict, calls: [], notes, answers: [] };
 }
 
-/** The name of `setup_config` in `metadata`. */
 const SETUP = SETUP_CONFIG.replace(/^metadata\./, '');
 
-/** The changes of the answer. A call that deletes answers no resource. */
 function answersOf({ resource, action }: RouteMapping): Migration['answers'] {
   if (action === 'delete') return [];
   const names = action === 'list' ? LIST_NAMES[resource] : undefined;
@@ -175,7 +163,6 @@ function answersOf({ resource, action }: RouteMapping): Migration['answers'] {
   return [...list, ...fields, ...custom];
 }
 
-/** The removed parameters that v1 also answered. */
 const REMOVED_ANSWERS = ['md5', 'size'];
 
 interface Work {
@@ -185,7 +172,6 @@ interface Work {
   readonly add: AddNote;
 }
 
-/** The resources whose calls are not just those of the mapping with their placeholders filled. */
 const CALLS: Partial<Readonly<Record<RouteMapping['resource'], (work: Work) => readonly V2Call[]>>> = {
   channel: channelCalls,
   channel_video: memberCalls,
@@ -343,7 +329,6 @@ function thumbnailCalls(work: Work): readonly V2Call[] {
   ];
 }
 
-/** A picture of a media, or one that is sent. */
 function thumbnailUpload({ upload = {} }: V2Body, media: Json): JsonObject {
   const [source] = ['video_position', 'thumbstrip_index'].filter((name) => name in upload);
   if (source === undefined) {
@@ -368,7 +353,6 @@ function fill(path: string, ids: Readonly<Record<string, string>>): string {
   });
 }
 
-/** Adds the headers of every v2 call. */
 function made(call: Omit<V2Call, 'headers'>): V2Call {
   return {
     ...call,

@@ -24,7 +24,6 @@ export interface V2Body {
   readonly relationships?: JsonObject;
 }
 
-/** v1's flat parameters in the places that v2 has for them. */
 export type V2Parts = ReturnType<typeof readParameters>;
 
 /** Puts the parameters of a call where v2 wants them. Never throws: it reports values that v2 can't take. */
@@ -37,7 +36,6 @@ export function readParameters(
   const texts = textsIn(mapping, fields, parameters);
   const list = readListParameters(mapping, texts, searchesCustom);
   const used: FieldMapping[] = [];
-  /** The faults of values that v2 can't take, as `must be true or false`. */
   const faults = [...(list?.faults ?? [])];
   /** What v2 takes in place of the values of variables that have another form in v1. */
   const forms: { readonly field: string; readonly sentence: string }[] = [];
@@ -67,16 +65,13 @@ export function readParameters(
   }
   const known = [...fields, ...listParametersOf(mapping)].map(({ v1 }) => v1);
   return {
-    /** The values of the placeholders in the path, by their names. */
     ids: textsOf({ ...objectAt(parts, 'path'), ...objectAt(parts, 'lookup') }),
     /** Without `custom_params`, which are in `custom`. */
     body: bodyOf(mapping, parts),
     custom: customChanges(mapping, texts),
     /** Which member of a playlist is meant (`id`, `position`, `before`, `after`); for `/v1/channels/videos/…` alone. */
     member: objectAt(parts, 'member'),
-    /** Paging, order and filter of a list. */
     list,
-    /** The fields that the call has, in the order of the mapping. */
     used,
     /** Options of a player that v1 had no field for. */
     options,
@@ -87,7 +82,6 @@ export function readParameters(
       field,
       near: nearestName(field, [...new Set([...known, ...AUTHENTICATION])]),
     })),
-    /** The parameters of v1's signature and answer format that were there. */
     authentication: Object.keys(texts).filter(isAuthentication),
   };
 }
@@ -138,7 +132,6 @@ function customName({ resource, action }: RouteMapping, name: string): string | 
   return /^custom\.(-?.+)$/su.exec(name)?.[1];
 }
 
-/** Custom parameters as v1 sends them: some are set, some are taken away, the others stay. */
 function customChanges(mapping: RouteMapping, texts: Readonly<Record<string, string>>) {
   const set = emptyRecord<string>();
   const removed: string[] = [];
@@ -161,10 +154,7 @@ export function changeCustom(
   return Object.assign(after, set);
 }
 
-/**
- * The fields of a v2 resource as v1 names and writes them. Fields that v2 has nothing for are left out; custom
- * parameters are in `custom`, the options of a player at top level.
- */
+/** Leaves out what v2 has nothing for. Custom parameters are in `custom`, player options at top level. */
 export function v1Fields(resource: V1Resource, answer: JsonObject): Record<string, Json> {
   const fields = emptyRecord<Json>();
   for (const { v1, kind, answer: place } of FIELDS[resource]) {

@@ -2,11 +2,9 @@ import { jsonText, shellWord } from '../../terminal/text';
 import { isObject, type Json, type JsonObject } from './mapping/values';
 import type { V2Call } from './migrate-call';
 
-/** The released clients of v2 that a call can be shown for. */
 export const CLIENTS = ['python', 'php'] as const;
 export type Client = (typeof CLIENTS)[number];
 
-/** Where v2 is, unless another address is given. */
 export const V2_ADDRESS = 'https://api.jwplayer.com';
 
 /** A call as a command for a POSIX shell; the secret is read from the variable `V2_API_SECRET` there. */
@@ -30,7 +28,6 @@ function queryText(query: Readonly<Record<string, string>>): string {
   return text === '' ? '' : `?${text}`;
 }
 
-/** A call as a line for a released client of v2; it uses `request` when the client has no method for the call. */
 export function asClientLine(call: V2Call, client: Client): string {
   return client === 'python' ? asPython(call) : asPhp(call);
 }
@@ -71,7 +68,6 @@ function python(value: Json | undefined): string {
     .join(', ')}}`;
 }
 
-/** The class names of the released PHP client for the resources below a site and below a media. */
 const PHP_BELOW_MEDIA: Readonly<Record<string, string>> = {
   originals: 'Original',
   media_renditions: 'MediaRendition',

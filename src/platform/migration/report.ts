@@ -15,21 +15,16 @@ interface Group {
   /** Their places; at most so many are kept. */
   readonly places: { readonly file: string; readonly line: number }[];
   morePlaces: number;
-  /** Whether they may have parameters that could not be seen. */
   incomplete: boolean;
 }
 
-/** The same with the calls of v2. */
 type Entry = Readonly<Omit<Group, 'call'>> & { readonly migration: Migration };
 
-/** An input and its contents. */
 interface InputSummary {
   readonly name: string;
   readonly kind: string;
   readonly calls: number;
-  /** Of a log. */
   readonly lines?: number;
-  /** The parts that were left out, in words. */
   readonly leftOut: readonly string[];
 }
 
@@ -46,15 +41,12 @@ export class Collector {
   readonly #inputs: InputSummary[] = [];
   #uncounted = 0;
   #calls = 0;
-  /** Those of the inputs before. */
   #callsBefore = 0;
 
-  /** Calls of the present input so far. */
   get calls(): number {
     return this.#calls - this.#callsBefore;
   }
 
-  /** Adds a call. Calls with the same values are one entry. */
   add(call: FoundCall, file?: string): void {
     const values = Object.entries(call.parameters).filter(([name]) => !isAuthentication(name));
     values.sort(([one], [other]) => (one < other ? -1 : 1));
@@ -89,14 +81,12 @@ export class Collector {
     else group.morePlaces += 1;
   }
 
-  /** Ends the present input. */
   addInput(input: Omit<InputSummary, 'calls'>): void {
     const { name, kind, ...rest } = input;
     this.#inputs.push({ name, kind, calls: this.calls, ...rest });
     this.#callsBefore = this.#calls;
   }
 
-  /** The calls that were found, the most frequent first. */
   report(site: string | undefined) {
     const entries = [...this.#groups.values()].map(({ call, ...rest }): Entry => {
       const migration = migrateCall(call, site);
@@ -110,7 +100,6 @@ export class Collector {
     return {
       entries,
       calls: this.#calls,
-      /** How many calls there are of each kind. */
       totals,
       /** Calls of further forms than are kept apart; nothing else is known of them. */
       uncounted: this.#uncounted,
@@ -130,14 +119,11 @@ function kept(parameters: V1Parameters): V1Parameters {
   return result;
 }
 
-/** How calls are shown. */
 interface Shown {
   readonly client: Client;
-  /** Where v2 is. */
   readonly address: string;
 }
 
-/** The text of each verdict, for one call and for several. */
 const VERDICTS: Readonly<Record<Verdict, readonly [one: string, several: string]>> = {
   ready: ['can be migrated as it is', 'can be migrated as they are'],
   by_hand: ['needs work by hand', 'need work by hand'],
@@ -145,7 +131,6 @@ const VERDICTS: Readonly<Record<Verdict, readonly [one: string, several: string]
   unknown: ['is not known', 'are not known'],
 };
 
-/** The notes that apply to every call, shown once. */
 const FOR_ALL: readonly string[] = [
   CONTRACT.bearer,
   CONTRACT.clients,
@@ -160,7 +145,6 @@ function notesOf({ migration, incomplete }: Entry): readonly Note[] {
   return [...migration.notes, ...(incomplete ? [beware] : [])];
 }
 
-/** The notes of a call for a person: with how its answer changes, without those that every call has. */
 function ownNotes(entry: Entry): readonly Note[] {
   const { answers } = entry.migration;
   const sentence = answers.map(({ v1, v2 }) => `${v1} is ${v2 ?? 'removed'}`).join(', ');
@@ -169,7 +153,6 @@ function ownNotes(entry: Entry): readonly Note[] {
   return answers.length > 0 ? [...notes, changed] : notes;
 }
 
-/** A call as commands. */
 function commandsOf(call: V2Call, { client, address }: Shown) {
   return { curl: asCurl(call, address), client: asClientLine(call, client) };
 }
@@ -187,13 +170,11 @@ export function summary({ calls, totals, uncounted }: Report): string {
 
 const number = (value: number) => value.toLocaleString('en-US');
 
-/** The places of a call, as `a.js:1, b.py:3`. */
 function placesOf({ places, morePlaces }: Entry): string {
   const known = places.map(({ file, line }) => `${file}:${line}`);
   return [...known, ...(morePlaces > 0 ? [`and ${number(morePlaces)} more`] : [])].join(', ');
 }
 
-/** The report for a terminal, a block for each call. */
 export function* textReport(report: Report, how: Shown): Generator<string> {
   for (const entry of report.entries) yield `${block(entry, how)}\n`;
   for (const { name, leftOut } of report.inputs)
@@ -221,7 +202,6 @@ function block(entry: Entry, how: Shown): string {
   return [...lines, '', ...notes, ''].join('\n');
 }
 
-/** The report for programs. */
 export function jsonReport({ entries, ...report }: Report, how: Shown) {
   return { ...report, entries: entries.map((entry) => jsonEntry(entry, how)) };
 }

@@ -12,7 +12,6 @@ import { readLog } from '../read-calls/log';
 import { findCalls, type Language, mayCallV1 } from '../read-calls/source';
 import type { Collector } from '../report';
 
-/** The kinds of input. */
 export const KINDS = ['curl', 'url', 'har', 'log', 'source'] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -32,7 +31,6 @@ export class Failure extends Error {
 interface Reading extends ProgressOutput {
   readonly collector: Collector;
   readonly cwd: string;
-  /** The kind of the inputs, if the user states it. */
   readonly from: Kind | undefined;
   readonly interrupted: AbortSignal;
 }
@@ -50,7 +48,6 @@ export async function readInput(reading: Reading, word: string): Promise<void> {
   // An empty path would be the folder that the program was started in.
   if (word.trim() === '') throw unusable('An input is empty; name a file or a folder.');
   const path = resolve(reading.cwd, word);
-  // A command or an address is not the name of an existing file.
   const found = await stat(path).catch((thrown: unknown) => {
     if (systemCode(thrown) === undefined) throw thrown;
     return undefined;
@@ -79,7 +76,6 @@ function unusable(description: string): Failure {
   return new Failure('unusable_input', description);
 }
 
-/** Adds the name of the input to the error of an unreadable one; returns any other error as it is. */
 function named(name: string, thrown: unknown): unknown {
   if (thrown instanceof UnreadableInput) return unusable(`${name} ${thrown.message}.`);
   const code = thrown instanceof Failure ? undefined : systemCode(thrown);
@@ -97,11 +93,7 @@ async function missing(path: string, word: string): Promise<string> {
   return `${name} is no file or folder that is there, and no curl command or address with /v1/.`;
 }
 
-/**
- * Reads a file or standard input, and decompresses gzip.
- * @param total its bytes; 0 when it is not known how many there are.
- * @throws Failure
- */
+/** Decompresses gzip. @param total the bytes; 0 when their number is not known. @throws Failure */
 export async function readPieces(
   reading: Reading,
   name: string,
@@ -150,7 +142,6 @@ export async function readPieces(
   }
 }
 
-/** The first bytes of an input, and all of it. */
 async function withHead(source: AsyncIterable<Buffer>) {
   const pieces = source[Symbol.asyncIterator]();
   let first = Buffer.alloc(0);
@@ -166,7 +157,6 @@ async function withHead(source: AsyncIterable<Buffer>) {
   return { head: first.subarray(0, HEAD), all: all() };
 }
 
-/** A whole input as text. @throws Failure when it is too long. */
 async function wholeText(all: AsyncIterable<Buffer>, name: string): Promise<string> {
   const pieces: Buffer[] = [];
   let length = 0;
@@ -205,7 +195,6 @@ function readText({ collector }: Reading, kind: 'curl' | 'url', text: string, na
 const SKIPPED = ['node_modules', '.git', '.hg', '.svn', 'bower_components', '__pycache__', '.venv', 'venv'];
 /** A larger file is not a program written by hand. In MiB. */
 const MAX_FILE = 2;
-/** The most unreadable files to name. */
 const MAX_TOLD = 20;
 
 /** Reads the programs below a folder. Symbolic links are not followed: they could lead out of it, or in a circle. */
@@ -266,13 +255,11 @@ const EXTENSIONS: Readonly<Record<LanguageName, RegExp>> = {
   php: /\.(?:php\d?|phtml|inc)$/i,
 };
 
-/** The language of a program by the name of its file. */
 export function languageOfFile(name: string): LanguageName | undefined {
   const names = Object.keys(EXTENSIONS) as LanguageName[];
   return names.find((language) => EXTENSIONS[language].test(name));
 }
 
-/** The language of a program that has no name. */
 export function languageOfText(text: string): LanguageName {
   if (/<\?(?:php|=)/i.test(text)) return 'php';
   if (/^#!.*\bpython/.test(text) || /^(?:from \w[\w.]* import|import \w[\w.]*\s*$|def \w+\()/m.test(text)) {
@@ -281,20 +268,17 @@ export function languageOfText(text: string): LanguageName {
   return 'javascript';
 }
 
-/** Its parser, which is loaded when it is needed. */
 async function loadLanguage(name: LanguageName): Promise<Language> {
   const { JAVASCRIPT, PYTHON, PHP } = await import('../read-calls/languages');
   return { javascript: JAVASCRIPT, python: PYTHON, php: PHP }[name];
 }
 
-/** A word of the command line that is no file: a command or an address. */
 export function kindOfWord(word: string): 'curl' | 'url' | undefined {
   if (/^\s*(?:\$\s*)?curl\s/.test(word)) return 'curl';
   // Also as people copy an address: without its scheme.
   return /^\s*(?:https?:\/\/|\/?v1\/|(?:[\w-]+\.)*[\w-]+(?::\d+)?\/v1\/)/i.test(word) ? 'url' : undefined;
 }
 
-/** The kind of a text, by its start. */
 export function kindOfText(head: string): Kind {
   // Lines of JSON logs may have a field of this name, too.
   const isHar = /"log"\s*:\s*\{\s*"(?:version|creator|browser|pages|entries|comment)"/;

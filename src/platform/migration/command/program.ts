@@ -15,7 +15,6 @@ import { CLIENTS, type Client, V2_ADDRESS } from '../render';
 import { Collector, htmlReport, jsonReport, type Report, summary, textReport } from '../report';
 import { Failure, KINDS, type Kind, readInput, readPieces } from './inputs';
 
-/** How the program ends, for scripts. */
 const EXIT = {
   /** Every call can be migrated as it is shown. */
   done: 0,

@@ -2,9 +2,7 @@ import type { RouteMapping, V1Action, V1Resource } from './routes';
 import { ADVICE, CONTRACT } from './sentences';
 import type { ValueKind } from './values';
 
-/** The v2 counterpart of a v1 field. */
 export interface FieldMapping {
-  /** Its name in v1, as a parameter and in answers. */
   readonly v1: string;
   readonly kind: ValueKind;
   /**
@@ -13,9 +11,7 @@ export interface FieldMapping {
    * `member.…`, to choose the member of a playlist.
    */
   readonly request?: string;
-  /** Where v2 answers it; undefined where it doesn't. */
   readonly answer?: string;
-  /** Why it isn't where it was. */
   readonly sentence?: string;
   /** The actions that take it as a parameter, when not all do. */
   readonly only?: readonly V1Action[];
@@ -25,22 +21,18 @@ export interface FieldMapping {
   readonly byHand?: true;
 }
 
-/** A field that v2 both takes and answers at the same place. */
 function field(v1: string, place: string, kind: ValueKind = 'text', sentence?: string): FieldMapping {
   return { v1, kind, request: place, answer: place, ...(sentence !== undefined && { sentence }) };
 }
 
-/** A field that only answers have. */
 function answered(v1: string, place: string, kind: ValueKind = 'text', sentence?: string): FieldMapping {
   return { v1, kind, answer: place, ...(sentence !== undefined && { sentence }) };
 }
 
-/** A parameter that only requests have. */
 function sent(v1: string, place: string, kind: ValueKind = 'text', sentence?: string): FieldMapping {
   return { v1, kind, request: place, ...(sentence !== undefined && { sentence }) };
 }
 
-/** A parameter that v2 doesn't take. */
 function gone(v1: string, options: Pick<FieldMapping, 'sentence' | 'byHand'>): FieldMapping {
   return { v1, kind: 'text', removed: true, ...options };
 }
@@ -103,7 +95,6 @@ const CHANNEL_VIDEO: readonly FieldMapping[] = [
   sent('position', 'member.position', 'number'),
   sent('position_from', 'member.before', 'number'),
   sent('position_to', 'member.after', 'number'),
-  // v2 has the whole list at once.
   { ...sent('result_limit', 'member.limit', 'number'), only: ['list'] },
   { ...sent('result_offset', 'member.offset', 'number'), only: ['list'] },
 ];
@@ -122,7 +113,6 @@ const PLAYER_OPTIONS: readonly (readonly [v1: string, kind: ValueKind, v2?: stri
   ['height', 'option'],
 ];
 
-/** Where the options of a player are. */
 export const SETUP_CONFIG = 'metadata.setup_config';
 
 const PLAYER: readonly FieldMapping[] = [
@@ -216,7 +206,6 @@ export function shownValue(name: string, value: string): string {
   return SECRET.test(name.replace(/^custom\.-?/, '')) ? '{value}' : value;
 }
 
-/** The fields of each resource of v1, which are its parameters, too. */
 export const FIELDS: Readonly<Record<V1Resource, readonly FieldMapping[]>> = {
   tag: TAG,
   usage: USAGE,
@@ -231,7 +220,6 @@ export const FIELDS: Readonly<Record<V1Resource, readonly FieldMapping[]>> = {
   track: TRACK,
 };
 
-/** Resources that have custom parameters. */
 export const CUSTOM: readonly V1Resource[] = ['video', 'channel', 'player'];
 
 /** The fields that a route takes as parameters: a call that reads or deletes takes no content. */

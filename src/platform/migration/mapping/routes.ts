@@ -2,7 +2,6 @@ import { CONTRACT } from './sentences';
 
 export type HttpMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
-/** The resource of a v1 route. */
 export type V1Resource =
   | 'tag'
   | 'usage'
@@ -24,7 +23,6 @@ interface V2Operation {
   readonly path: string;
 }
 
-/** A row of the route mapping. */
 export interface RouteMapping {
   /** As `/v1/videos/create`. */
   readonly route: string;
@@ -34,7 +32,6 @@ export interface RouteMapping {
   readonly v2: readonly V2Operation[];
   /** Of several: whether one of them does it, or all are needed. */
   readonly joined: 'or' | 'and';
-  /** The sentence of the contract about the resource. */
   readonly sentence: string | undefined;
 }
 
@@ -81,7 +78,6 @@ const ROWS = `
 /v1/videos/tracks/update → PATCH /v2/sites/{site_id}/media/{media_id}/text_tracks/{track_id}/
 `;
 
-/** The resource of the routes below a path, with the sentence of the contract about it. */
 const RESOURCES: Readonly<Record<string, readonly [V1Resource, sentence?: string]>> = {
   '/v1': ['status'],
   '/v1/accounts/tags': ['tag', CONTRACT.tag],
@@ -128,7 +124,6 @@ export function shownRoute(route: string): string {
   return parts.map((part) => (/^(?:[a-z][a-z_-]{0,39}|v1|)$/.test(part) ? part : '{…}')).join('/');
 }
 
-/** The row as the contract's table writes it. */
 export function describeMapping({ route, v2, joined }: RouteMapping): string {
   if (v2.length === 0) return `${route} → not supported`;
   return `${route} → ${v2.map(({ method, path }) => `${method} ${path}`).join(` ${joined} `)}`;

@@ -1,7 +1,4 @@
-/**
- * The sentences of the platform's contract about the move from Management API v1 to v2, word for word: the notes of
- * the tool quote them.
- */
+/** The sentences of the platform's contract about the move from v1 to v2, word for word: notes quote them. */
 export const CONTRACT = {
   bearer:
     'Management API v2 uses Bearer authentication: header `Authorization: Bearer <V2_API_SECRET>`. v1 used signature-based authentication and is replaced.',

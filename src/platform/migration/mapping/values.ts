@@ -19,7 +19,6 @@ export function isPlaceholder(text: string): boolean {
   return /^\{[^{}]{1,200}\}$/.test(text);
 }
 
-/** The form of the values of a field, in v1 and in v2. */
 export type ValueKind = keyof typeof CODECS;
 
 /** The kinds whose values, also placeholders, become part of another value in v2. */
@@ -58,7 +57,7 @@ const FORMATS: readonly (readonly [v1: string, v2: string])[] = [
   ['smil', 'application/smil'],
 ];
 
-/** v1's source types, as v2 takes them in `upload.method` and answers them in `hosting_type`, where a file is `hosted`. */
+/** v1's source types, as `upload.method` and `hosting_type` of v2 have them, where a file is `hosted`. */
 const SOURCE_TYPES = [
   ['file', 'direct'],
   ['file', 'hosted'],
@@ -76,7 +75,6 @@ const UPLOAD_METHODS = [
   ['direct', 'direct'],
 ] as const;
 
-/** Translates values that have different names in the two APIs. */
 function named(names: readonly (readonly [v1: string, v2: string])[], open: boolean): Codec {
   const known = [...new Set(names.map(([v1]) => v1))].join(', ');
   return {
@@ -107,9 +105,7 @@ function either(yes: Json, no: Json): Codec {
 }
 
 const CODECS = {
-  /** The same text in both. */
   text: { toV2: translated, toV1: asText },
-  /** v1: a number as a text; v2: a number. */
   number: {
     toV2: (text) =>
       NUMBER.test(text.trim()) ? translated(Number(text)) : fault('must be a number, as 12.5'),
@@ -147,7 +143,6 @@ const CODECS = {
   new_file: either('direct', null),
   /** `resumable`, which `upload_method` took the place of. */
   resumable: either('multipart', 'direct'),
-  /** v1: `manual` and others; v2: the same with `_playlist` behind. */
   playlist_type: { toV2: readPlaylistType, toV1: (value) => asText(value).replace(/_playlist$/, '') },
   /** v1: UNIX time in seconds; v2: the day. */
   day: {
@@ -159,17 +154,13 @@ const CODECS = {
   },
   /** v1: `date-desc`; v2: `publish_start_date:dsc`. */
   sort_order: { toV2: readSortOrder, toV1: writeSortOrder },
-  /** v1: the key of a resource; v2: the relation to it. */
   relation: { toV2: (text) => translated({ id: text }), toV1: same },
-  /** v1: the key of a media; v2: a list of relations, each with an id. */
   media_relation: { toV2: (text) => translated([{ id: text }]), toV1: same },
-  /** The same JSON value in both; only answers have it. */
   same: { toV2: translated, toV1: same },
   /** v1: an object of protocol, address, path and query; v2: the URL. Only answers have it. */
   link: { toV2: translated, toV1: (value) => (typeof value === 'string' ? splitUrl(value) : value) },
 } satisfies Readonly<Record<string, Codec>>;
 
-/** The types of a playlist in the path of v2. */
 export const PLAYLIST_TYPES = [
   'manual_playlist',
   'dynamic_playlist',
@@ -206,7 +197,6 @@ function writeSortOrder(value: Json): Json {
   return found === undefined ? value : `${found}-${order === 'asc' ? 'asc' : 'desc'}`;
 }
 
-/** The words of a v1 list, as of `tags`; empty ones don't count. */
 export function splitList(text: string): string[] {
   return text
     .split(',')
@@ -234,7 +224,6 @@ function writeDate(value: Json): Json {
   return Number.isNaN(time) ? value : Math.floor(time / 1000);
 }
 
-/** A URL in the parts that v1 answers as a `link`; a text that is none stays as it is. */
 export function splitUrl(text: string): Json {
   if (!URL.canParse(text)) return text;
   const { protocol, host, pathname, searchParams } = new URL(text);

@@ -19,8 +19,6 @@ const OPTIONS = Object.fromEntries(
 const MAX_WORDS = 5000;
 
 /**
- * Reads the curl commands of a text, which may have several lines, pipes and other programs.
- *
  * @returns also the number of commands of any kind, and the parameters whose values come from files.
  * @throws UnreadableInput when a shell would not read it either: a quote or a `${` has no end.
  */
@@ -42,7 +40,6 @@ function unescapedCmd(text: string): string {
   return text.replaceAll(/\^\r?\n/g, ' ').replaceAll(/\^([\s\S])/g, '$1');
 }
 
-/** The end of a quote, and whether a backslash escapes in it. */
 const QUOTES: ReadonlyMap<string, { readonly end: string; readonly escapes: boolean }> = new Map([
   ["'", { end: "'", escapes: false }],
   ["$'", { end: "'", escapes: true }],
@@ -87,7 +84,6 @@ function wordsOf(line: string): ParseEntry[] {
   }
 }
 
-/** The words behind each `curl` of a line. */
 function curlCommands(line: string): string[][] {
   const commands: string[][] = [];
   let words: string[] | undefined;
@@ -135,7 +131,6 @@ function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[]
     if (name === '') fromFiles.add('the whole body');
     else addParameter(parameters, name, `{content of ${file.replaceAll(/[{}]/g, '_').slice(0, 100)}}`);
   };
-  // All other options do not change the call.
   for (const token of tokens) {
     if (token.kind === 'option-terminator') continue;
     const { value = '' } = token;

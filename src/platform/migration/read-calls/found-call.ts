@@ -1,7 +1,6 @@
 import { findRoute, ROUTES } from '../mapping/routes';
 import type { V1Call } from '../migrate-call';
 
-/** A call of v1 where it was found. */
 export interface FoundCall extends V1Call {
   /** In a file, the line, from 1. */
   readonly line?: number;
@@ -17,7 +16,6 @@ export class UnreadableInput extends Error {
   }
 }
 
-/** The classes of v1, as `videos`. */
 export const CLASSES: ReadonlySet<string> = new Set(ROUTES.map(({ route }) => route.split('/')[2] ?? ''));
 
 /** Whether a path looks like one of v1: a class of it and a method, known or not. */
@@ -47,7 +45,6 @@ export function readForm(text: string): Record<string, string | string[]> {
   return parameters;
 }
 
-/** Adds a value to those that the name has. */
 export function addParameter(
   parameters: Record<string, string | string[]>,
   name: string,

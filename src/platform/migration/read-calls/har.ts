@@ -5,11 +5,7 @@ import { type FoundCall, looksLikeV1, readForm, readJsonForm, readUrl, Unreadabl
 /** The hosts that answer v1, and those of the emulator. */
 const HOSTS = /(?:jwplatform|jwplayer|bitsontherun|longtailvideo|emulator|localhost|127\.0\.0\.1|\[::1\])/i;
 
-/**
- * The calls of v1 in an archive of HTTP calls (HAR 1.2), each as soon as its request is read. One entry is in memory at
- * a time.
- * @throws UnreadableInput when it is no such archive.
- */
+/** One entry of a HAR 1.2 is in memory at a time. @throws UnreadableInput when it is no such archive. */
 export async function* callsOfHar(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<FoundCall> {
   const parser = new JSONParser({ paths: ['$.log.entries.*.request'], keepStack: false });
   let calls: FoundCall[] = [];
@@ -50,7 +46,6 @@ function isOfV1(url: string, route: string, parameters: V1Call['parameters']): b
   return HOSTS.test(url) || 'api_signature' in parameters || looksLikeV1(route);
 }
 
-/** The parameters of a body; undefined when it has some that can't be read. */
 function bodyParameters(postData: PostData | undefined): V1Call['parameters'] | undefined {
   if (typeof postData !== 'object' || postData === null) return {};
   const { mimeType, text, params } = postData;
@@ -68,7 +63,6 @@ function bodyParameters(postData: PostData | undefined): V1Call['parameters'] | 
   return readJsonForm(text) ?? (text.includes('\n') ? undefined : readForm(text));
 }
 
-/** The fields of a form in parts; files are none. */
 function readMultipart(text: string): V1Call['parameters'] | undefined {
   const [boundary = ''] = text.split(/\r?\n/, 1);
   if (!boundary.startsWith('--')) return undefined;

@@ -84,7 +84,6 @@ function shortcutParameters(method: string, values: readonly SyntaxNode[], finde
   return method.endsWith('Template') && given ? [finder.literalOf(given)] : [];
 }
 
-/** The values of the arguments, without `null` and callbacks. */
 function records(values: readonly SyntaxNode[], finder: Finder): Literal[] {
   return values
     .filter(({ name }) => name !== 'null' && name !== 'ArrowFunction' && name !== 'FunctionExpression')
@@ -101,10 +100,7 @@ function propertiesOf(node: SyntaxNode, finder: Finder): Entry[] {
   });
 }
 
-/**
- * Python: `client.videos.tracks.create(video_key=…, **params)` of the package jwplatform, `api.call('/videos/create', {…})`
- * of its forerunner, and addresses in texts.
- */
+/** Python: `client.videos.create(…)` of jwplatform, `api.call('/videos/create', {…})` of its forerunner. */
 export const PYTHON: Language = {
   parse: (text) => pythonParser.parse(text),
   readers: { AssignStatement: readAssignment, CallExpression: readPythonCall },
@@ -143,7 +139,6 @@ function readPythonCall(node: SyntaxNode, finder: Finder): void {
   finder.found(node, route, [given]);
 }
 
-/** The arguments of a call by their names, those of dictionaries among them. */
 function keywordsOf(list: SyntaxNode, finder: Finder): Entry[] {
   return childrenOf(list).flatMap((node): Entry[] => {
     const { name, prevSibling, nextSibling } = node;
@@ -162,10 +157,7 @@ function itemsOfDictionary(dictionary: SyntaxNode, finder: Finder): Entry[] {
   });
 }
 
-/**
- * PHP: `$api->call('/videos/create', $params)` of jwplatform-php and its forerunner BotrAPI, `jwplayer_api_call('/videos/create',
- * $params)` of a plugin, and addresses in texts.
- */
+/** PHP: `$api->call('/videos/list', $p)` of jwplatform-php and BotrAPI, `jwplayer_api_call(…)` of a plugin. */
 export const PHP: Language = {
   parse: (text) => {
     refuseOpenHeredocs(text);
@@ -182,7 +174,6 @@ export const PHP: Language = {
 /** Characters that the parser reads behind heredocs without an end: for each it reads to the end of the text. */
 const MAX_REREAD = 20_000_000;
 
-/** @throws UnreadableInput over the limit. */
 function refuseOpenHeredocs(text: string): void {
   const opening = /<<<[ \t]*(["']?)([\w\x80-\uffff]+)\1\r?\n/g;
   let reread = 0;

@@ -11,10 +11,7 @@ const MAX_LINE = 1024 * 1024;
 const ADDRESS =
   /(?:^|[\s"'=:,|`\\]|:\/\/[^\s"/]{1,300})(\/v1(?:\/(?:[^\s"'\\]|'(?=[\w%&])|\\x[\da-fA-F]{2})*|(?=\\\/)))/;
 
-/**
- * Reads an access log: common, combined, those of nginx, Apache and load balancers, and JSON lines. One line is in
- * memory at a time. Answers how many lines there were, and how many of them were too long to be read.
- */
+/** Reads common and combined logs, those of nginx, Apache and load balancers, and JSON, line by line. */
 export async function readLog(
   pieces: AsyncIterable<Buffer>,
   onCall: (call: V1Call, method: string | undefined) => void,
@@ -45,7 +42,6 @@ export async function readLog(
   return { lines, tooLong };
 }
 
-/** The address that a line has, and the method before it if that is known. */
 function addressIn(line: string): ReturnType<typeof addressOf> {
   const match = line.includes('/v1') ? ADDRESS.exec(line) : null;
   if (!match) return undefined;

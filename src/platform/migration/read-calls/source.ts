@@ -4,26 +4,22 @@ import { findRoute, ROUTES } from '../mapping/routes';
 import { isPlaceholder } from '../mapping/values';
 import { addParameter, CLASSES, type FoundCall, readUrl, UnreadableInput } from './found-call';
 
-/** A language whose calls are found, as its syntax tree names things. */
 export interface Language {
   readonly parse: (text: string) => Tree;
-  /** The reader of each node, by name. */
   readonly readers: Readonly<Record<string, (node: SyntaxNode, finder: Finder) => void>>;
   /** By the name of a node that may be a record, its entries; undefined: it is none. */
   readonly records: Readonly<
     Record<string, (node: SyntaxNode, finder: Finder) => readonly Entry[] | undefined>
   >;
-  /** The names of the nodes that are texts. */
   readonly strings: readonly string[];
   /** The nodes in a text that are replaced by their values. */
   readonly interpolations: readonly string[];
-  /** The operator that joins texts. */
   readonly join: '+' | '.';
   /** The quote in which a backslash escapes only itself and the quote. */
   readonly plainQuote?: "'";
 }
 
-/** An entry of a record: a name and its value, or a record whose entries are taken over. An unknown name is undefined. */
+/** A name (undefined: unknown) and its value, or a record whose entries are taken over. */
 export interface Entry {
   readonly name?: string | undefined;
   readonly value?: SyntaxNode | null | undefined;
@@ -33,7 +29,6 @@ export interface Entry {
 /** The value of an expression; undefined when the program's text does not say it. */
 export type Literal = { readonly kind: 'text'; readonly text: string } | KnownRecord | undefined;
 
-/** Names and values; incomplete when some of them can't be known. */
 interface KnownRecord {
   readonly kind: 'record';
   readonly entries: Map<string, string>;
@@ -60,7 +55,6 @@ const MAX_NESTING = 5000;
 
 const MENTION =
   /jw-?_?(?:platform|player)|bitsontherun|botr|longtail|\/v1\/(?:videos|channels|players|accounts|status)\b/i;
-/** A client that was made elsewhere, by its name. */
 const CLIENT = /jw|botr|platform/i;
 const CLIENT_CALL = /(?:jw|botr|platform)\w*\s*\??\.\s*(?:videos|channels|players|accounts)\b/i;
 
@@ -69,11 +63,7 @@ export function mayCallV1(text: string): boolean {
   return MENTION.test(text) || CLIENT_CALL.test(text);
 }
 
-/**
- * Finds the calls of v1 in a program; faulty programs are read as far as they can be.
- *
- * @throws UnreadableInput when it takes more steps than the limits of one file.
- */
+/** Faulty programs are read as far as they can be. @throws UnreadableInput over the limits of one file. */
 export function findCalls(text: string, language: Language): FoundCall[] {
   if (isNestedDeeper(text, MAX_NESTING)) {
     throw new UnreadableInput(`is nested deeper than ${MAX_NESTING} brackets`);
@@ -105,7 +95,6 @@ function isNestedDeeper(text: string, limit: number): boolean {
 
 type Extent = { readonly from: number; readonly to: number };
 
-/** Collects the calls of one program, and the values of its variables, in the order of its text. */
 export class Finder {
   readonly text: string;
   readonly calls: FoundCall[] = [];
@@ -179,7 +168,6 @@ export class Finder {
     return { kind: 'record', entries: known, isComplete };
   }
 
-  /** The text of a string, or of several that are joined, with placeholders for variables. */
   stringOf(node: SyntaxNode): string | undefined {
     return this.#nested(() => this.#readString(node));
   }
@@ -242,7 +230,6 @@ export class Finder {
     }
   }
 
-  /** `name.key = value`: adds to the known fields of the variable. */
   assignField(name: string, key: string | undefined, value: string): void {
     let record = this.variables.get(name);
     if (record?.kind !== 'record') {
@@ -253,7 +240,6 @@ export class Finder {
     else record.entries.set(key, value);
   }
 
-  /** A value as a parameter: its text, or a placeholder with the name of the variable that has it. */
   valueOf(node: SyntaxNode): string {
     const literal = this.literalOf(node);
     return literal?.kind === 'text' ? literal.text : this.placeholder(node);
@@ -291,7 +277,6 @@ export class Finder {
     return readUrl(`/v1/${name}${query === undefined ? '' : `?${query}`}`);
   }
 
-  /** Adds a call with the parameters of these arguments. */
   found(at: SyntaxNode, route: string, literals: readonly Literal[], query: FoundCall['parameters'] = {}) {
     const parameters = readable(query);
     let isComplete = !Object.keys(query).some(isPlaceholder);
@@ -340,7 +325,6 @@ function readable(query: FoundCall['parameters']): Record<string, string | strin
   return parameters;
 }
 
-/** `name = value`, and `name.key = value` or `name[key] = value`. */
 export function readAssignment(node: SyntaxNode, finder: Finder): void {
   const [target, value] = [node.firstChild, node.lastChild];
   if (!target || !value) return;
@@ -356,7 +340,6 @@ export function childrenOf(node: SyntaxNode): SyntaxNode[] {
   return children;
 }
 
-/** The parts of a list without its brackets, commas and comments. */
 export function itemsOf(list: SyntaxNode): SyntaxNode[] {
   return childrenOf(list).filter(({ name }) => /\w/.test(name) && !/Comment$/.test(name));
 }
