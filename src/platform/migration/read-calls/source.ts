@@ -47,6 +47,10 @@ const OTHER_SERVICES = /youtube|google|vimeo|dailymotion|brightcove|wistia|twitc
 const STEPS =
   /(['".]?)\b(\w+)(?:['"]?\]?\s*(?:[-+*.]=|=\s*\$?\2\s*[-+*])|(?:\+\+|--)(?![\w>]))|(?:\+\+|--)\$?(\w+)/g;
 
+/** Names of the address that all calls begin with: `BASE = '…/v1'`, `baseUrl: '…/v1'`, `define('BASE', '…/v1')`. */
+const BASES =
+  /\b(\w+)['"]?\]?\s*(?::[ \t]*\w+[ \t]*)?(?:=>?|:|,)\s*(['"`])((?:https?:\/\/[^'"`\s/]+)?\/v1)\/?\2/g;
+
 const MAX_DEPTH = 40;
 /** The most entries that spreads copy: a chain of growing ones takes the square of its length. */
 const MAX_COPIED = 500_000;
@@ -101,6 +105,7 @@ export class Finder {
   readonly #language: Language;
   readonly variables = new Map<string, Literal>();
   readonly #isOfV1: boolean;
+  readonly #bases: ReadonlyMap<string, string>;
   /** Variables, and fields with a dot before their name. */
   readonly #stepped: ReadonlySet<string>;
   /** Addresses before this place belong to a call that was found. */
@@ -113,6 +118,8 @@ export class Finder {
     this.text = text;
     this.#language = language;
     this.#isOfV1 = MENTION.test(text);
+    const bases = text.matchAll(BASES);
+    this.#bases = new Map(Array.from(bases, ([, name = '', , base = '']) => [name, base]));
     const steps = text.matchAll(STEPS);
     this.#stepped = new Set(Array.from(steps, ([, of, name, next]) => next ?? `${of && '.'}${name}`));
   }
@@ -180,10 +187,13 @@ export class Finder {
     const { strings, interpolations, join, plainQuote } = this.#language;
     if (node.name === 'BinaryExpression') {
       const [left, right] = [node.firstChild, node.lastChild];
-      if (!left?.nextSibling || !right || this.textOf(left.nextSibling) !== join) return undefined;
+      const operator = left?.nextSibling && this.textOf(left.nextSibling);
+      if (left && operator === '%') return this.stringOf(left)?.replaceAll('%s', '{value}');
+      if (!left || !right || operator !== join) return undefined;
       const texts = [left, right].map((part) => this.stringOf(part));
       if (texts[0] === undefined && texts[1] === undefined) return undefined;
-      return `${texts[0] ?? this.placeholder(left)}${texts[1] ?? this.placeholder(right)}`;
+      const joined = `${texts[0] ?? this.#partOf(left)}${texts[1] ?? this.#partOf(right)}`;
+      return joined.replace(/\/v1(?=[a-z])/, '/v1/');
     }
     if (!strings.includes(node.name)) return undefined;
     const [start = '', prefix = '', quote = ''] = /^([a-z]*)('''|"""|['"`])/i.exec(this.textOf(node)) ?? [];
@@ -193,7 +203,7 @@ export class Finder {
       if (!interpolations.includes(part.name)) continue;
       const isWrapped = /Interpolation|Replacement/.test(part.name);
       const inner = isWrapped ? itemsOf(part).find(({ name }) => !/^Interpolation/.test(name)) : part;
-      joined += this.text.slice(at, part.from) + (inner ? this.placeholder(inner) : '{value}');
+      joined += this.text.slice(at, part.from) + (inner ? this.#partOf(inner) : '{value}');
       at = part.to;
     }
     joined += this.text.slice(at, node.to - quote.length);
@@ -220,7 +230,9 @@ export class Finder {
 
   mayHoldAddress({ name, from, to }: Extent & { readonly name: string }): boolean {
     const isText = name === 'BinaryExpression' || name === 'ContinuedString';
-    return (isText || this.#language.strings.includes(name)) && this.text.slice(from, to).includes('v1');
+    if (!isText && !this.#language.strings.includes(name)) return false;
+    const start = this.#bases.size > 0 ? this.text.slice(from, from + 100).match(/\w+/g) : null;
+    return this.text.slice(from, to).includes('v1') || start?.some((word) => this.#bases.has(word)) === true;
   }
 
   /** Forgets the variables that the parameters of a function hide: their values can't be known. */
@@ -243,6 +255,12 @@ export class Finder {
   valueOf(node: SyntaxNode): string {
     const literal = this.literalOf(node);
     return literal?.kind === 'text' ? literal.text : this.placeholder(node);
+  }
+
+  /** The text of a variable in a text: the address that it is known to be, else a placeholder. */
+  #partOf(node: SyntaxNode): string {
+    const [name = ''] = /\w*$/.exec(this.textOf(node).slice(-60)) ?? [];
+    return this.#bases.get(name) ?? this.placeholder(node);
   }
 
   placeholder(node: SyntaxNode): string {
@@ -320,7 +338,8 @@ function readable(query: FoundCall['parameters']): Record<string, string | strin
   const parameters: Record<string, string | string[]> = Object.create(null);
   for (const [name, value] of Object.entries(query)) {
     if (isAuthentication(name) || isPlaceholder(name)) continue;
-    for (const each of typeof value === 'string' ? [value] : value) addParameter(parameters, name, each);
+    for (const each of typeof value === 'string' ? [value] : value)
+      addParameter(parameters, name, each === '{}' ? '{value}' : each);
   }
   return parameters;
 }
