@@ -94,6 +94,8 @@ test('the sidecar of docs/packager-drm-api.service writes keys and log only, gai
       'NoNewPrivileges=true',
       'CapabilityBoundingSet=',
       'LimitCORE=0',
+      'SystemCallFilter=@system-service',
+      'SystemCallErrorNumber=EPERM',
     ]),
   );
   expect(unit).not.toContain('User=root');
