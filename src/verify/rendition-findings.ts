@@ -66,6 +66,7 @@ const CONSEQUENCES = [
     are: 'iv_missing undetermined content_key_wrong content_key_byte_order subsamples_malformed',
   },
   { of: 'not_encrypted', are: 'iv_missing' },
+  { of: 'not_media', are: 'segment_index_broken' },
   { of: 'iv_missing', are: 'undetermined' },
   {
     of: 'key_and_key_id_swapped key_id_byte_order former_key key_id_mismatch',

@@ -15,7 +15,7 @@ import { type StreamFinding, streamFinding, THIS } from './findings';
 import { keyInPlace, keysFor, type ReadKeyFile } from './key-files';
 import { judgeMedia } from './media/judge-media';
 import type { MediaJudgement, OpenedMedia } from './media/judgement';
-import { foreignFormat, openMedia } from './media/open-media';
+import { foreignFormat, isText, openMedia } from './media/open-media';
 import {
   encryptionOf,
   type IndexedFile,
@@ -295,13 +295,6 @@ class RenditionTest {
 function withoutSamples(media: OpenedMedia): OpenedMedia {
   const tracks = media.tracks.map((track) => ({ ...track, content: { ...track.content, samples: [] } }));
   return { ...media, tracks };
-}
-
-/** WebVTT and TTML next to the media; subtitles are never encrypted like this. Other XML is the error of a server. */
-function isText(body: Buffer): boolean {
-  return /^(?:\xef\xbb\xbf)?(?:WEBVTT|(?:<\?xml[\s\S]*)?<(?:\w+:)?tt[\s>])/.test(
-    body.toString('latin1', 0, 4096),
-  );
 }
 
 interface IndexReference {

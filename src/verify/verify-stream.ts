@@ -186,7 +186,7 @@ function renditionReport({ rendition, init, segment, signalling }: TestedRenditi
   );
   const keyIds = tracks.flatMap((track) => [...track.keyIds]);
   const named = keyIds.length > 0 ? keyIds : claimed.flatMap(({ keyId }) => keyId ?? []);
-  const codecs = [...new Set(tracks.map(({ codec }) => codec).filter((codec) => codec !== ''))];
+  const codecs = [...new Set(tracks.map(({ codec }) => codec).filter((codec) => codec !== 'unknown'))];
   const seconds = Math.max(0, ...tracks.map((track) => track.seconds));
   return {
     name: rendition.name,

@@ -318,6 +318,10 @@ const CASES: Readonly<Record<string, Case>> = {
     ...instead('v3.m4s', Buffer.from('1a45dfa39f4286810142f78101', 'hex')),
     says: 'In v3.m4s: The segment is WebM, whose encryption cannot be tested; test the renditions in mp4.',
   },
+  'one file of WebM, which has another index: E not_media': {
+    ...instead('v.mp4', Buffer.from('1a45dfa39f4286810142f78101'.padEnd(9000, '0'), 'hex')),
+    options: { single: true },
+  },
   'an empty segment: E no_samples': instead('v3.m4s', ''),
   'a segment that is cut off: E media_cut_short': {
     change: (stream) => changeFiles(stream, /^v3/, (bytes) => bytes.subarray(0, bytes.length / 2)),

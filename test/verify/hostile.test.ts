@@ -79,6 +79,7 @@ test.each(
     'a playlist with a line of a mebibyte: manifest_unreadable': `#EXTM3U\n#EXT-X-STREAM-INF:${','.repeat(MiB)}\nv.m3u8`,
     'a playlist with lines of many attributes: manifest_unreadable': `#EXTM3U\n${`#EXT-X-MAP:${'a,'.repeat(4000)}\n`.repeat(900)}`,
     'a playlist whose variables make a long line: manifest_unreadable': `#EXTM3U\n${LONG_LINE}`,
+    'an I-frame playlist: not_a_media_playlist': '#EXTM3U\n#EXT-X-I-FRAMES-ONLY\n#EXTINF:2,\nv.ts\n',
     'a playlist of many variables: manifest_too_large': `#EXTM3U\n${MANY_VARIABLES}`,
     'many keys at once: manifest_too_large': `#EXTM3U\n${MANY_KEYS}`,
     'many session keys: manifest_too_large': `#EXTM3U\n${'#EXT-X-SESSION-KEY:METHOD=A\n'.repeat(1001)}`,

@@ -57,6 +57,11 @@ export function readPlaylist(
     ]);
     return { ok: true, value: { type: 'multivariant', playlists, sessionKeys, variables } };
   }
+  if (manifest.iFramesOnly)
+    return refused(
+      'not_a_media_playlist',
+      'is an I-frame playlist, which names parts of segments for seeking; give the multivariant playlist, or a media playlist',
+    );
   return { ok: true, value: mediaPlaylistOf(manifest, url) };
 }
 
@@ -211,6 +216,7 @@ interface ParsedManifest {
   readonly discontinuitySequence?: number;
   readonly targetDuration?: number;
   readonly endList?: boolean;
+  readonly iFramesOnly?: boolean;
 }
 
 interface ByteRange {

@@ -33,7 +33,7 @@ export interface MediaTrack {
 }
 
 export interface OpenedMedia {
-  readonly container: 'fmp4' | 'mp4' | 'mpegts' | 'packed_audio' | 'encrypted_segment';
+  readonly container: 'fmp4' | 'mp4' | 'mpegts' | 'packed' | 'encrypted_segment';
   /** In the order of the file. A segment under `aes-128` shows one track of the kind `other` until it is decrypted. */
   readonly tracks: readonly MediaTrack[];
   /** Faults of the container, though samples could be read: cut short, samples outside the file, and so on. */

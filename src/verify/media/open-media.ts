@@ -32,8 +32,8 @@ export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEn
   const encryption = hls?.method === 'SAMPLE-AES' ? { iv, isNamed: hls.iv !== undefined } : undefined;
   if (looksLikeTransportStream(segment)) return openTransportStream(segment, encryption);
   if (init || looksLikeSegment(segment)) return openMp4(init, segment);
-  const audio = openPackedAudio(segment, encryption);
-  if (audio) return audio;
+  const packed = openPacked(segment, encryption);
+  if (packed) return packed;
   return refused(
     'not_media',
     'The segment is neither mp4, MPEG transport stream nor packed audio; it may be encrypted as a whole (AES-128), or an error page.',
@@ -90,10 +90,19 @@ interface StreamType {
 const ADTS: SampleFormat = { codec: 'aac', adts: true, config: undefined };
 const H264: SampleFormat = { codec: 'h264', lengthSize: 0, parameterSets: [] };
 const H265: SampleFormat = { codec: 'h265', lengthSize: 0, parameterSets: [] };
+const UNKNOWN: SampleFormat = { codec: 'unknown' };
+const MPEG_VIDEO: StreamType = { kind: 'video', codec: 'mp4v.61', format: UNKNOWN };
+const MPEG_AUDIO: StreamType = { kind: 'audio', codec: 'mp4a.40.34', format: UNKNOWN };
+const TEXT: StreamType = { kind: 'text', codec: 'wvtt', format: UNKNOWN };
 
 /** stream_type by ISO/IEC 13818-1 table 2-34 and ATSC A/53; from 0xc0 on by Apple, for SAMPLE-AES. */
 const STREAM_TYPES: Readonly<Record<number, StreamType>> = {
+  1: MPEG_VIDEO,
+  2: MPEG_VIDEO,
+  3: MPEG_AUDIO,
+  4: MPEG_AUDIO,
   15: { kind: 'audio', codec: 'mp4a.40.2', format: ADTS },
+  17: { kind: 'audio', codec: 'mp4a.40.2', format: UNKNOWN },
   27: { kind: 'video', codec: 'avc1', format: H264 },
   36: { kind: 'video', codec: 'hvc1', format: H265 },
   129: { kind: 'audio', codec: 'ac-3', format: { codec: 'ac3' } },
@@ -146,19 +155,35 @@ function openTransportStream(bytes: Buffer, encryption: ElementaryEncryption | u
   return { ok: true, value: { container: 'mpegts', tracks, problems } };
 }
 
-/** Reads packed audio: frames one behind the other, after ID3 tags (RFC 8216 § 3.4). Undefined if it is none. */
-function openPackedAudio(bytes: Buffer, encryption: ElementaryEncryption | undefined): Opened | undefined {
+/** Reads packed audio: frames one behind the other, after ID3 tags (RFC 8216 § 3.4), or a text. Undefined if it is none. */
+function openPacked(bytes: Buffer, encryption: ElementaryEncryption | undefined): Opened | undefined {
   let from = 0;
   while (bytes.toString('latin1', from, from + 3) === 'ID3' && from + 10 <= bytes.length) {
     const size = [6, 7, 8, 9].reduce((sum, at) => (sum << 7) | ((bytes[from + at] ?? 0) & 0x7f), 0);
     from += 10 + size;
   }
   const payload = bytes.subarray(from);
-  const number = readAdtsHeader(payload) ? 15 : ac3FrameLength(payload) ? 129 : undefined;
-  const type = number === undefined ? undefined : STREAM_TYPES[number];
+  const type = isText(payload) ? TEXT : STREAM_TYPES[packedType(payload)];
   if (!type) return undefined;
   const tracks = [trackOf(0, type, [withMark(payload)], encryption)];
-  return { ok: true, value: { container: 'packed_audio', tracks, problems: [] } };
+  return { ok: true, value: { container: 'packed', tracks, problems: [] } };
+}
+
+function packedType(frames: Buffer): number {
+  if (readAdtsHeader(frames)) return 15;
+  // By bsid.
+  if (ac3FrameLength(frames)) return frames.readUInt8(5) >> 3 > 10 ? 135 : 129;
+  // Layers, bit rates and frequencies of MPEG audio that there are.
+  const header = frames.length < 4 ? 0 : frames.readUInt32BE();
+  const isMpeg = header >>> 21 === 0x7ff && (header & 0x60000) !== 0;
+  return isMpeg && (header & 0xf000) !== 0xf000 && (header & 0xc00) !== 0xc00 ? 3 : -1;
+}
+
+/** WebVTT and TTML next to the media; subtitles are never encrypted like this. Other XML is the error of a server. */
+export function isText(body: Buffer): boolean {
+  return /^(?:\xef\xbb\xbf)?(?:WEBVTT|(?:<\?xml[\s\S]*)?<(?:\w+:)?tt[\s>])/.test(
+    body.toString('latin1', 0, 4096),
+  );
 }
 
 /** Payloads that begin a PES packet are recognized by their start code, not by a list. */
@@ -208,14 +233,17 @@ function trackOf(
   packets: readonly Buffer[],
   given: ElementaryEncryption | undefined,
 ): MediaTrack {
-  const isEncrypted = given !== undefined || type.isEncrypted === true;
+  // SAMPLE-AES leaves other codecs as they are.
+  const isEncrypted = (given !== undefined && type.format !== UNKNOWN) || type.isEncrypted === true;
   const iv = given?.iv ?? Buffer.alloc(16);
   const scheme: MediaScheme | undefined = isEncrypted ? 'sample-aes' : undefined;
   const encryption: SampleEncryption | undefined = isEncrypted
     ? { scheme: 'sample-aes', keyId: undefined, iv, subsamples: undefined, pattern: undefined }
     : undefined;
   const payloads = joinPackets(packets);
-  const all = type.kind === 'video' ? picturesOf(payloads) : framesOf(Buffer.concat(payloads), type.format);
+  const { format } = type;
+  const frames = () => (format === UNKNOWN ? payloads : framesOf(Buffer.concat(payloads), format));
+  const all = type.kind === 'video' ? picturesOf(payloads) : frames();
   const samples: MediaSample[] = all.map((data) => ({ data, encryption }));
   return {
     id,
@@ -227,7 +255,7 @@ function trackOf(
     samples: samples.length,
     encryptedSamples: isEncrypted ? samples.length : 0,
     seconds: 0,
-    content: { format: type.format, samples },
+    content: { format, samples },
   };
 }
 

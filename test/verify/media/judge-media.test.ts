@@ -155,18 +155,35 @@ test('encryption that nothing signals is reported', () => {
   expect(judged(media, { key: KEY })).toEqual({ state: 'garbage', cause: 'not_signalled' });
 });
 
+/** Another type of stream in the program map, the second packet. */
+function withType(segment: Buffer, from: number, to: number): Buffer {
+  const changed = Buffer.from(segment);
+  changed.writeUInt8(to, changed.indexOf(from, 188 + 17));
+  return changed;
+}
+
 describe('a segment under AES-128', () => {
-  const encrypted = () => {
+  const media = (iv: Buffer, content = clearTs.segment('v', 2)) => {
     const cipher = createCipheriv('aes-128-cbc', KEY, IV);
-    return Buffer.concat([cipher.update(clearTs.segment('v', 2)), cipher.final()]);
+    const encrypted = Buffer.concat([cipher.update(content), cipher.final()]);
+    return opened(undefined, encrypted, { method: 'AES-128', iv });
   };
-  const media = (iv: Buffer) => opened(undefined, encrypted(), { method: 'AES-128', iv });
 
   test('is judged by what is in it', () => {
     expect(judged(media(IV), { key: KEY })).toEqual({ state: 'decrypts' });
     expect(judged(media(IV), { key: otherKey(1) })).toEqual({ state: 'garbage', cause: 'wrong_key' });
     expect(judged(media(otherKey(1)), { key: KEY })).toEqual({ state: 'garbage', cause: 'wrong_iv' });
     expect(judged(media(IV))).toEqual({ state: 'no_key' });
+  });
+
+  test.each<[what: string, content: () => Buffer]>([
+    ['pictures of MPEG-2', () => withType(clearTs.segment('v', 2), 27, 2)],
+    ['MP3 in a transport stream', () => withType(clearTs.segment('a', 2), 15, 3)],
+    ['MP3 alone', () => Buffer.from('49443304000000000000fffb9064'.padEnd(120, '0'), 'hex')],
+    ['subtitles', () => Buffer.from('WEBVTT\n\n00:00.000 --> 00:02.000\nHello')],
+  ])('decrypts where its codec cannot be judged: %s', (_, content) => {
+    expect(judged(media(IV, content()), { key: KEY })).toEqual({ state: 'decrypts' });
+    expect(judged(media(IV, content()), { key: otherKey(1) }).state).toBe('garbage');
   });
 
   test('is reported as clear', () => {

@@ -71,7 +71,7 @@ test.each<[what: string, bytes: () => Buffer, codec: string]>([
 ])('packed audio is read frame by frame: %s', (_, bytes, codec) => {
   const media = opened(undefined, bytes());
   expect(media).toMatchObject({
-    container: 'packed_audio',
+    container: 'packed',
     tracks: [{ kind: 'audio', codec, scheme: undefined }],
   });
   expect(judgeMedia(media, [])).toMatchObject({ state: 'clear', kind: 'audio' });
