@@ -37,7 +37,7 @@ export function readParameters(
   const list = readListParameters(mapping, texts, searchesCustom);
   const used: FieldMapping[] = [];
   const faults = [...(list?.faults ?? [])];
-  /** What v2 takes in place of the values of variables that have another form in v1. */
+  /** For variables whose values have another form in v1. */
   const forms: { readonly field: string; readonly sentence: string }[] = [];
   const parts = emptyRecord<Json>();
   for (const field of fields) {
