@@ -57,7 +57,6 @@ export function channelState(
   return status === 'creating' ? 'unused' : status;
 }
 
-/** The pages of channels and of their events. */
 export function mountChannelPages(app: Express, context: EmulatorContext): void {
   mountEventsPage(app, context);
   const { state, broadcast, library } = context;
@@ -134,7 +133,6 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
   });
 }
 
-/** The button that lets encoders connect, or not. */
 function switchButton(channel: Channel, query = ''): Html {
   const label = channel.enabled ? 'Disable' : 'Enable';
   return action(`${PATH}/${channel.id}/${label.toLowerCase()}${query}`, label, titleOf(channel));
@@ -198,7 +196,6 @@ function encoderSettings({ id, streamKey }: Channel, { rtmp, control }: Addresse
     rtmp !== undefined && ['Server', copyableAddress('server address', rtmp)],
     ['Stream key', secret('encoder-key', 'stream key', streamKey)],
   ]);
-  // A test picture and a tone.
   const ffmpeg =
     rtmp !== undefined &&
     command(`ffmpeg-${id}`, 'the ffmpeg command', [
@@ -247,7 +244,6 @@ function eventPill(context: EmulatorContext, event: LiveEvent): Html {
   return pill(...EVENT_WORDS[shownState(context, event)]);
 }
 
-/** The page of the events of all channels. */
 function mountEventsPage(app: Express, context: EmulatorContext): void {
   const { channels, events } = context.state;
   mountPage(app, EVENTS, (asked) =>
@@ -276,7 +272,6 @@ function mountEventsPage(app: Express, context: EmulatorContext): void {
   );
 }
 
-/** The columns of a table of events, of one channel or of all. */
 function eventColumns(context: EmulatorContext, isOfOneChannel = false): Column<LiveEvent>[] {
   const { channels } = context.state;
   const channelLink = ({ channelId }: LiveEvent) => {
@@ -296,7 +291,6 @@ function eventColumns(context: EmulatorContext, isOfOneChannel = false): Column<
   ];
 }
 
-/** The actions of an event: preview and publish before viewers see it, watch when they do. */
 function eventActions(event: LiveEvent): Content {
   const { id, mode, state, channelId, publishedAt, previewToken } = event;
   const isRunning = !isOver(state);

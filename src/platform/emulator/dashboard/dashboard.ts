@@ -26,10 +26,7 @@ import { mountWebhookPages } from './webhooks';
 /** Below them are the pages; `/verify` is short for the stream tester. */
 const DASHBOARD_PATHS = ['/dashboard', '/verify'];
 
-/**
- * The dashboard: pages for developers against the platform. There is no sign-in: its visitors choose a user.
- * @param platform the whole of the platform's routes, for pages that call them.
- */
+/** No sign-in: visitors choose a user. @param platform the platform's routes, for pages that call them. */
 export function mountDashboard(app: Express, context: EmulatorContext, platform: RequestListener): void {
   const guards = [...pageHeaders, refuseOtherHosts(context.seeds.host), refuseOtherSites, refuseWebhooks];
   app.use(DASHBOARD_PATHS, ...guards);
@@ -70,10 +67,7 @@ function mountAssets(app: Express, root: string): void {
     );
 }
 
-/**
- * Sets the headers of every answer below /dashboard: nothing from elsewhere is loaded or framed, nothing is cached, and
- * no other site gets the address of the page.
- */
+/** Nothing from elsewhere is loaded or framed, nothing is cached, and no other site gets an address. */
 const pageHeaders: readonly RequestHandler[] = [
   helmet({
     contentSecurityPolicy: {
@@ -104,10 +98,9 @@ const pageHeaders: readonly RequestHandler[] = [
 const OWN_NAMES = ['localhost', '127.0.0.1', '[::1]', 'emulator'];
 
 /**
- * Refuses requests for another host's name: a foreign page whose name was made to point here (DNS rebinding)
- * would be of the same origin as the dashboard. A process that listens on every address, as in a container, doesn't
- * know its names: it is called by any address and any name that isn't public.
- * @param listensOn the address that the process listens on.
+ * A foreign page whose name was made to point here (DNS rebinding) would be of the dashboard's origin. A
+ * process that listens on every address, as in a container, is called by any address and any name that
+ * isn't public. @param listensOn the address that the process listens on.
  */
 function refuseOtherHosts(listensOn: string): RequestHandler {
   const own = [...OWN_NAMES, listensOn.includes(':') ? `[${listensOn}]` : listensOn.toLowerCase()];
@@ -140,7 +133,6 @@ const refuseOtherSites: RequestHandler = (request, _response, next) => {
   throw new HttpError(403, { code: 'other_site_refused', description });
 };
 
-/** A host as a URL; undefined for text with more than a name and a port. */
 function urlOf(host = ''): URL | undefined {
   const url = `http://${host}`;
   return host === '' || /[/?#@\\\s]/.test(host) || !URL.canParse(url) ? undefined : new URL(url);

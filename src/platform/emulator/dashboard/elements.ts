@@ -1,10 +1,8 @@
 import { type Content, type Html, html } from '../../../http/html';
 import { capital } from '../resources/fields';
 
-/** The variants of a badge in the style sheet. */
 type Tone = 'success' | 'danger' | 'warning' | 'neutral' | 'special';
 
-/** The words for the states of a kind, and their look. */
 export type Words<State extends string> = Readonly<Record<State, readonly [word: string, tone: Tone]>>;
 
 export interface Choice {
@@ -12,12 +10,10 @@ export interface Choice {
   readonly label: string;
 }
 
-/** States to choose from, by their words. */
 export function choicesOf(words: Words<string>): Choice[] {
   return Object.entries(words).map(([value, [label]]) => ({ value, label }));
 }
 
-/** Values that are their own labels. */
 export function plainChoices(values: readonly string[]): Choice[] {
   return values.map((value) => ({ value, label: value }));
 }
@@ -88,7 +84,6 @@ export function duration(seconds: number): string {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 
-/** The words for one item of a kind, and for several. */
 export interface Noun {
   readonly one: string;
   readonly many: string;
@@ -109,7 +104,6 @@ export function address(text: string): Html {
   return html`<code class="address">${breakable(text)}</code>`;
 }
 
-/** A text to take away, with a button that copies it where scripts run. */
 export function copyable(name: string, text: string, shown = html`<code>${text}</code>`): Html {
   return html`<span class="copyable">${shown}${copyButton(name)}</span>`;
 }
@@ -118,7 +112,6 @@ export function copyableAddress(name: string, text: string): Html {
   return copyable(name, text, address(text));
 }
 
-/** Several lines to take away, such as a command. */
 export function copyableLines(id: string, name: string, text: string): Html {
   return html`<div class="lines copyable-lines"><pre tabindex="0" role="region" aria-label="${name}"><code id="${id}">${text}</code></pre>${copyButton(name)}</div>`;
 }
@@ -127,7 +120,6 @@ function copyButton(name: string): Html {
   return html`<button type="button" class="outline small copy" data-copy>Copy${unseen(name)}</button>`;
 }
 
-/** Content that is shown on request. */
 export function disclosure(id: string, label: string, content: Content): Html {
   return html`<details id="${id}">
     <summary class="link"><span class="closed">Show</span><span class="opened">Hide</span> ${label}</summary>
@@ -135,7 +127,6 @@ export function disclosure(id: string, label: string, content: Content): Html {
   </details>`;
 }
 
-/** A secret, hidden behind dots until it is requested. `name` names its owner. */
 export function secret(id: string, name: string, text: string, of = ''): Html {
   return html`<details class="secret" id="${id}">
     <summary><span class="dots closed" aria-hidden="true">•••••••• </span><span class="link closed">Show${of}</span><span class="link opened">Hide${of}</span>${unseen(name)}</summary>
@@ -152,7 +143,6 @@ export function hiddenFields(fields: Hidden): Html[] {
   );
 }
 
-/** A button that changes something. */
 export function action(
   path: string,
   label: string,
@@ -178,7 +168,6 @@ export function confirmedAction(
   </details>`;
 }
 
-/** A column of a table: its title, and the cell of an item. */
 export type Column<T> = readonly [title: string, cell: (item: T) => Content];
 
 /** A table, which narrow screens show as cards; the roles stay when the layout takes the table's away. */
@@ -206,7 +195,6 @@ export function facts(pairs: readonly Fact[]): Html {
   return html`<dl class="facts">${pairs.map((pair) => pair && html`<div><dt>${pair[0]}</dt><dd>${pair[1]}</dd></div>`)}</dl>`;
 }
 
-/** A part of a page, with its heading. @param aside next to the heading. */
 export function section(id: string, title: string, content: Content, aside?: Content): Html {
   const heading = html`<h2 id="${id}-title">${title}</h2>`;
   const head = aside === undefined ? heading : html`<div class="title-2">${heading}${aside}</div>`;

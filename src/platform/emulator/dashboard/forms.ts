@@ -10,15 +10,12 @@ import type { PageQuery } from './list';
 /** Reads a form, which may hold as much as a JSON body of the management API, percent-encoded. */
 const readForm = text({ type: 'application/x-www-form-urlencoded', limit: '1mb' });
 
-/** A form that was refused. */
 interface Refused {
-  /** The id of the form on its page. */
   readonly form: string;
   readonly sent: FormBody;
   readonly problems: readonly string[];
 }
 
-/** A request for a page. */
 export interface Asked {
   readonly request: PageRequest;
   readonly query: PageQuery;
@@ -32,13 +29,11 @@ interface FormRoute {
   readonly form?: string;
   /** Makes the change. @returns the path of the next page, a page, or an answer for the script; `undefined` is empty. */
   readonly change: (request: PageRequest, sent: FormBody) => Answer | Promise<Answer>;
-  /** The page with the refused form. */
   readonly again?: (asked: Asked) => string | Promise<string>;
 }
 
 export type Answer = string | object | undefined;
 
-/** Routes a page, the form that is sent to the same path, or both. */
 export function mountPage(
   app: Express,
   path: string,
@@ -70,7 +65,6 @@ export function mountPage(
   route.all(onlyMethods(...(get ? ['GET'] : []), ...(post ? ['POST'] : [])));
 }
 
-/** Whether an answer is for the script, not for a person. */
 export function wantsJson(request: Pick<Request, 'get'>): boolean {
   return request.get('accept') === 'application/json';
 }
@@ -79,7 +73,6 @@ export function absent(description: string): HttpError {
   return new HttpError(404, { code: 'not_found', description: `${description} It may have been deleted.` });
 }
 
-/** A form that can't be used. */
 export function invalid(description: string): HttpError {
   return new HttpError(400, { code: 'invalid_body', description });
 }
@@ -105,20 +98,15 @@ interface Form {
   readonly path: string;
   readonly submit: string;
   readonly fields: SetFields;
-  /** The values of the fields unless the form was refused. */
   readonly filled?: FormBody;
   readonly hidden?: Hidden;
   /** More fields, each group behind a link. */
   readonly more?: Readonly<Record<string, SetFields>>;
-  /** Below the fields. */
   readonly below?: Content;
-  /** Next to the button. */
   readonly buttons?: Content;
-  /** More attributes. */
   readonly attributes?: Html;
 }
 
-/** Why a form was refused. */
 export function refusalOf({ refused }: Asked, id: string): Content {
   return refused?.form === id && problemList(refused.problems);
 }
@@ -144,17 +132,14 @@ export function bareForm(asked: Asked, form: Form, subject?: string): Html {
     <div class="fields">${inputsOf(fields, sent, id)}${below}</div>${groups}<div class="actions">${button}${buttons}</div></form>`;
 }
 
-/** A form in a card of its own. */
 export function formCard(asked: Asked, title: string, form: Form): Html {
   return card(form.id, title, bareForm(asked, form));
 }
 
-/** A form behind a link, within a card. */
 export function formMore(asked: Asked, title: string, form: Form): Html {
   return html`<details class="more" id="${form.id}"${asked.refused?.form === form.id && html` open`}><summary class="link">${title}</summary>${bareForm(asked, form)}</details>`;
 }
 
-/** A form behind a button, within a row. */
 export function formButton(asked: Asked, label: string, subject: string, form: Form): Html {
   return html`<details class="opened-form" id="${form.id}"${asked.refused?.form === form.id && html` open`}><summary class="button outline small">${label}…${unseen(subject)}</summary>${bareForm(asked, form, subject)}</details>`;
 }

@@ -6,7 +6,6 @@ import { type Content, type Html, html } from '../../../http/html';
 import { Moment, Reference, type SetField, type SetFields, WebAddress } from '../resources/fields';
 import { labelOf, optionsOf, plainChoices } from './elements';
 
-/** The fields that a form sent. */
 export class FormBody extends URLSearchParams {
   /** The field's text, or the first one's when it was sent several times; empty when it was not sent. */
   text(name: string): string {
@@ -24,25 +23,20 @@ export class FormBody extends URLSearchParams {
   }
 }
 
-/** An address that may be very long. */
 export const LongAddress = z.string().max(4000);
-/** Lines of code, such as a command. */
 export const Lines = z.string();
 /** Lines that are not sent back to their sender. */
 export const SecretLines = z.string();
 /** A secret in one line, which is not sent back to its sender. */
 export const Secret = z.string();
 
-/** How a value is asked for as one text. */
 interface TextKind {
   /** Of an input in one line; without it, there are several. */
   readonly type?: string;
   readonly rows?: number;
   readonly isWide?: true;
-  /** More attributes of the input. */
   readonly more?: Html;
   readonly hint?: string;
-  /** It is not sent back to its sender. */
   readonly isSecret?: true;
   readonly write?: (value: never) => string;
   /** The value of a trimmed text, `undefined` for none; by default the text itself. */
@@ -97,7 +91,6 @@ const OF_SCHEMA = new Map<z.ZodType, TextKind>([
   [Secret, { type: 'password', isSecret: true }],
 ]);
 
-/** How a value is asked for. */
 type Kind =
   | { readonly kind: 'pairs' | 'flag' }
   | { readonly kind: 'text'; readonly as: TextKind }
@@ -126,7 +119,6 @@ function kindOf(schema: z.ZodType): Kind {
 /** The field of a form that has a digest of each of the others: one that was not edited is not changed. */
 const WAS = 'was';
 
-/** The form that changes these values of fields. */
 export function formOf(fields: SetFields, values: Readonly<Record<string, unknown>>): FormBody {
   const pairs = Object.entries(fields).flatMap(([name, { schema }]) => textsIn(name, schema, values[name]));
   const filled = new FormBody(pairs);
@@ -135,7 +127,6 @@ export function formOf(fields: SetFields, values: Readonly<Record<string, unknow
   return filled;
 }
 
-/** A value as the names and texts of its inputs. */
 function textsIn(name: string, schema: z.ZodType, value: unknown): [name: string, text: string][] {
   if (value === null || value === undefined) return [];
   const asked = kindOf(schema);
@@ -159,7 +150,6 @@ function textsIn(name: string, schema: z.ZodType, value: unknown): [name: string
   }
 }
 
-/** The names and values of a form, without the rows that are empty. */
 function pairsOf(sent: FormBody, name: string): (readonly [string, string])[] {
   const values = sent.texts(`${name}.value`);
   return sent
@@ -177,11 +167,7 @@ function digest(sent: FormBody, name: string): string {
   return createHash('sha256').update(JSON.stringify(texts)).digest('base64url').slice(0, 12);
 }
 
-/**
- * The values that a form asks for, as a body of the API has them, without those that were not edited. The call checks
- * everything else about them.
- * @throws HttpError 400 with the values that no body can contain.
- */
+/** As a body of the API, without unedited fields. @throws HttpError 400 for values that no body can have. */
 export function readFields(fields: SetFields, sent: FormBody): Readonly<Record<string, unknown>> {
   const before = sent.text(WAS).split('\n');
   const problems: string[] = [];
@@ -263,7 +249,6 @@ export function inputsOf(fields: SetFields, sent: FormBody, scope: string): Html
   return html`${was !== '' && html`<input type="hidden" name="${WAS}" value="${was}">`}${inputs}`;
 }
 
-/** Whether a form has a value in one of these fields. */
 export function isFilled(fields: SetFields, sent: FormBody): boolean {
   const names = Object.keys(fields).flatMap((name) => sent.namesIn(name));
   return names.some((name) => sent.texts(name).some((text) => text !== ''));
@@ -322,7 +307,6 @@ ${text}</textarea>`
   }
 }
 
-/** The limits of a text in one line, or of a number, as attributes of its input. */
 function limitsOf(schema: z.ZodType): Content {
   const bare = unwrapped(schema);
   if (schema instanceof z.ZodString)

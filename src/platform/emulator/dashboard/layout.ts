@@ -42,18 +42,13 @@ interface Page {
   readonly above?: string;
   /** The address of the section; the page above, if it has one. */
   readonly section?: string;
-  /** Next to the title. */
   readonly aside?: Content;
-  /** A sentence on the purpose of the page. */
   readonly intro?: Content;
-  /** The request for the page, which names the last change and the user. */
   readonly asked: { readonly request: Asking; readonly query: PageQuery };
   readonly content: Content;
-  /** In addition to the script of every page. */
   readonly scripts?: readonly ('upload' | 'order' | 'stream-tester')[];
 }
 
-/** A whole page of the dashboard, as text to send. */
 export function layout(page: Page): string {
   const { title, above, section = above, aside, intro, content, scripts = [], asked } = page;
   const done = doneSentence(asked.query.done);
@@ -101,7 +96,6 @@ export function layout(page: Page): string {
 const USER_PATH = '/dashboard/user';
 const COOKIE = 'emulator-user';
 
-/** A request for a page. */
 type Asking = Pick<Request, 'headers' | 'originalUrl'>;
 
 /** The user who was chosen on a page; an admin before one was. */
@@ -110,13 +104,11 @@ export function roleOf({ headers }: Asking): Role {
   return ROLES.find((role) => role === name) ?? 'admin';
 }
 
-/** The credentials that the user of a page sees, oldest first. */
 export function credentialsFor(request: Asking, state: CredentialParts['state']): Credential[] {
   const role = roleOf(request);
   return state.credentials.all().filter((each) => isSeenBy(each, role));
 }
 
-/** The choice of the user on every page. */
 function userForm(request: Asking): Html {
   const [path] = request.originalUrl.split('?');
   const users = ROLES.map((value) => ({ value, label: capital(value) }));
@@ -146,7 +138,6 @@ export function requireRole(request: Asking, needed: Role): void {
   throw new HttpError(403, { code: 'permission_insufficient', description });
 }
 
-/** A viewer reads. */
 export const refuseViewers: RequestHandler = (request, _response, next) => {
   if (!['GET', 'HEAD'].includes(request.method) && !READING.includes(request.originalUrl))
     requireRole(request, 'editor');

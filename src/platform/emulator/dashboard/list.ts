@@ -13,19 +13,15 @@ interface ListFilter<T> {
   readonly of: (item: T) => string;
 }
 
-/** How a list looks, and how it is searched. */
 export interface List<T> {
   readonly path: string;
   readonly noun: Noun;
   readonly caption: string;
-  /** @param query of the list, without its `?`. */
   readonly columns: (query: string) => readonly Column<T>[];
-  /** The hint in the search field. */
   readonly hint: string;
   /** The texts that are searched. No secret is among them, as the words are in the address. */
   readonly texts: (item: T) => readonly string[];
   readonly filters?: readonly ListFilter<T>[];
-  /** For a list without items. */
   readonly empty: Content;
   readonly pageLength?: number;
 }
@@ -41,11 +37,7 @@ export function askedOf<T>(query: PageQuery, { filters = [] }: Pick<List<T>, 'fi
   return asked;
 }
 
-/**
- * A list with its search, the newest item first, in pages.
- * @param items oldest first.
- * @param id of the part that the script keeps up to date.
- */
+/** In pages, the newest first. @param items oldest first. @param id of the part that the script updates. */
 export function listOf<T>(id: string, items: readonly T[], query: PageQuery, list: List<T>): Html {
   const { path, noun, texts, filters = [], pageLength = PAGE_LENGTH } = list;
   const asked = askedOf(query, list);
@@ -73,7 +65,6 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** The page that a parameter asks for, within what there is. */
 export function pageIn(value: unknown, pages: number): number {
   return Math.min(Number(/^[1-9]\d{0,6}$/.exec(textOf(value))?.[0] ?? 1), pages);
 }
@@ -92,7 +83,6 @@ function searchForm<T>({ path, noun, hint, filters = [] }: List<T>, asked: URLSe
   </form>`;
 }
 
-/** Links to the pages before and after this one; nothing when there is one page. */
 export function pageLinks(
   page: number,
   pages: number,

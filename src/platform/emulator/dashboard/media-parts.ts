@@ -32,7 +32,6 @@ const { method: _method, ...TRACK_SOURCE } = TEXT_TRACK.upload;
 const NOT_WAITING = 'This text track waits for no file. For another file, make a new text track.';
 const FOR_GOOD = 'This can’t be undone.';
 
-/** Mounts the forms for the pictures of a media, and the pictures. */
 export function mountPictures(
   app: Express,
   { library, state }: EmulatorContext,
@@ -80,7 +79,6 @@ export function mountPictures(
   });
 }
 
-/** Mounts the forms for the text tracks of a media. */
 export function mountTracks(context: EmulatorContext, mountForm: MountForm<Media>): void {
   const { textTracks: calls } = context.library;
   const { textTracks } = context.state;
@@ -122,7 +120,6 @@ export function mountTracks(context: EmulatorContext, mountForm: MountForm<Media
   });
 }
 
-/** The pictures of a media, of which one is its poster. */
 export function picturesCard({ state }: EmulatorContext, media: Media, asked: Asked): Html {
   const path = `/dashboard/media/${media.id}/pictures`;
   const pictures = thumbnailsOf(state, media);
@@ -167,7 +164,6 @@ function pictureItem(picture: Thumbnail, number: number, media: Media, pictures:
   </li>`;
 }
 
-/** The text tracks of a media, and the forms for them. */
 export function tracksCard(context: EmulatorContext, { id }: Media, asked: Asked): Html {
   const path = `/dashboard/media/${id}/tracks`;
   const tracks = context.state.textTracks.of(id);
@@ -233,7 +229,6 @@ function nameOf({ metadata: { label, srclang } }: TextTrack): string {
   return label || srclang || 'Untitled';
 }
 
-/** A name in a list, with a line below it. */
 function named(name: string, what: Content): Html {
   return html`<span class="name" dir="auto">${name}</span><span class="sub">${what}</span>`;
 }
@@ -254,7 +249,6 @@ function trackActions(path: string, track: TextTrack, asked: Asked): Html {
   return html`<div class="actions">${publish}${formButton(asked, 'Change', name, edit)}${confirmedAction(`${path}/delete`, 'Delete', name, FOR_GOOD)}</div>`;
 }
 
-/** The files of a media: its originals and its renditions. */
 export function renditionsCard({ state }: EmulatorContext, { id }: Media): Html {
   const isOriginal = (file: Original | Rendition): file is Original => 'isPrimary' in file;
   const list = table<Original | Rendition>(

@@ -29,7 +29,6 @@ export function picturePath({ id }: Pick<Thumbnail, 'id'>): string {
   return `/dashboard/pictures/${id}`;
 }
 
-/** A media in a list: its picture, title and id. */
 export function mediaName(context: EmulatorContext, media: Media): Html {
   const poster = posterOf(context, media);
   const picture = poster
@@ -38,7 +37,6 @@ export function mediaName(context: EmulatorContext, media: Media): Html {
   return html`<div class="with-thumb">${picture}<div><a class="name" href="/dashboard/media/${media.id}" dir="auto">${titleOfMedia(media)}</a>${idLine(context, media)}</div></div>`;
 }
 
-/** Whether viewers can have a media now, in words. */
 export function publication(media: Media, now: Date): Content {
   if (isPublished(media, now)) return 'published';
   if (media.hidden) return 'never: it is hidden';

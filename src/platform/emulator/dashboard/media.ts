@@ -29,7 +29,6 @@ import { methodOf, mountUpload, openedAnswer, uploadZone, waitingUpload } from '
 const { title: TITLE, ...MORE } = MEDIA.metadata;
 const { method: _method, ...SOURCE } = MEDIA.upload;
 
-/** The pages of the media library. */
 export function mountMediaPages(app: Express, context: EmulatorContext): void {
   const { state, seeds, clock, library } = context;
   const calls = library.media;
@@ -132,7 +131,6 @@ function readSource(sent: FormBody) {
   return { ...given, method: given.download_url ? 'fetch' : given.source_url ? 'external' : methodOf(sent) };
 }
 
-/** The facts of a media, and the source of its content. */
 function contentCard(context: EmulatorContext, media: Media, asked: Asked): Html {
   const path = `/dashboard/media/${media.id}`;
   const isFirst = media.status === 'created';

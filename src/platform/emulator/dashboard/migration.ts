@@ -30,7 +30,6 @@ import { siteField, siteOf } from './resource-pages';
 
 const PATH = '/dashboard/migration';
 
-/** A page that translates a call of v1 to v2, and shows the answers of both. */
 export function mountMigrationPage(app: Express, context: EmulatorContext, platform: RequestListener): void {
   const form = {
     id: 'v1-call',
@@ -92,7 +91,6 @@ interface Runner {
   readonly site: string;
 }
 
-/** A call, and its answer, or why there is none. */
 interface Answered {
   readonly name: string;
   readonly answer?: GetAnswer;
@@ -151,7 +149,6 @@ async function runBoth(runner: Runner, call: V1Call, migration: Migration) {
   }
 }
 
-/** The body of a call of v1 as its client sends it, signed with the secret of the site. */
 function signedBody({ context, site }: Runner, { parameters }: V1Call): string {
   const { wallClock, newBytes, seeds } = context;
   const nonce = newBytes(4).readUInt32BE() % 100_000_000;
@@ -194,7 +191,6 @@ function completed(call: V2Call, { route, parameters }: V1Call, known: JsonObjec
   return { ...call, path, body: { ...call.body, metadata: { ...metadata, custom_params } } };
 }
 
-/** Whether a path, a value or a name still has a placeholder. */
 function hasPlaceholder(value: Json | undefined): boolean {
   if (typeof value === 'string') return /^\//.test(value) ? value.includes('{') : isPlaceholder(value);
   if (Array.isArray(value)) return value.some((each: Json) => hasPlaceholder(each));
@@ -254,7 +250,6 @@ function noteOf({ kind, field, sentence }: Note): Html {
   return html`<li>${pill(...NOTES[kind])} ${field !== undefined && html`<code>${field}</code> `}${marked(sentence)}</li>`;
 }
 
-/** A sentence with names in backticks. */
 function marked(sentence: string): Content {
   return sentence.split(/`([^`]+)`/).map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part));
 }

@@ -22,7 +22,6 @@ import {
 import { mountPage, type PageRequest } from './forms';
 import { credentialsFor, layout } from './layout';
 
-/** The first page, and the page of the key provider's accounts. */
 export function mountOverviewPages(app: Express, context: EmulatorContext): void {
   mountPage(app, '/dashboard', (asked) =>
     layout({
@@ -47,7 +46,6 @@ export function mountOverviewPages(app: Express, context: EmulatorContext): void
   );
 }
 
-/** Where to start, while there is nothing. */
 function firstSteps({ state }: EmulatorContext): Content {
   const step = (kind: string, title: string, says: string) =>
     html`<section class="card first" aria-labelledby="first-${kind}"><div><h2 id="first-${kind}">${title}</h2><p>${says}</p></div><a class="button" href="/dashboard/${kind === 'media' ? kind : `${kind}s`}#new">New ${kind}</a></section>`;

@@ -17,10 +17,7 @@ const PACKAGER_WORDS: Words<PackagerWord> = {
   absent: ['nothing recorded', 'neutral'],
 };
 
-/**
- * The packager's state of an event or a media, with actions; nothing without a packager.
- * @param manifest the address of its manifest without an ending, where it may be watched.
- */
+/** Nothing without a packager. @param manifest the address without an ending, where it may be watched. */
 export function packagingFacts(
   { packaging }: EmulatorContext,
   id: string,

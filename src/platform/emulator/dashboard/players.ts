@@ -8,7 +8,6 @@ import { mountResourcePages } from './resource-pages';
 const FIELDS = { metadata: PLAYER.metadata, relationships: PLAYER.relationships };
 const OPTIONS_SHOWN = 4;
 
-/** The pages of players. */
 export function mountPlayerPages(app: Express, context: EmulatorContext): void {
   const { library, state } = context;
   mountResourcePages(app, context, {

@@ -34,12 +34,10 @@ const [FIRST = 'manual_playlist', ...OTHERS] = TYPED_PLAYLISTS.map(({ type }) =>
 const TYPE = { type: { schema: Choice([FIRST, ...OTHERS]), default: FIRST, says: 'The type.' } };
 const TITLE = { title: PLAYLIST.metadata.title };
 
-/** A type for people: `search_playlist` is search. */
 function typeName(type: string): string {
   return type.replace(/_playlist$/, '').replaceAll('_', ' ');
 }
 
-/** The pages of playlists. */
 export function mountPlaylistPages(app: Express, context: EmulatorContext): void {
   const { library, state } = context;
   const callsFor = (type: PlaylistType) => {
@@ -112,7 +110,6 @@ const PARAMETERS: Readonly<Record<string, readonly [name: 'search' | 'related_me
 const PREVIEWED = 50;
 const MAX_LENGTH = 1000;
 
-/** The present content of a playlist, for a viewer whose request has the parameter of this page's address. */
 function previewPart(context: EmulatorContext, playlist: Playlist, { query }: Asked): Html {
   const [name, label] = PARAMETERS[playlist.playlistType] ?? [];
   const value = name === undefined ? undefined : query[name];
@@ -178,7 +175,6 @@ const CHANGES: Readonly<Record<string, Change>> = {
   },
 };
 
-/** The forms that change the media of a manual playlist, and their order. */
 function mountManualPlaylist(context: EmulatorContext, mountForm: MountForm<Playlist>): void {
   for (const [act, change] of Object.entries(CHANGES))
     mountForm(act, (playlist, { request, sent, view }) => {
@@ -191,7 +187,6 @@ function mountManualPlaylist(context: EmulatorContext, mountForm: MountForm<Play
       const media_filter = { include: { ...include, values: change(idsIn(playlist), sent) } };
       const calls = context.library.typedPlaylists.get(playlistType);
       calls?.update({ siteId, playlistId: id }, { metadata: { media_filter } }, view);
-      // The query of the page that the form was on.
       const back = sent.text('back');
       return wantsJson(request) ? undefined : `/dashboard/playlists/${id}${back && `?${back}`}`;
     });
@@ -200,7 +195,6 @@ function mountManualPlaylist(context: EmulatorContext, mountForm: MountForm<Play
 /** A page of the order. Beyond it, media are moved with their buttons. */
 const PLACES_SHOWN = 100;
 
-/** The media of a manual playlist in their order, and a search for others to add. */
 function manualParts(context: EmulatorContext, playlist: Playlist, query: PageQuery) {
   const ids = idsIn(playlist);
   const path = `/dashboard/playlists/${playlist.id}`;

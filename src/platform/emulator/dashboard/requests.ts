@@ -35,7 +35,6 @@ function statusPill(status: number): Html {
   return pill(status === 0 ? 'no answer' : `${status}`, tone);
 }
 
-/** The requests of clients with their answers: a list, and a page of each request. */
 export function mountRequestPages(app: Express, context: EmulatorContext): void {
   const { journal } = context;
   mountPage(

@@ -21,7 +21,6 @@ import { type FormBody, formOf, readFields } from './inputs';
 import { layout } from './layout';
 import { type List, listOf } from './list';
 
-/** An item, as far as every page shows it. */
 interface Item {
   readonly id: string;
   readonly siteId?: string;
@@ -31,50 +30,39 @@ interface Item {
   readonly relationships?: object;
 }
 
-/** The fields that a form asks for, by the part of the body that has them. */
 interface FormFields {
   readonly metadata: SetFields;
   readonly relationships?: SetFields;
 }
 
-/** The list, the form and the page of a resource, as data. */
 export interface ResourcePages<T extends Item> extends Omit<List<T>, 'path' | 'caption' | 'empty'> {
   readonly intro: string;
-  /** For a list without items; by default, the hint that one can be made. */
   readonly empty?: Content;
   readonly store: { all(): readonly T[]; find(id: string): T | undefined };
   readonly nameOf: (item: T) => string;
-  /** The cell with the name in a list; by default the name and the id. */
   readonly nameCell?: (item: T) => Content;
   readonly scripts?: readonly ('upload' | 'order')[];
   /** Of an item, or of the one that a form makes. */
   readonly calls: (of: T | FormBody) => ResourceCalls;
   readonly newForm: FormFields & {
-    /** The fields outside of the groups below; by default all. */
     readonly shown?: SetFields;
     readonly more?: Readonly<Record<string, SetFields>>;
     readonly below?: Content;
     readonly above?: Content;
-    /** Whether the form asks for a site. */
     readonly hasSite?: false;
-    /** In addition to the fields. */
     readonly body?: (sent: FormBody) => object;
     /** Notices the new item, and answers the script that made it. */
     readonly made?: (id: string, origin: string) => object | undefined;
   };
-  /** The fields of the form that changes an item. */
   readonly fields: (item: T) => FormFields;
   readonly introOf?: (item: T) => string;
   readonly aside?: (item: T) => Content;
   /** The parts of the page by names, with the form at its place. */
   readonly parts?: (item: T, asked: Asked, form: Content) => Readonly<Record<string, Content>>;
-  /** More facts than every item has. */
   readonly facts?: (item: T, origin: string) => readonly Fact[];
-  /** The parts that are deleted with the item, and other consequences. */
   readonly farewell: readonly [says: string, consequence?: string];
 }
 
-/** A form that was sent to a path below an item. */
 export interface Sent {
   readonly request: PageRequest;
   readonly sent: FormBody;
@@ -208,12 +196,10 @@ export function mountResourcePages<T extends Item>(
   return mountForm;
 }
 
-/** The choice of a site, which a form asks for when the account has several. */
 export function siteField(siteIds: readonly string[]): SetFields {
   return { site: { schema: z.enum([...siteIds]), default: siteIds[0] ?? '', says: 'The site.' } };
 }
 
-/** The site of a form. @throws HttpError 400 */
 export function siteOf(context: Pick<EmulatorContext, 'seeds'>, sent: FormBody): string {
   return requireSite(context, sent.text('site'));
 }
@@ -231,7 +217,6 @@ function bodyOf({ metadata, relationships }: FormFields, sent: FormBody): object
   };
 }
 
-/** The id below a name in a list, with the site where the account has several. */
 export function idLine(
   { seeds }: Pick<EmulatorContext, 'seeds'>,
   { id, siteId }: Pick<Item, 'id' | 'siteId'>,

@@ -111,7 +111,6 @@ export function mountStreamTester(app: Express, context: EmulatorContext, platfo
   });
 }
 
-/** @throws HttpError 400 when the form can't be used. */
 async function test(
   context: EmulatorContext,
   platform: RequestListener,
@@ -186,10 +185,7 @@ const refused = () =>
     'it is an address of a private network, which the emulator does not call unless EMULATOR_ALLOW_HTTP_WEBHOOKS=true is set',
   );
 
-/**
- * Makes the GETs of a stream test: they go where webhooks may go, and to the emulator itself.
- * @param origin where the client has reached the emulator: its own addresses are called within the process.
- */
+/** Goes where webhooks may go. @param origin the emulator's own: it is called within the process. */
 async function createTesterGet({ seeds }: EmulatorContext, origin: string, platform: RequestListener) {
   const rules = { allowHttp: seeds.allowHttpWebhooks };
   const { get, close } = createGet({ userAgent: FETCH_AGENT, lookup: lookupWithin(PROTOCOL, rules) });
@@ -261,7 +257,6 @@ function isWebAddress(address: string): boolean {
   return URL.canParse(address) && /^https?:$/.test(new URL(address).protocol);
 }
 
-/** The findings of a test, next to the stream as it plays. */
 function reportView(report: StreamReport, tested: Date, item: object): Html {
   const { faults, renditions, systems, type } = report;
   const none = html`<p class="muted">None is signalled.</p>`;
@@ -383,7 +378,6 @@ function testFacts({ url, type, live, fetched }: StreamReport, tested: Date): Ht
   ]);
 }
 
-/** The item for the embed: the stream, with the emulator's license server for the key ids that were found. */
 function playerItem({ type, renditions, systems }: StreamReport, file: string, clearKeyUrl: string): object {
   const read = [...new Set(renditions.flatMap((each) => each.keyIds))].map((id) => parseUuid(id));
   const keyIds = read.flatMap((id) => (id.ok ? [id.value.toString('base64url')] : []));

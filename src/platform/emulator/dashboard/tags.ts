@@ -15,7 +15,6 @@ const RENAMED = { new_tag: TAG_ACTIONS.rename_tag.body.new_tag };
 
 type Tag = { readonly name: string; readonly siteId: string; readonly count: number };
 
-/** The page of the tags that media have. */
 export function mountTagsPage(app: Express, context: EmulatorContext): void {
   const { siteIds } = context.seeds;
   const page = (asked: Asked) => {

@@ -11,21 +11,16 @@ const PART_BYTES = 16 * 1000 ** 2;
 
 interface Zone {
   readonly id: string;
-  /** The path at which the script opens an upload. */
   readonly begin: string;
   /** The path to which the browser itself sends the file as a form; without it, the zone needs the script. */
   readonly send?: string;
-  /** For the button, such as a file. */
   readonly what: string;
-  /** Media types for the file picker. */
   readonly accept: string;
   readonly hint: string;
   readonly isMultiple?: boolean;
-  /** In addition to the file. */
   readonly fields?: Content;
 }
 
-/** A place to drop a file, or to choose one. The script fills in the list of transfers. */
 export function uploadZone({ id, begin, send, what, accept, hint, isMultiple, fields }: Zone): Html {
   const how = send === undefined ? html` data-scripted` : html` action="${send}"`;
   return html`<form class="zone" id="${id}" method="post" enctype="multipart/form-data"${how} data-begin="${begin}" data-part-bytes="${PART_BYTES}">
@@ -39,20 +34,15 @@ export function uploadZone({ id, begin, send, what, accept, hint, isMultiple, fi
   </form>`;
 }
 
-/** The method that the script asks for: one piece unless it asks for parts. */
 export function methodOf(sent: FormBody): UploadMethod {
   return sent.text('method') === 'multipart' ? 'multipart' : 'direct';
 }
 
-/** An open upload, the path that removes its new item, and the function that does. */
 type Opened = { readonly upload: Upload | undefined; readonly undo?: string; readonly remove?: () => void };
 
 type Open = (media: Media, sent: Sent, method: UploadMethod) => Opened | Promise<Opened>;
 
-/**
- * Routes an upload below the page of a media: for the script, which sends the file elsewhere, and as a form.
- * @param form the id of the form. @param done the change to report when the file has come.
- */
+/** For the script, which sends the file elsewhere, and as a form. @param done the change to report then. */
 export function mountUpload(
   mountForm: MountForm<Media>,
   below: string,
@@ -77,7 +67,6 @@ export function mountUpload(
   mountForm(`${below}file`, takeFile, form);
 }
 
-/** The answer to the script: where the file goes, the page of its media, and the path that removes the new item. */
 export function openedAnswer(
   upload: Upload | undefined,
   origin: string,

@@ -22,7 +22,6 @@ const SPANS = [7, 30, 90, 365];
 type Day = ReturnType<typeof usageOf>['results'][number];
 type Measure = Exclude<keyof Day, 'site_id' | 'date'>;
 
-/** The page with the usage of sites. */
 export function mountUsagePage(app: Express, context: EmulatorContext): void {
   mountPage(app, PATH, (asked) => {
     try {
@@ -36,7 +35,6 @@ export function mountUsagePage(app: Express, context: EmulatorContext): void {
   });
 }
 
-/** @throws HttpError 400 when the query asks for days that can't be shown. */
 function usagePage(context: EmulatorContext, page: Asked, problems: readonly string[] = []): string {
   const { query } = page;
   const { siteIds } = context.seeds;

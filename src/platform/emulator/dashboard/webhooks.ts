@@ -12,7 +12,6 @@ import { mountResourcePages, requireSite } from './resource-pages';
 
 const PATH = '/dashboard/webhooks';
 
-/** The result of a try to deliver a notification. */
 type Outcome = 'delivered' | 'retried' | 'failed' | 'dropped';
 
 const OUTCOMES: Words<Outcome> = {
