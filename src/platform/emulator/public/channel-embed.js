@@ -195,7 +195,6 @@
     let looksToWait = 0;
     let isStale = false;
 
-    /** Shows a message. A stalled picture stays visible behind it. */
     function say(name, detail) {
       if (video) {
         video.style.opacity = name && name !== 'stalled' ? '0' : '1';
@@ -233,10 +232,7 @@
 
     makeVideo();
 
-    /**
-     * The state of a source with nothing to play, and the message on it; undefined where there is something. A manifest
-     * that can't be read from here is not empty: the player says why it can't.
-     */
+    /** Undefined where there is some. A manifest that can't be read is not empty: the player says why. */
     async function absenceOf({ file }) {
       try {
         return isEmpty(await getText(file)) ? { next: 'pictureless' } : undefined;

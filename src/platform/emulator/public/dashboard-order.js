@@ -27,7 +27,6 @@
     }, SAVE_MS);
   }
 
-  /** Disables the buttons at the ends of a list of one page. */
   function markEnds(list) {
     const isPaged = list.parentElement.querySelector('.pager') !== null;
     for (const button of list.querySelectorAll('[data-by]')) {

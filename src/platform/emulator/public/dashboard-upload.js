@@ -28,7 +28,6 @@
     }
   }
 
-  /** The JSON that a path answers. */
   async function ask(path, options) {
     const answer = await fetch(path, options);
     const text = await answer.text();
@@ -74,7 +73,6 @@
     signal,
   });
 
-  /** The links of all parts of a file, with those that have arrived. */
   async function partsOf(begun, count, signal) {
     const parts = [];
     for (let page = 1; parts.length < count; page += 1) {
@@ -123,7 +121,6 @@
     return begun;
   }
 
-  /** The row of a file: its name, its progress, and a button. */
   function rowOf(form, file) {
     const item = document.createElement('li');
     item.className = 'transfer';
@@ -148,7 +145,6 @@
     button.onclick = act;
   }
 
-  /** Removes the media of a file that does not come. */
   async function takeBack(row) {
     sessionStorage.removeItem(memoryOf(row.form, row.file));
     const undo = row.begun?.undo;
@@ -203,7 +199,6 @@
   for (const form of document.querySelectorAll('form[data-begin]')) {
     const input = form.querySelector('input[type=file]');
     const goesWithFields = 'withFields' in form.dataset;
-    /** Sends files one after the other. */
     const send = async (files) => {
       const fields = [...new FormData(form)].filter(([, value]) => typeof value === 'string');
       for (const row of files.map((file) => rowOf(form, file)))

@@ -41,7 +41,6 @@
     }
   }
 
-  /** Plays the stage of the page, if there is one. */
   window.playStage = () => {
     const stage = document.getElementById('stage');
     if (!stage) return;

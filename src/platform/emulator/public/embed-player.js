@@ -61,7 +61,6 @@ export function chooseSource(sources, format) {
   return sources.find(order[0]) ?? sources.find(order[1]) ?? sources[0];
 }
 
-/** Key ids as people write them. */
 function asUuid(hex) {
   return hex.toLowerCase().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
@@ -161,7 +160,6 @@ async function findKeyIds(playlistUrl) {
   return [...found];
 }
 
-/** The configuration of shaka-player for the keys of a source, and the key ids without a license. */
 async function drmOf({ file, drm }, isHlsSource) {
   if (!drm) return { drm: {} };
   if (!window.isSecureContext) throw new Failure('insecure');
@@ -185,7 +183,6 @@ async function drmOf({ file, drm }, isHlsSource) {
   return { drm: { servers, ...(advanced && { advanced }) } };
 }
 
-/** The failure for an error of shaka-player. */
 function failureOf(error, { isEncrypted, asked, codes }) {
   if (error instanceof Failure) return error;
   const { code, category, data = [] } = error;

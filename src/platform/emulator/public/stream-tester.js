@@ -22,7 +22,6 @@
         for (const id of ['tester-problems', 'report'])
           document.getElementById(id).replaceWith(fresh.getElementById(id));
         window.playStage();
-        // Scrolls the result into view.
         const findings = document.getElementById('findings');
         if (findings?.getBoundingClientRect().bottom > innerHeight)
           document.getElementById('verdict').scrollIntoView();
