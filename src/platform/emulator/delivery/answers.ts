@@ -71,10 +71,7 @@ export function sendFile(response: Response, { path, md5 }: StoredFile, type: st
   });
 }
 
-/**
- * Counts the bytes that a viewer of a site gets of an answer, when it is over. HEAD, 304 and errors have none.
- * @param onBegin called when the answer had the start of the requested file.
- */
+/** HEAD, 304 and errors count no bytes. @param onBegin called when the answer had the start of the file. */
 export function countBytes(
   { state, clock }: Pick<DeliveryParts, 'state' | 'clock'>,
   response: Response,
@@ -97,10 +94,7 @@ export function countBytes(
 
 export const FILE_HEADERS = 'accept-ranges, content-length, content-range, etag';
 
-/**
- * Lets pages of any origin load the answers without a credential, and answers preflights. The security headers of the
- * rest of the platform forbid it otherwise.
- */
+/** Also answers preflights: the security headers of the rest of the platform forbid other origins. */
 export const openToAll: RequestHandler = openFor('GET, HEAD');
 
 /** The same for other methods. `exposed` names the headers of answers that a page may read. */

@@ -21,7 +21,6 @@ export const DASH = 'application/dash+xml';
 
 const text = z.string();
 
-/** A source of a playlist item, without unknown fields. */
 const Source = z.object({
   file: field(text, 'Its address.'),
   type: field(text, 'Its media type.'),
@@ -74,10 +73,7 @@ interface Shown {
 
 const OF_NO_EVENT = { permalink: null, description: null };
 
-/**
- * An item of a player's playlist. Every field is present with its type, also when the media has no value: typed
- * clients decode it strictly.
- */
+/** Every field is present with its type, also without a value: typed clients decode it strictly. */
 async function renderItem(
   context: DeliveryParts,
   watchable: Watchable,
@@ -108,7 +104,6 @@ async function renderItem(
   };
 }
 
-/** The content of a document in any format: one media, or a page of a playlist. */
 export interface Feed {
   readonly title: string;
   readonly description: string;
@@ -170,9 +165,8 @@ function sourcesOf(context: DeliveryParts, watchable: Watchable, origin: string)
 }
 
 /**
- * The streams that the packager has, or will have soon. For protected ones DASH is the first: most browsers support its
- * systems and the others skip it, while many start to play HLS and fail at FairPlay. For others HLS is the first, which
- * everything plays.
+ * For protected streams DASH is first: browsers without its systems skip it, while many start HLS and fail at
+ * FairPlay. For others HLS is first, which everything plays.
  */
 function streamsOf(context: DeliveryParts, path: string, id: string, origin: string): Source[] {
   const { packaging, state } = context;
@@ -317,7 +311,6 @@ function itemElement({ item, customParams }: Entry): object {
     },
     'jwplayer:image': image,
     ...(feedid !== undefined && { 'jwplayer:feedid': feedid }),
-    // Tracks in the stream itself have no file.
     'jwplayer:track': item.tracks.flatMap(({ kind, file, label, language }) =>
       file === undefined
         ? []
@@ -337,7 +330,6 @@ const NAME = /^[\p{L}_][\p{L}\p{N}_.-]*$/u;
 /** Names that the player would read as fields of the item. */
 const TAKEN = ['source', 'sources', 'tracks', 'images', 'title', 'description', 'link', 'file', 'mediaid'];
 
-/** Custom parameters whose names XML allows, where they don't replace a field. */
 function withParams(element: object, customParams: Readonly<Record<string, string>>): object {
   const own = Object.entries(customParams).flatMap(([name, value]) => {
     const tag = `jwplayer:${name}`;

@@ -28,7 +28,6 @@ interface EmbedParts {
   readonly packaging: Pick<Packaging, 'client'>;
 }
 
-/** The files that pages of any origin load, and two pages that show them: one for a channel, and one for a media. */
 export function mountEmbed(app: Express, { publicFolder: root, packaging }: EmbedParts): void {
   app.use('/embed', openToAll);
   for (const [path, [name, seconds]] of Object.entries(FILES))
@@ -99,7 +98,6 @@ const MEDIA_PAGE = {
 
 type Page = typeof CHANNEL_PAGE | typeof MEDIA_PAGE;
 
-/** The content that the parameters of a page name, if any. */
 function shownOn(page: Page, asked: (name: string) => string | undefined, origin: string): Shown | undefined {
   const preview = page === MEDIA_PAGE ? asked('preview') : undefined;
   if (preview !== undefined)
@@ -109,7 +107,6 @@ function shownOn(page: Page, asked: (name: string) => string | undefined, origin
   return id === undefined ? undefined : { name: `${page.noun} ${id}`, query, options: query };
 }
 
-/** A preview is for the owner of the channel alone. */
 function isPreview({ query }: Shown): boolean {
   return 'preview' in query;
 }
@@ -127,10 +124,7 @@ function previewItem(token: string, origin: string): object {
   };
 }
 
-/**
- * A page like that of a publisher: loads the embed script and calls its setup function.
- * @param shown undefined when the address names nothing to play.
- */
+/** A page like that of a publisher. @param shown undefined when the address names nothing to play. */
 function embedPage(
   page: Page,
   shown: Shown | undefined,
@@ -193,7 +187,6 @@ function isFormat(text: string | undefined): text is keyof typeof FORMATS {
 const NO_PACKAGER =
   'This emulator has no packager, so there is no picture. npm run demo starts one; an emulator of your own needs EMULATOR_PACKAGERURL.';
 
-/** The page of a channel, a media or a preview, whose stage reports why there is nothing to play. */
 function stage(shown: Shown, options: object, format: string | undefined, isPackaging: boolean) {
   const { name, query } = shown;
   const formats = Object.entries(FORMATS).map(

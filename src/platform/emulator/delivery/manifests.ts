@@ -19,7 +19,6 @@ interface Shown {
 /** The length of a live stream without DVR: more than players keep before them. */
 const WINDOW_SECONDS = 30;
 
-/** Paths, as Express writes them without an ending. */
 const PLACES = [
   ['/live/events', shownUnder],
   ['/manifests', shownUnder],
@@ -94,7 +93,6 @@ function live(
   return { id, siteId, live: true, window: metadata.dvr === 'off' ? WINDOW_SECONDS : undefined };
 }
 
-/** Leads to the file of the packager, below the address that was asked for. */
 function redirect(response: Response, address: string, path: string, { id, window }: Shown): void {
   const below = path.slice(`/media/${id}`.length);
   response.set('cache-control', 'no-store').redirect(302, `${address}${below}${queryOf(window)}`);
@@ -170,10 +168,7 @@ function fail(response: Response): void {
   answer(response.status(502), '', { message: 'The packager does not answer. Try again in a moment.' });
 }
 
-/**
- * An HLS media playlist (RFC 8216) without segments, as none is packaged. It exists only while a player may have it, so
- * that clients get the right status.
- */
+/** Without segments. It exists only while a player may have it, so that clients get the right status. */
 function emptyPlaylist({ live }: Shown): string {
   const lines = [
     '#EXTM3U',

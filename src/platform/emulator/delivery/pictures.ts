@@ -17,7 +17,6 @@ const ENDINGS: ReadonlyMap<string, string> = new Map([
   [DRAWN, 'svg'],
 ]);
 
-/** Pictures of media: posters by the media's address with any ending, and thumbnails by their own. */
 export function mountPictures(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
   const get = readOnly(app);
@@ -47,17 +46,13 @@ export function mountPictures(app: Express, context: DeliveryParts): void {
   );
 }
 
-/**
- * Sends a picture that is ready, whether or not viewers may see it: as it was uploaded, or drawn.
- * @param width in pixels, as the query asks for it.
- */
+/** Sends it whether or not viewers may see it. @param width in pixels, as the query asks for it. */
 export async function sendThumbnail(response: Response, thumbnail: Thumbnail, title: string, width: unknown) {
   const { file } = thumbnail;
   if (file) sendFile(response, file, await typeOf(thumbnail, file));
   else drawPoster(response, title, width);
 }
 
-/** The picture that somebody uploaded as the poster, or undefined when the emulator draws one. */
 async function posterPicture(
   context: DeliveryParts,
   watchable: Watchable,
@@ -83,7 +78,6 @@ async function typeOf({ thumbnailType }: Thumbnail, file: StoredFile): Promise<s
 
 const POSTER_WIDTHS = [320, 640, 1280];
 
-/** The poster as documents have it: in several widths, each of them the same picture. */
 export async function renderPosters(context: DeliveryParts, watchable: Watchable, address: string) {
   const type = (await posterPicture(context, watchable))?.type ?? DRAWN;
   const poster = `${address}/poster.${ENDINGS.get(type)}`;

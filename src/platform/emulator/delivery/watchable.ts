@@ -36,7 +36,6 @@ function onDemand(media: Media): Watchable {
   return { live: false, media, id, siteId, metadata };
 }
 
-/** The media with this id when viewers may have it: its parts are delivered only then. */
 export function publishedMedia(state: EmulatorState, now: Date, id: string | undefined): Media | undefined {
   const media = state.media.find(id ?? '');
   return media && isPublished(media, now) ? media : undefined;
@@ -49,19 +48,16 @@ type Sort = Dynamic['sort'];
 
 type PlaylistParts = Pick<DeliveryParts, 'state' | 'clock'>;
 
-/** Parameters of a viewer's request. */
 export interface Asked {
   readonly search?: string;
   readonly article?: string;
   readonly relatedId?: string | undefined;
-  /** Limits the media of the playlist; without values all. */
   readonly tags?: Tags;
   readonly sort?: Sort | undefined;
   /** Whether a playlist that finds nothing shows trending media. */
   readonly backfill?: boolean | undefined;
 }
 
-/** All of a playlist that viewers may watch now, in its order. Each type has one rule. */
 export function watchablesOf(
   context: PlaylistParts,
   playlist: Pick<Playlist, 'id' | 'siteId' | 'playlistType' | 'metadata'>,
@@ -182,7 +178,6 @@ function relatedKey(related: Media | undefined): KeyOf {
   };
 }
 
-/** Whether a media belongs to a playlist: it fits every included criterion, and no excluded one. */
 function membershipOf({ include, exclude }: Dynamic['media_filter']): (media: Media) => boolean {
   const included = testsOf(include);
   const excluded = testsOf(exclude);
@@ -201,7 +196,6 @@ function testsOf(criteria: Criteria | null | undefined): ((media: Media) => bool
   return tests;
 }
 
-/** Without values, all tags fit. */
 function fitsTags({ match, values }: Tags, tags: readonly string[]): boolean {
   return values.length === 0 || hasAnyOrAll(match, values, (value) => tags.includes(value));
 }

@@ -9,7 +9,6 @@ export interface Field<T> {
   readonly of: (item: T) => unknown;
 }
 
-/** The fields of a resource by their name on the wire. */
 export interface Fields<T> {
   readonly named: Readonly<Record<string, Field<T>>>;
   /** Custom parameters: fields with names of the client's own after a prefix. */
@@ -36,7 +35,6 @@ export function plainName(written: string): string {
   return written.replace(/^metadata\./, '');
 }
 
-/** The hint for an unknown field: the nearest field, or all of them. */
 export function hintOfFields<T>({ named, paramsOf }: Fields<T>, written: string): string {
   const names = Object.keys(named);
   const plain = plainName(written);
@@ -58,7 +56,6 @@ export function numericOf<T>(field: Field<T>, item: T): number | undefined {
   return Number.isNaN(number) ? undefined : number;
 }
 
-/** The texts of a field; numbers and times as they are written. */
 export function textsOf<T>(field: Field<T>, item: T): readonly string[] {
   if (!isNumeric(field)) return [field.of(item) ?? []].flat().map(String);
   const value = numericOf(field, item);
@@ -102,7 +99,6 @@ export function readFilter<T>(
 }
 
 class FilterReader<T> {
-  /** Faults of fields and bounds, in a query that can be read. */
   readonly faults = new Set<string>();
   #at = 0;
   #depth = 0;
@@ -361,7 +357,6 @@ function endOfPiece(text: string, piece: string, from: number, whole: { start: b
 
 const WITHIN_WORD = /(?<=[\p{L}\p{N}\p{M}])[\p{L}\p{N}\p{M}]/uy;
 
-/** Whether the place between two characters is within a word. */
 function isWithinWord(text: string, at: number): boolean {
   WITHIN_WORD.lastIndex = at;
   return WITHIN_WORD.test(text);

@@ -26,7 +26,6 @@ export class ItemStore<T extends { readonly id: string }> {
     return this.#items.get(id);
   }
 
-  /** The item with this id when it belongs to this owner. */
   findOf(owner: string, id: string): T | undefined {
     const item = this.#items.get(id);
     return item && item[this.owner] === owner ? item : undefined;

@@ -23,9 +23,8 @@ export interface Window {
 const MOST_FOUND = 10_000;
 
 /**
- * The page of a list that the query of a request (`q`, `sort`, `page`, `page_length`) asks for.
  * @param items oldest first.
- * @param window replaces the page, for a caller with offsets.
+ * @param query of a request: `q`, `sort`, `page`, `page_length`. @param window replaces the page, by offsets.
  * @throws HttpError 400 `invalid_parameter` with every fault of the query.
  */
 export function listPage<T>(
@@ -53,7 +52,6 @@ export function listPage<T>(
 const MAX_PAGE_LENGTH = 10_000;
 const PAGE_LENGTH = 10;
 
-/** The parameters of a list; others are ignored. */
 export const ListQuery = z.object({
   q: queryText.optional().meta({
     description:
@@ -89,10 +87,7 @@ interface SortKey<T> {
   readonly isDescending: boolean;
 }
 
-/**
- * Reads `sort`: `field:asc` or `field:dsc`, several separated by commas; without it, the newest come first. Items that
- * are equal in all fields stay in their order.
- */
+/** Several `field:asc` or `field:dsc` with commas, else the newest first. Equal items stay in order. */
 function readOrder<T>(sort: string, fields: Fields<T>) {
   const whole = sort.trim();
   if (whole === '' || whole === 'created:dsc') return { keys: [], faults: [] };
@@ -114,7 +109,6 @@ function readOrder<T>(sort: string, fields: Fields<T>) {
   return { keys, faults: written.length > MAX_SORT_KEYS ? [tooMany] : [...faults] };
 }
 
-/** Without keys, the newest come first. */
 function sortedBy<T>(keys: readonly SortKey<T>[], items: readonly T[]): T[] {
   if (keys.length === 0) return items.toReversed();
   return items

@@ -57,7 +57,6 @@ interface BroadcastParts {
   readonly newSecret: () => string;
 }
 
-/** The sessions of encoders, over RTMP or simulated by the control port, and the ends of their events. */
 export function createBroadcast({ state, clock, notify, newResourceId, newSecret }: BroadcastParts) {
   /** By channel id: a channel has at most one event that is not over. */
   const onAir = new Map<string, OnAir>();
@@ -97,7 +96,6 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
     return air;
   }
 
-  /** Makes the transition when the machine allows it. */
   function take(event: LiveEvent, input: EventInput): boolean {
     const next = nextState(event.state, input);
     if (next === undefined) return false;
@@ -127,7 +125,6 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
     encoder?.drop?.(why);
   }
 
-  /** Waits for the encoder to connect again, from the time that it left. */
   function waitForEncoder(air: OnAir): void {
     const { channel, event } = air;
     const now = clock.now();
@@ -141,10 +138,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
   }
 
   return {
-    /**
-     * @param drop is called once, when the platform ends the session (disable, delete, the longest duration, reset, the control
-     *   port); a simulated encoder has no connection that could be dropped.
-     */
+    /** @param drop is called once, when the platform ends the session; a simulated encoder has none. */
     connect(streamKey: string, drop?: (why: string) => void): Connected {
       const channel = channelOfKey(state, streamKey);
       if (!channel) return { ok: false, reason: 'unknown_stream_key' };
@@ -161,10 +155,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
       if (!current) notify('channel_active', channel);
       return { ok: true, session };
     },
-    /**
-     * The encoder has gone, or goes. After the channel's reconnect window without another connect the event ends.
-     * @param why drops it
-     */
+    /** After the channel's reconnect window without another connect the event ends. @param why drops it */
     disconnect(session: EncoderSession, why?: string): void {
       const air = onAir.get(session.channelId);
       // A session that the platform has ended, or another encoder replaced, is over already.
@@ -176,7 +167,6 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
       if (why !== undefined) encoder.drop?.(why);
     },
     sessionOf: (channelId: string): EncoderSession | undefined => onAir.get(channelId)?.encoder?.session,
-    /** The simulated encoders that are connected. */
     simulated: (): SimulatedEncoder[] =>
       [...onAir.values()].flatMap(({ encoder }) =>
         encoder && !encoder.drop ? { ...encoder.session, since: encoder.since } : [],

@@ -57,7 +57,6 @@ export function previewPath({ previewToken }: LiveEvent): string {
   return `/live/previews/${previewToken}.m3u8`;
 }
 
-/** The secret path of the master of an event; undefined while there is none. */
 export function masterPath({ master }: LiveEvent): string | undefined {
   return master?.file && `/live/masters/${master.token}.mp4`;
 }
@@ -98,7 +97,6 @@ export function nextState(state: EventState, input: EventInput): EventState | un
   return NEXT[state][input];
 }
 
-/** The reason that an event can't be published. */
 export function whyNotPublished({ mode, state }: Pick<LiveEvent, 'mode' | 'state'>): EventRefusal {
   if (isOver(state)) return 'event_ended';
   return mode === 'auto' ? 'event_published_by_channel' : 'event_already_published';
@@ -108,7 +106,6 @@ export function isOver(state: EventState): boolean {
   return state === 'ended' || state === 'ended_unpublished';
 }
 
-/** Whether viewers may watch: live, or as a replay. */
 export function isViewable(state: EventState): boolean {
   return state === 'live' || state === 'live_interrupted' || state === 'ended';
 }

@@ -8,9 +8,7 @@ import { type Broadcast, CONNECT_REFUSALS } from './broadcast';
 export const RTMP_INGEST_SETTINGS = {
   /** How many connections may be open that have shown no stream key. */
   maxAsking: 256,
-  /** How long a connection may take to show a stream key. */
   keyWithinMs: 10_000,
-  /** How many may play at a time, of all streams together. */
   maxPlayers: 128,
   /** The largest group of pictures that a new player gets at once; less than the limit of waiting bytes. */
   maxGroupBytes: 12 * 1024 * 1024,
@@ -19,23 +17,20 @@ export type RtmpIngestSettings = Readonly<typeof RTMP_INGEST_SETTINGS>;
 
 /** The most bytes that a peer may send before it has shown a stream key. */
 const MAX_BYTES_BEFORE_KEY = 64 * 1024;
-/** The most bytes that may wait for a slow player. */
 const MAX_BYTES_WAITING = 16 * 1024 * 1024;
 /** Encoders use two to six. */
 const MAX_CHUNK_STREAMS = 16;
 /** No message is longer; the specification takes greater chunk sizes for this one. */
 const MAX_CHUNK_SIZE = 0xffffff;
 /**
- * The most memory for a peer, in bytes: for a message, which has the length in its header from its first chunk on; and
- * for the longest messages of all chunk streams together, whose memory is used again and not freed. A player, and a
- * peer that has not shown a stream key, sends commands only; the longest message of an encoder is a key frame, some MB
- * in the highest qualities.
+ * In bytes: for a message, which has the length in its header, and for the longest ones of all chunk streams
+ * together, whose memory is not freed. Players, and peers without a stream key, send commands only; the
+ * longest message of an encoder is a key frame, some MB in the highest qualities.
  */
 const COMMAND_LIMITS = { message: 16 * 1024, held: 64 * 1024 };
 const ENCODER_LIMITS = { message: 4 * 1024 * 1024, held: 8 * 1024 * 1024 };
 /** How long a peer may be silent; an encoder that vanished without closing its connection has gone, too. */
 const SILENCE_MS = 30_000;
-/** How long a peer may take to read the rest at the end. */
 const ENDING_MS = 10_000;
 
 /** The first byte of the handshake. */
@@ -60,22 +55,18 @@ interface ChunkStream {
   readonly capacity: number;
 }
 
-/** One message of sound, picture or metadata. */
 interface Packet {
   readonly flags: number;
   readonly data: Buffer;
-  /** Bytes. */
   readonly size: number;
 }
 
-/** One end of a connection. */
 declare class LibraryProtocol {
   readonly streamApp: unknown;
   /** The name that is published or played, without its query. */
   readonly streamName: unknown;
   readonly streamId: number;
   readonly inPackets: ReadonlyMap<number, ChunkStream>;
-  /** The one whose chunk is read. */
   readonly parserPacket: ChunkStream;
   inChunkSize: number;
   flv: unknown;
@@ -85,12 +76,9 @@ declare class LibraryProtocol {
   parserData(data: Buffer): string | null;
   /** Reads the header of a chunk; the memory for its message is taken only afterwards. */
   packetParse(): void;
-  /** Obeys a control message, such as one that sets the chunk size. */
   controlHandler(): void;
   sendStatusMessage(streamId: number, level: 'status' | 'error', code: string, description: string): void;
-  /** Sends a user control message. */
   sendStreamStatus(type: number, streamId: number): void;
-  /** Accepts a request to publish or to play. */
   respondPublish(): void;
   respondPlay(): void;
   onDeleteStream(): void;
@@ -126,9 +114,8 @@ interface RtmpParts {
 export type RtmpIngest = Awaited<ReturnType<typeof startRtmpIngest>>;
 
 /**
- * Takes encoders at `rtmp://<host>:<port>/live/<stream key>`. A player with the key, or with the event's pull token
- * instead, may watch while the encoder streams. Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`,
- * `EACCES`).
+ * Takes encoders at `rtmp://<host>:<port>/live/<stream key>`. A player has the key, or the event's pull
+ * token. Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`, `EACCES`).
  */
 export async function startRtmpIngest(
   { broadcast, log, newId }: RtmpParts,
@@ -169,7 +156,6 @@ export async function startRtmpIngest(
   const address = server.address();
   return {
     port: typeof address === 'object' && address ? address.port : port,
-    /** Takes no new connection and cuts those that are open. */
     stop: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve());
@@ -178,10 +164,7 @@ export async function startRtmpIngest(
   };
 }
 
-/**
- * Ends the oldest connection of the network with the most of them: a client that opens connections in masses ends its own, and
- * those that wait longest are the least likely to have a key.
- */
+/** Of the network with the most of them: a client that opens connections in masses ends its own. */
 function endOldest(asking: Map<Socket, string>): void {
   const counts = new Map<string, number>();
   for (const network of asking.values()) counts.set(network, (counts.get(network) ?? 0) + 1);
@@ -195,14 +178,13 @@ function endOldest(asking: Map<Socket, string>): void {
 interface RtmpConnectionParts extends Omit<RtmpParts, 'newId'> {
   readonly relays: Map<string, LibraryRelay>;
   readonly settings: RtmpIngestSettings;
-  /** Called once, when the peer has shown a stream key with which it may publish or play. */
   readonly onKeyShown: () => void;
 }
 
 /**
- * Speaks RTMP with one peer until its connection ends. A peer publishes one stream, or plays one; a player is what a relay
- * sends to. The library alone answers a publish and a play before it asks anybody, and believes every header: 16 MB for
- * each of 65,536 chunk streams. The creator listens for the socket's errors, and sets a time for the stream key.
+ * A peer publishes one stream, or plays one. The library alone answers a publish and a play before it asks
+ * anybody, and believes every header: 16 MB for each of 65,536 chunk streams.
+ * The creator listens for the socket's errors, and sets a time for the stream key.
  */
 class RtmpConnection extends Protocol {
   readonly id: string;
@@ -213,7 +195,6 @@ class RtmpConnection extends Protocol {
   endTime = 0;
   readonly #socket: Socket;
   readonly #parts: RtmpConnectionParts;
-  /** From the next message on. */
   #limits = COMMAND_LIMITS;
   #streams = false;
   #over = false;
@@ -369,7 +350,6 @@ class RtmpConnection extends Protocol {
     this.#parts.onKeyShown();
   }
 
-  /** The requested stream key; undefined for another application or a second request. */
   #askedKey(): string | undefined {
     const { streamApp, streamName } = this;
     const isRight = APPLICATION.test(String(streamApp)) && typeof streamName === 'string';
