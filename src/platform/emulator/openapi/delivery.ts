@@ -35,7 +35,6 @@ const PlaylistDocument = MediaDocument.extend({
 
 type Contents = Readonly<Record<string, Schema>>;
 
-/** A document as JSON and as Media RSS. */
 const feedOf = (document: z.ZodType): Contents => ({
   'application/json': jsonSchema(document),
   'application/rss+xml': { type: 'string', description: 'The same as Media RSS.' },

@@ -91,10 +91,7 @@ export function openApiDocument(seeded: Seeded) {
   return { ...about, paths, webhooks: notifications() };
 }
 
-/**
- * The document as it is served: parameters and answers are components. It is half as long, and readers, which parse all
- * of it for each operation that they show, need half the time.
- */
+/** Parameters and answers are components: readers, which parse all for each operation, need half the time. */
 export function servedDocument(seeded: Seeded) {
   const { paths, components, ...document } = openApiDocument(seeded);
   const shared = { parameters: {} as Record<string, object>, responses: {} as Record<string, object> };

@@ -40,10 +40,8 @@ const ERRORS = {
   client_unknown: [404, 'There is no client of this name.'],
 } as const satisfies Readonly<Record<string, readonly [status: number, when: string]>>;
 
-/** An error of the catalogue, or one of an operation alone. */
 export type AnsweredError = keyof typeof ERRORS | readonly [status: number, code: string, when: string];
 
-/** The credential that a call needs: a management API secret, the token of an upload, a client's API key, a signature of v1, or none. */
 const ACCESS = {
   management: [{ apiSecret: [] }],
   upload: [{ uploadToken: [] }],
@@ -56,23 +54,19 @@ export interface Row {
   /** As Express writes it: `GET /media/:mediaId`. */
   readonly at: string;
   readonly id: string;
-  /** That of the group unless given. */
   readonly tag?: string;
   readonly summary: string;
   readonly description: string;
   /** `open` unless given. */
   readonly access?: keyof typeof ACCESS;
-  /** In addition to those of the path. */
   readonly parameters?: readonly OpenApi.ParameterObject[];
   readonly body?: Bodies;
   readonly answers: Readonly<Record<number, Answer>>;
-  /** In addition to the errors of any request. */
   readonly errors?: readonly AnsweredError[];
   /** Replaces all errors, for v1, which has its own form. */
   readonly failures?: Readonly<Record<string, Answer>>;
 }
 
-/** Operations with a tag of their own. */
 export interface Group {
   readonly tag: string;
   readonly says: string;
@@ -81,7 +75,6 @@ export interface Group {
 
 type Words = Pick<Row, 'id' | 'at' | 'summary' | 'description'>;
 
-/** The rest of an operation. */
 export type Details = Omit<Row, keyof Words>;
 
 /** Operations in words, one a line: `id | METHOD path | summary | description`. @param details the rest of each. */
@@ -96,7 +89,6 @@ export function rowsOf(table: string, details: (words: Words) => Details): Row[]
     });
 }
 
-/** Operations of the emulator by their paths. */
 export function operationsOf(
   { tag: group, rows }: Group,
   { siteId, client }: Seeded,
@@ -171,7 +163,6 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 
 export const text = z.string();
 
-/** Bodies by media type, as zod has them or as OpenAPI does. */
 type Bodies = Readonly<Record<string, Schema | z.ZodType>>;
 
 const contentsOf = (bodies: Bodies) =>

@@ -93,7 +93,6 @@ function verbRow(resource: Resource, verb: Verb): Row {
 
 const BODY_ERRORS = ['invalid_body', 'malformed_json', 'body_too_large'] as const;
 
-/** The errors that depend on the caller, and on how often it calls. */
 function managementErrors(path: string, method: string): readonly AnsweredError[] {
   return [
     'credential_missing',
@@ -159,7 +158,6 @@ function actionRow(id: string, method: string, action: Action, resource: Resourc
   };
 }
 
-/** The name of a resource in the components: `text_track` is `TextTrack`. */
 function schemaName({ type }: Resource): string {
   return capital(camelCase(type));
 }
@@ -229,7 +227,6 @@ function pageSchema(resource: Resource): OpenApi.SchemaObject {
   return { type: 'object', description: 'A page.', required: Object.keys(properties), properties };
 }
 
-/** The schemas of all resources: as answers have them, and as bodies create and change them. */
 export function resourceSchemas(siteId: string): Record<string, OpenApi.SchemaObject> {
   const schemas: Record<string, OpenApi.SchemaObject> = {};
   for (const resource of RESOURCES) {
@@ -249,7 +246,6 @@ export function resourceSchemas(siteId: string): Record<string, OpenApi.SchemaOb
   return schemas;
 }
 
-/** The example body on pages that try a request: the title or the name, and what a new one needs. */
 function exampleBody({ type, noun, metadata }: Resource, verb: 'create' | 'update', siteId: string): object {
   const name = ['title', 'name', 'label'].find((field) => field in metadata);
   const titled = name === undefined ? {} : { [name]: `My ${noun}` };
@@ -262,7 +258,6 @@ function exampleBody({ type, noun, metadata }: Resource, verb: 'create' | 'updat
 
 const words = (name: string) => name.replaceAll('_', ' ');
 
-/** Those of each resource have its own tag. */
 export const SITES: Group = {
   tag: 'Sites',
   says: 'Actions on all media of a site, and the usage of sites.',

@@ -105,7 +105,6 @@ export const UPLOADS: Group = {
   rows: rowsOf(UPLOAD_CALLS, ({ id }) => DETAILS[id] ?? SENT),
 };
 
-/** The notifications to webhooks, one entry for each event. */
 export function notifications() {
   return Object.fromEntries(EVENT_NAMES.map((event) => [event, { post: notification(event) }]));
 }
@@ -163,7 +162,6 @@ const PAGE_PARAMETERS: Readonly<Record<string, readonly OpenApi.ParameterObject[
   ],
 };
 
-/** The answer of a path, by its ending. */
 const CONTENTS: readonly (readonly [ending: string, content: NonNullable<Row['body']>])[] = [
   ['/healthz', { 'application/json': z.object({ status: field(z.literal('ok'), 'It answers.') }) }],
   [

@@ -10,7 +10,6 @@ import { FORMATS } from '../v1/serialize';
 import { FORM_PATHS, RESUMABLE_PATH } from '../v1/upload-api';
 import { answer, type Group, type Row, text } from './operation';
 
-/** How the calls of v1 are signed, for the description as a whole. */
 export const V1_SIGNATURE =
   'SHA-1, in hexadecimal, over all parameters but this one and the secret: names and values percent-encoded (RFC 3986), sorted by the encoded name, joined as `name=value` with `&`, followed by the secret. The secret is that of the site: `EMULATOR_API_SECRET`, unless `EMULATOR_V1_SECRET` is set.';
 
@@ -211,7 +210,6 @@ const CHUNK: Row = {
   failures: FILE_ERRORS,
 };
 
-/** Every route of v1: those that are mapped to v2, and where the files go. */
 export const V1: Group = {
   tag: 'Management API v1',
   says: 'The same resources under their old routes, each call with a signature.',

@@ -19,7 +19,6 @@ export interface PackagerAddress {
 
 /** How long a socket may be without traffic, in milliseconds of real time. */
 export const PACKAGER_LIMITS = {
-  /** During a call that takes no work. */
   callMs: 5_000,
   /** While a live stream ends, or a viewer is answered. */
   idleMs: 60_000,
@@ -41,7 +40,6 @@ const StreamDocument = z.object({
   state: z.enum(['starting', 'running', 'interrupted', 'refused', 'ended', 'failed']),
   problem: z.object({ code: z.string(), description: z.string() }).nullable(),
   started: z.string().nullable(),
-  /** How much can be played. */
   seconds: z.number(),
   dash: Delivered,
   hls: Delivered,
@@ -49,7 +47,6 @@ const StreamDocument = z.object({
 
 export type StreamDocument = z.output<typeof StreamDocument>;
 
-/** Whether a stream does not change any more by itself. */
 export function isDone({ state }: StreamDocument): boolean {
   return state === 'ended' || state === 'failed' || state === 'refused';
 }
@@ -68,7 +65,6 @@ interface Call {
   readonly method: string;
   readonly path: string;
   readonly headers?: OutgoingHttpHeaders;
-  /** JSON. */
   readonly body?: object;
   /** In place of it; the size in bytes. */
   readonly file?: { readonly path: string; readonly size: number };
@@ -94,7 +90,6 @@ export class PackagerClient {
     this.#viewers = new this.#protocol.Agent({ keepAlive: true, maxFreeSockets: 16 });
   }
 
-  /** A call that answers the document of its stream. */
   ask(call: Call): Promise<Outcome<StreamDocument>> {
     return this.#call(call, async (answer) => StreamDocument.parse(await json(answer)));
   }
@@ -112,16 +107,11 @@ export class PackagerClient {
     return removed.ok ? ABSENT : removed;
   }
 
-  /** A call that answers a file. */
   open(call: Call): Promise<Outcome<IncomingMessage>> {
     return this.#call(call, (answer) => answer);
   }
 
-  /**
-   * The packager's answer of any status to a viewer's request. It is requested once more when the packager has
-   * closed the kept connection.
-   * @param call its path is below `/media`, with its query.
-   */
+  /** An answer of any status. Requested once more when the packager has closed the kept connection. */
   async forward(call: Call): Promise<Outcome<IncomingMessage>> {
     const forwarded = { ...call, timeout: this.limits.idleMs };
     const outcome = await this.#open(forwarded, this.#viewers);
@@ -134,7 +124,6 @@ export class PackagerClient {
     this.#viewers.destroy();
   }
 
-  /** Reads the answer of a call, when it is one of success. */
   async #call<T>(call: Call, read: (answer: IncomingMessage) => T | Promise<T>): Promise<Outcome<T>> {
     const opened = await this.#open(call, this.#calls);
     if (!opened.ok) return opened;
@@ -201,7 +190,6 @@ export const ABSENT = failed('stream_not_found', 'The packager has no such strea
 
 const Refused = z.object({ errors: z.array(z.object({ code: z.string(), description: z.string() })).min(1) });
 
-/** Why a call failed, by the first error of the answer if it has one. */
 async function refusedBy(answer: IncomingMessage, status: number): Promise<Failed> {
   const body = await json(answer).catch(() => undefined);
   if (status === 401 || status === 403) {

@@ -25,7 +25,6 @@ export const PACKAGING_SETTINGS = {
 };
 export type PackagingSettings = Readonly<typeof PACKAGING_SETTINGS>;
 
-/** How many files are sent at a time. */
 const FILES = 2;
 /** A refused file is sent again after so many rounds. */
 const WAIT = 8;
@@ -33,16 +32,12 @@ const WAIT = 8;
 interface FileOrder {
   readonly kind: 'file';
   readonly path: string;
-  /** Bytes. */
   readonly size: number;
   /** Without one it is packaged in the clear. */
   readonly keyFile: string | undefined;
 }
 
-/**
- * The stream that the packager is to have under an id: a live one, as the body of a call; one that is `interrupted`,
- * whose encoder may come back; the `replay` of one that is over; or a file.
- */
+/** `interrupted`: the encoder may come back. `replay`: the event is over. */
 type Wanted =
   | { readonly kind: 'live'; readonly order: object }
   | { readonly kind: 'interrupted' | 'replay' }
@@ -55,13 +50,9 @@ interface Stream {
   problem?: Problem | undefined;
   /** Whether the packager has nothing of an event that is over. */
   isGone?: boolean;
-  /** The file that the packager took last. */
   sent?: string | undefined;
-  /** The file on its way, with its end. */
   sending?: { readonly file: string; readonly ending: AbortController } | undefined;
-  /** Rounds to wait before a file is sent again. */
   wait: number;
-  /** The calls under way. */
   calling?: Promise<void> | undefined;
   /** Whether it is to be compared again after the call under way. */
   again: boolean;
@@ -74,15 +65,11 @@ interface PackagingParts {
   readonly broadcast: Pick<Broadcast, 'sessionOf'>;
   readonly log: Log;
   readonly packager: PackagerAddress | undefined;
-  /** Where it is noted which streams the packager has. */
   readonly notesFolder: string;
   readonly wallClock: () => Date;
 }
 
-/**
- * Reconciles the packager with the platform: in each round, and at each change, it compares the wanted stream of each
- * event and media with the packager's report. Without a packager it does nothing.
- */
+/** In each round and at each change, compares the wanted streams with the packager's, if there is one. */
 export class Packaging {
   readonly client: PackagerClient | undefined;
   readonly #parts: PackagingParts;
@@ -120,10 +107,7 @@ export class Packaging {
     return this.#streams.get(id);
   }
 
-  /**
-   * The stream of an event or a media that can be delivered. Undefined while there is no segment, and for media that
-   * were packaged in the clear but are to be protected.
-   */
+  /** Undefined while there is no segment, and for media that were packaged clear but are to be protected. */
   deliverable(id: string): StreamDocument | undefined {
     const document = this.#streams.get(id)?.document;
     if (!document || !(document.dash || document.hls)) return undefined;
@@ -162,7 +146,6 @@ export class Packaging {
     return this.client !== undefined && keyFileOf(media) !== undefined;
   }
 
-  /** Resolves when the packager was compared once more. */
   nextRound(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
@@ -172,7 +155,7 @@ export class Packaging {
     for (const id of this.#streams.keys()) this.#look(id);
   }
 
-  /** Ends the rounds, and removes the streams from the packager, as far as it answers in time. The next start does the rest. */
+  /** Removes the streams from the packager, as far as it answers in time. The next start does the rest. */
   async stop(): Promise<void> {
     clearInterval(this.#rounds);
     this.#isStopped = true;
@@ -193,7 +176,6 @@ export class Packaging {
     client.stop();
   }
 
-  /** The stream that the packager is to have for an event or a media; undefined for none. */
   #wanted(id: string): Wanted | undefined {
     const { state, broadcast, packager } = this.#parts;
     const event = state.events.find(id);
@@ -230,7 +212,7 @@ export class Packaging {
     for (const goOn of this.#waiting.splice(0)) goOn();
   }
 
-  /** Removes streams of emulators that have ended without doing so. The rest is tried in the next round when one can't be removed. */
+  /** Removes streams of emulators that ended without doing so. After a failure, the next round continues. */
   async #removeLeftOver(client: PackagerClient): Promise<void> {
     for (const note of this.#notes?.leftOver() ?? []) {
       const id = basename(note);
@@ -266,7 +248,6 @@ export class Packaging {
     stream.calling = undefined;
   }
 
-  /** One step from the packager's stream to the wanted one. */
   async #bring(client: PackagerClient, stream: Stream): Promise<void> {
     const { id } = stream;
     const wanted = this.#wanted(id);
@@ -291,7 +272,6 @@ export class Packaging {
     }
   }
 
-  /** Sends a media file, which replaces the former stream of the id. */
   async #bringFile(client: PackagerClient, stream: Stream, order: FileOrder): Promise<void> {
     const file = fileOf(order) ?? '';
     if (stream.sent === file || stream.wait > 0) return;
@@ -315,7 +295,6 @@ export class Packaging {
     leave();
   }
 
-  /** Keeps the packager's report of a stream. */
   #take(stream: Stream, outcome: Outcome<StreamDocument>): void {
     this.#heard(outcome);
     this.#listed.delete(stream);
@@ -344,7 +323,6 @@ export class Packaging {
   }
 }
 
-/** The body of a call, with protection by the key file of the channel. */
 function liveOrder(channel: Channel, source: string): object {
   const { simulcast_targets: targets, latency } = channel.metadata;
   const simulcast = targets.map(({ stream_url, stream_key }) => ({
@@ -354,7 +332,6 @@ function liveOrder(channel: Channel, source: string): object {
   return latency === 'low' ? { ...order, latency } : order;
 }
 
-/** Identifies an order of a file. */
 function fileOf(wanted: Wanted | undefined): string | undefined {
   return wanted?.kind === 'file' ? JSON.stringify([wanted.path, wanted.keyFile ?? null]) : undefined;
 }

@@ -16,7 +16,6 @@ const CONVERSION_MS = 12 * 60 * 60 * 1000;
 
 type Wanted = Pick<WantedRecording, 'take' | 'problem'> & Partial<Pick<WantedRecording, 'isWanted'>>;
 
-/** Fetches recordings of events, as soon as they are complete, and conversions from the packager. */
 export class Recordings {
   readonly #fetches = createSemaphore(FETCHES);
   /** Next to them: a conversion takes long. */
@@ -49,7 +48,6 @@ export class Recordings {
     this.#ending = new AbortController();
   }
 
-  /** Fetches a recording in the clear, or the piece between two seconds. */
   async #follow(client: PackagerClient, wanted: WantedRecording, signal: AbortSignal): Promise<void> {
     const { eventId, piece } = wanted;
     const path = `/streams/${eventId}/recording${piece ? `?from=${piece.from}&to=${piece.to}` : ''}`;

@@ -14,10 +14,7 @@ interface NotesParts {
   readonly log: Log;
 }
 
-/**
- * Notes which streams this process has at a packager, each as an empty file. After a kill, the next process finds there
- * which streams it has to remove. The first fault is logged; then a stream may stay at the packager.
- */
+/** Each is an empty file: after a kill, the next process finds the streams that it has to remove. */
 export function createStreamNotes(packagerUrl: string, { notesFolder, wallClock, log }: NotesParts) {
   // Another packager has none of these streams.
   const kind = `streams-${createHash('sha256').update(packagerUrl).digest('hex').slice(0, 16)}`;
@@ -32,7 +29,6 @@ export function createStreamNotes(packagerUrl: string, { notesFolder, wallClock,
       hasWarned = true;
     }
   };
-  /** Deletes a note, and its folder with the last one. */
   const drop = (note: string) => {
     logged(() => rmSync(note, { force: true }));
     try {
@@ -51,7 +47,7 @@ export function createStreamNotes(packagerUrl: string, { notesFolder, wallClock,
       }),
     remove: (id: string) => folder !== undefined && drop(join(folder, id)),
     drop,
-    /** The paths of notes of processes that have ended, by the id. To be asked for often: it also shows that this process runs. */
+    /** Paths of notes of ended processes, by the id. Asking for them often shows that this process runs. */
     leftOver(): string[] {
       const notes: string[] = [];
       logged(() => {
