@@ -63,10 +63,7 @@ function part(fields: z.ZodType, description: string, isRequired = false): z.Zod
 /** Clients send `upload`, empty, with every resource. */
 const Empty = z.strictObject({}, objectParams);
 
-/**
- * The parts of a valid body; those that it leaves out are empty, as are all of a request without a body.
- * @throws HttpError 400 `invalid_body` with every problem at once.
- */
+/** Parts that a body leaves out are empty. @throws HttpError 400 `invalid_body` with every problem. */
 export function readResourceBody<R extends Resource>(
   resource: R,
   schema: z.ZodType,
@@ -191,7 +188,6 @@ export function actionSchema<F extends SetFields>(fields: F) {
   return schema as z.ZodType<GivenOf<F>>;
 }
 
-/** The schema of an action's query. A parameter that is given twice arrives as an array. */
 export function querySchema(fields: SetFields): z.ZodType<Readonly<Record<string, unknown>>> {
   const shape = Object.entries(fields).map(([name, { schema, required }]) => {
     const once = z.string('is given twice').pipe(schema as z.ZodType<unknown, string>);

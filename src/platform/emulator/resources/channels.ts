@@ -127,7 +127,6 @@ export function titleOf({ id, metadata }: Channel): string {
 }
 
 interface ChannelParts extends Platform {
-  /** Ends the channel's current event, if there is one, and drops its encoder. */
   readonly broadcast: { stop(channel: Channel, why: string): void };
 }
 
@@ -181,7 +180,6 @@ export function createChannel(parts: Platform, siteId: string, metadata: Channel
   return channel;
 }
 
-/** Adds a channel that no encoder has connected to. */
 export function addChannel(
   state: LibraryState,
   made: Pick<Channel, 'id' | 'siteId' | 'created' | 'streamKey' | 'metadata'>,

@@ -62,11 +62,9 @@ export function noContent(): Omit<Content, 'id' | 'siteId'> {
   };
 }
 
-/** The most that a file of a media may have: 5 GB. */
 export const MAX_FILE_BYTES = 5 * 1024 ** 3;
 
 interface Arrival {
-  /** Media types such as `image/*`. */
   readonly accept?: readonly string[];
   readonly maxBytes: number;
   /** The file is there; it is the content's already. Its sender is answered afterwards. */
@@ -144,7 +142,6 @@ export function resumeContent(content: Content): void {
     content.errorMessage = 'The emulator was stopped before all of it was there. Send it again.';
 }
 
-/** Releases the file of a content, and ends its upload or fetch. */
 export function dropContent({ uploads }: Pick<Platform, 'uploads'>, content: Content): void {
   endComing(uploads, content);
   if (content.file) void uploads.files.remove(content.file);
@@ -167,7 +164,6 @@ const linkOf =
   ({ upload }: Pick<Content, 'upload'>, { origin }: { readonly origin: string }) =>
     upload && uploadFields(upload, origin)[name];
 
-/** The values of the fields of a content that are not its own. */
 export const CONTENT_VALUES = {
   upload_link: linkOf('upload_link'),
   upload_id: linkOf('upload_id'),

@@ -3,7 +3,6 @@ import { wireTime } from '../clock';
 import { field, objectOf, text } from '../json-body';
 import type { FieldKind } from '../listing/filter';
 
-/** A field that clients set. */
 export interface SetField<Schema extends z.ZodType = z.ZodType> {
   readonly schema: Schema;
   readonly says: string;
@@ -19,7 +18,6 @@ export interface SetField<Schema extends z.ZodType = z.ZodType> {
   readonly otherwise?: 'created';
 }
 
-/** A field that the platform sets. */
 export interface ShownField {
   readonly schema: z.ZodType;
   readonly says: string;
@@ -43,7 +41,6 @@ type ValueOf<F extends SetField> = F extends { required: true } | { default: unk
   ? z.output<F['schema']>
   : z.output<F['schema']> | null;
 
-/** The values of fields as they are kept, by their names on the wire. */
 export type ValuesOf<F extends SetFields> = { readonly [Name in keyof F]: ValueOf<F[Name]> };
 
 export type GivenOf<F extends SetFields> = {
@@ -123,10 +120,8 @@ export const Day = z
 
 const TIMECODE = /^(\d{2}):([0-5]\d):([0-5]\d)(?:\.(\d{3}))?$/;
 
-/** A place in a media. */
 export const Timecode = z.string('must be a string').regex(TIMECODE, 'must be a time as HH:MM:SS.mmm');
 
-/** The seconds of a place in a media. */
 export function secondsOf(timecode: string): number {
   const [, hours, minutes, seconds, thousandths = '0'] = TIMECODE.exec(timecode) ?? [];
   return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(thousandths) / 1000;

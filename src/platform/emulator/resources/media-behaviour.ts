@@ -74,7 +74,6 @@ function deleteMedia(parts: Platform, media: Media): void {
   parts.notify('media_deleted', media);
 }
 
-/** Drops the content of a media, its originals and its renditions. */
 function dropFiles(parts: Platform, media: Media): void {
   const { originals, renditions } = parts.state;
   dropContent(parts, media);
@@ -126,7 +125,6 @@ const TYPES: Readonly<Record<string, string>> = {
   aac: 'audio/aac',
 };
 
-/** The media type for the ending of an address, or null. */
 function typeOfAddress(address: string): string | null {
   const [, ending = ''] = /\.(\w{2,4})(?:[?#]|$)/.exec(address) ?? [];
   return TYPES[ending.toLowerCase()] ?? null;
@@ -174,7 +172,6 @@ function trimmedLength({ trimInPoint, trimOutPoint }: Media, length: number): nu
   return Math.max(Math.round((end - begin) * 1000) / 1000, 0);
 }
 
-/** Schedules the processing of a content, on the platform's clock. */
 function process(parts: Platform, media: Media): void {
   const { clock } = parts;
   change(parts, media, { status: statusUnderWay(media), errorMessage: null });
@@ -205,10 +202,7 @@ function cancelProcessing({ timers }: Media): void {
   timers.processing = undefined;
 }
 
-/**
- * Notifies webhooks once for each content that viewers can have a media: now, or at its publish start date. To be called
- * whenever that may have changed.
- */
+/** Once for each content, now or at its publish start date. To be called whenever that may have changed. */
 function announce(parts: Platform, media: Media): void {
   const { clock, notify } = parts;
   media.timers.publication?.cancel();

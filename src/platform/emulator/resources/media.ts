@@ -97,7 +97,6 @@ export interface Media extends Content, Stored<typeof MEDIA> {
   readonly clip: { readonly from: number; readonly to: number } | undefined;
   /** Whether the renditions of a content of its were all made once. */
   converted: boolean;
-  /** Whether webhooks were notified that viewers can have it. */
   announced: boolean;
   readonly timers: { processing: Timer | undefined; publication: Timer | undefined };
   views: number;

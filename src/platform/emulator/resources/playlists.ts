@@ -41,7 +41,6 @@ const criteria = objectOf({
   ),
 });
 
-/** Which media belong to a playlist that is computed for each viewer. */
 const MEDIA_FILTER = row(
   objectOf({
     include: field(criteria.nullish(), 'Which to take.'),
@@ -72,7 +71,6 @@ const shown = {
   playlist_type: row(Choice(PLAYLIST_TYPES), 'Its type.', { filter: 'text' }),
 } as const;
 
-/** The common fields of playlists of every type. */
 export const PLAYLIST = {
   ...named('playlist', SITE, 'playlistId'),
   says: 'A list of media. The routes of its type show and change the fields of that type.',
@@ -166,13 +164,10 @@ declare module './resource' {
 
 type TypedPlaylist = (typeof TYPED_PLAYLISTS)[number];
 
-/** The metadata of a playlist of this type, with the fields that it alone has. */
 export type PlaylistMetadata<T extends PlaylistType> = MetadataOf<Extract<TypedPlaylist, { type: T }>>;
 
-/** Which media a playlist of any type has, as far as its own fields say. */
 type MediaFilter = PlaylistMetadata<'manual_playlist' | 'dynamic_playlist'>['media_filter'];
 
-/** Removes a media that is deleted from manual playlists. */
 export function takeFromPlaylists(
   parts: Platform,
   { id, siteId }: { readonly id: string; readonly siteId: string },

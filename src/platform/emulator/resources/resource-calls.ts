@@ -27,10 +27,7 @@ import {
 
 export type ResourceCalls = ReturnType<typeof callsOf>;
 
-/**
- * The calls of a resource, for the routes of v2, those of v1, the dashboard and the control port.
- * @param now the platform's clock, for the fields that lists are filtered by.
- */
+/** @param now the platform's clock, for the fields that lists are filtered by. */
 export function callsOf<R extends Resource, Item extends Kept<R>>(
   resource: R,
   behaviour: Behaviour<R, Item>,
@@ -77,7 +74,6 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     if (item) return item;
     throw notFound(resource);
   };
-  /** @param isNew for the answer that creates it. */
   const shown = (item: Item, view: View, isNew = false): JsonObject => {
     const values = Object.entries<ShownField>(resource.shown).flatMap(([name, { unseen, once }]) =>
       unseen || (once && !isNew) ? [] : [[name, shownValue(name, item, view)] as const],
@@ -186,7 +182,6 @@ export interface RouteParts extends CredentialParts {
   readonly clock: Clock;
 }
 
-/** The view of a request at this address. */
 export function viewOf(
   { clock }: Pick<RouteParts, 'clock'>,
   request: Pick<Request, 'protocol' | 'get' | 'socket'>,
@@ -222,7 +217,6 @@ export function mountResource(app: Express, context: RouteParts, calls: Resource
   }
 }
 
-/** The body of a route's answer, or undefined. */
 type Act = (request: AnyRequest, response: Response) => object | undefined | Promise<object | undefined>;
 
 export function mountAction(app: Express, context: RouteParts, action: Action, act: Act): void {

@@ -5,7 +5,6 @@ import type { Uploads } from '../uploads/uploads';
 import type { Notify } from '../webhooks/notification';
 import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
 
-/** The actions of a resource's routes, at its `collection` or at `one`. */
 export const VERBS = {
   list: { method: 'GET', path: 'collection', status: 200 },
   create: { method: 'POST', path: 'collection', status: 201 },
@@ -18,14 +17,12 @@ export type Verb = keyof typeof VERBS;
 /** A route below a resource, or below a site, that is neither of its verbs. */
 export interface Action {
   readonly methods: readonly ('GET' | 'PUT' | 'POST')[];
-  /** The whole path, as Express writes it. */
   readonly path: string;
   readonly title: string;
   readonly says: string;
   readonly status: 200 | 202 | 204;
   /** The fields at the top of its body; without them no body is read. */
   readonly body?: SetFields;
-  /** Its body has the resource's own `upload`. */
   readonly upload?: true;
   /** The fields of its query. Other parameters are left alone, as in lists. */
   readonly query?: SetFields;
@@ -51,7 +48,6 @@ export interface Resource {
   readonly alsoListedAs?: string;
   readonly noun: string;
   readonly says: string;
-  /** The path that lists and creates, as Express writes it. */
   readonly collection: string;
   /** The path of one, as Express writes it. Its last parameter is the id. */
   readonly one: string;
@@ -73,14 +69,12 @@ export function named<const T extends string>(type: T, below: string, idName: st
   return { type, plural: `${type}s`, noun, collection, one: `${collection}/:${idName}`, verbs };
 }
 
-/** An action without a body and without an answer. */
 export function putAction(path: string, title: string, says: string, ...refusals: readonly Refusal[]) {
   return { methods: ['PUT'], path, title, says, status: 204, refusals } as const;
 }
 
 type FieldsOr<F> = F extends SetFields ? F : Record<never, never>;
 
-/** The metadata of a resource, by the names on the wire. */
 export type MetadataOf<R extends Resource> = ValuesOf<R['metadata']>;
 
 export interface BodyOf<R extends Resource> {
@@ -123,10 +117,7 @@ export interface Behaviour<R extends Resource, Item extends Kept<R>> {
   /** Without it, the metadata and the time of the change are set. @param metadata the new one. `body` is the call's. */
   readonly update?: (item: Item, metadata: MetadataOf<R>, body: BodyOf<R>, view: View) => void;
   readonly remove?: (item: Item) => void;
-  /**
-   * The values of the fields that the platform sets, but for those that the item has itself: `media_type` as its
-   * `mediaType`. `undefined` leaves one out.
-   */
+  /** Those that the item lacks itself: `media_type` is its `mediaType`. `undefined` leaves one out. */
   readonly shown?: { readonly [Name in keyof R['shown']]?: (item: Item, view: View) => unknown };
   readonly relationships?: (item: Item) => object;
   readonly actions?: {
@@ -147,9 +138,7 @@ export interface GivenUpload {
   readonly trim_out_point?: string | null | undefined;
 }
 
-/** The call of an action, validated by its fields. */
 export interface ActionCall {
-  /** The new content, for an action that takes one. */
   readonly upload: GivenUpload;
   readonly query: Readonly<Record<string, unknown>>;
   readonly view: View;
@@ -174,7 +163,6 @@ export function newItem({ clock, newResourceId }: Pick<Platform, 'clock' | 'newR
   return { id: newResourceId(), siteId, created, lastModified: created };
 }
 
-/** Lists, finds and removes the items of a site. @param idName the parameter of their path. */
 export function inSite<Item extends { readonly id: string }>(store: ItemStore<Item>, idName: string) {
   return {
     list: ({ siteId = '' }: PathIds) => store.of(siteId),

@@ -78,7 +78,6 @@ function changeTag(parts: Platform, siteId: string, tag: string, into: string | 
   return count;
 }
 
-/** The tags of a site's media with how many have each, by their names. */
 export function countTags({ state }: Pick<Platform, 'state'>, siteId: string): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { metadata } of state.media.of(siteId)) {

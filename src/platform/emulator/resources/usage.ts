@@ -74,7 +74,6 @@ export class Usage {
     }
   }
 
-  /** The usage of a site on a day such as 2030-01-31. */
   on(siteId: string, day: string): Readonly<Counts> {
     return this.#days.get(`${siteId} ${day}`) ?? NOTHING;
   }
@@ -108,10 +107,7 @@ export function dayOf(at: Date): string {
 
 const askedDays = once(() => actionSchema(ASKED_DAYS));
 
-/**
- * The usage of sites, day by day, oldest first, with the first and the last day; without a body, on the latest 30 days.
- * @throws HttpError 400 when the days are in the wrong order, or too many.
- */
+/** Oldest first; without a body, the latest 30 days. @throws HttpError 400 for a wrong order, or too many. */
 export function usageOf(
   { state, clock }: { readonly state: { readonly usage: Usage }; readonly clock: Clock },
   siteIds: readonly string[],

@@ -40,7 +40,6 @@ export const WEBHOOK = {
   },
 } as const satisfies Resource;
 
-/** The table of webhooks with the rules for the address of a receiver of this emulator. */
 export function webhookResource(receivers: ReceiverRules) {
   const { metadata } = WEBHOOK;
   const schema = metadata.webhook_url.schema.superRefine((url, context) => {
