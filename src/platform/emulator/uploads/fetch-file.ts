@@ -26,7 +26,6 @@ export interface FetchSettings extends ReceiverRules {
 interface FetchTask {
   readonly store: FileStore;
   readonly log: Log;
-  /** The most bytes of the file. */
   readonly maxBytes: number;
   /** Ends the fetch; nothing is kept then. */
   readonly signal: AbortSignal;
@@ -38,10 +37,7 @@ const REDIRECTS = [301, 302, 303, 307, 308];
 
 class FetchFailure extends Error {}
 
-/**
- * Fetches a file by GET, from addresses that a webhook may call; this also applies to each redirect.
- * Never rejects.
- */
+/** From addresses that a webhook may call; this also applies to each redirect. Never rejects. */
 export async function fetchFile(address: string, given: FetchTask): Promise<Fetched> {
   const silence = new AbortController();
   const task = { ...given, signal: AbortSignal.any([given.signal, silence.signal]) };

@@ -25,7 +25,6 @@ export interface Received {
   readonly md5: string;
 }
 
-/** A file that the store keeps until it is removed. */
 export interface KeptFile extends Received {
   readonly path: string;
 }
@@ -35,14 +34,12 @@ export interface FileStoreSettings {
   readonly folder: string;
   /** The folder of the store, whose files stay when the process ends; without it, it makes one. */
   readonly ownFolder?: string | undefined;
-  /** The most bytes of all files together. */
   readonly maxBytes: number;
   /** How long a sender may send nothing, in milliseconds of real time. */
   readonly stallMs: number;
 }
 
 interface Expected {
-  /** The most bytes of this file. */
   readonly maxBytes: number;
   readonly length?: number | undefined;
   /** The most bytes of all files with it; by default the store's limit. */
@@ -52,13 +49,11 @@ interface Expected {
 /** The files of one run, from one reset to the next. */
 interface Run {
   folder: string | undefined;
-  /** Bytes, with those of files on their way that have come. */
   used: number;
   begun: number;
   readonly sizes: Map<string, number>;
 }
 
-/** Keeps files in a folder of its own, up to a limit for all together. */
 export class FileStore {
   #run: Run;
 
@@ -98,7 +93,7 @@ export class FileStore {
     return (await stat(path).catch(unlessAbsent))?.size === size;
   }
 
-  /** Puts files together as a new one, in this order; they stay. The bytes of both are on the disk until they are removed. */
+  /** Puts files together as a new one, in this order. The bytes of both are on the disk until a removal. */
   async join(files: readonly KeptFile[], signal: AbortSignal): Promise<KeptFile> {
     const source = Readable.from(chunksOf(files), { objectMode: false });
     // The parts are about to go: there was room for them.
@@ -118,8 +113,8 @@ export class FileStore {
   }
 
   /**
-   * Takes over files that were kept before; those that a killed process left besides are deleted. Files of this run stay, as a
-   * state from before may name them. Those of other stores in the folder of the uploads are used where they are, and stay theirs.
+   * Takes over files that were kept before, and deletes others that a killed process left. Files of this run
+   * stay, as a former state may name them; those of other stores are used where they are, and stay theirs.
    * @returns the paths of those that are there.
    */
   takeOver(files: readonly KeptFile[]): readonly string[] {
@@ -277,7 +272,6 @@ function megabytes(bytes: number): string {
 
 const STALLED = 'The upload stopped: nothing came for too long. Send the file again.';
 
-/** The error for the sender of a file that could not be written. */
 function failureOf(thrown: unknown): unknown {
   const code = systemCode(thrown);
   if (code === 'ENOSPC' || code === 'EDQUOT') {

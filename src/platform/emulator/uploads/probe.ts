@@ -11,13 +11,9 @@ interface FileFacts {
   readonly height?: number | undefined;
 }
 
-/** How many bytes of the start are read at once. */
 const HEAD_BYTES = 16_384;
 
-/**
- * Recognizes MP4 and QuickTime, JPEG, PNG, GIF, WebP and SVG, WebVTT and SubRip by their bytes. It reads little of
- * files of any size. Undefined for any other file, and for one that can't be read.
- */
+/** Recognizes MP4, QuickTime, JPEG, PNG, GIF, WebP, SVG, WebVTT and SubRip; reads little of large files. */
 export async function probe({ path }: { readonly path: string }): Promise<FileFacts | undefined> {
   // It may have been deleted meanwhile.
   const file = await open(path, 'r').catch(() => undefined);
@@ -97,7 +93,6 @@ async function movieFacts(head: Buffer, bytes: Bytes): Promise<FileFacts | undef
   return { mimeType, mediaType, duration: times?.duration ?? inFragments, ...video?.size };
 }
 
-/** The boxes between two places, as far as they can be read. */
 async function* boxesIn(bytes: Bytes, { start, end }: Box): AsyncGenerator<Box> {
   for (let at = start; at + 8 <= end; ) {
     const head = await bytes.read(at, 16);

@@ -73,7 +73,6 @@ function renderPart(upload: Upload, id: number, origin: string) {
   return received ? { id, upload_link, etag: received.md5 } : { id, upload_link };
 }
 
-/** @throws HttpError 404, 410. */
 function uploadOf(uploads: Uploads, id: string, method: UploadMethod): Upload {
   const upload = uploads.find(id);
   if (upload?.method === method) return upload;
@@ -107,7 +106,6 @@ function uploadOfBearer(uploads: Uploads, request: Request<{ uploadId: string }>
   throw new HttpError(401, { code: 'credential_refused', description }, { headers });
 }
 
-/** The properties of a body from the head of its request. */
 export function sentBy({ headers }: Pick<Request, 'headers'>): Sent {
   const length = headers['content-length'];
   const md5 = headers['content-md5'];

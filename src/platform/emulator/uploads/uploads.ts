@@ -25,13 +25,9 @@ const LIFETIME_MS = 24 * 60 * 60 * 1000;
 /** How many uploads that are over answer 410 in place of 404; the oldest is forgotten first. */
 const REMEMBERED = 10_000;
 
-/** The uploads of every kind that are open or were a while ago, and the files that came. */
 export class Uploads {
-  /** The received files of every kind. */
   readonly files: FileStore;
-  /** Oldest first. */
   readonly #byId = new Map<string, Upload>();
-  /** Of uploads that are over. */
   readonly #overIds = new Set<string>();
   readonly #fetches = createSemaphore(FETCHES);
   #ending = new AbortController();
@@ -43,7 +39,6 @@ export class Uploads {
     this.files = new FileStore(settings, surroundings.log);
   }
 
-  /** Waits for a file, for a day. */
   begin(wanted: WantedUpload): Upload {
     const { clock, newResourceId, newSecret } = this.surroundings;
     const created = clock.now();
@@ -74,10 +69,7 @@ export class Uploads {
     if (this.#overIds.size > REMEMBERED) this.#overIds.delete(oldest);
   }
 
-  /**
-   * Fetches a file from an address that a client gave, when it is its turn. Never rejects; after a reset, it fails.
-   * @param wanted the most bytes, and the signal to end it.
-   */
+  /** Fetches from an address of a client, when it is its turn. Never rejects; after a reset, it fails. */
   async fetchFile(
     address: string,
     { signal, maxBytes }: { readonly maxBytes: number; readonly signal: AbortSignal },
@@ -115,7 +107,6 @@ export class Uploads {
   }
 }
 
-/** The fields of an answer with the place for the file of a client. */
 export function uploadFields(upload: Upload, origin: string): Readonly<Record<string, string>> {
   if (upload.method === 'multipart') return { upload_id: upload.id, upload_token: upload.token };
   return { upload_link: `${origin}/uploads/${upload.id}?token=${upload.token}` };
@@ -146,7 +137,6 @@ export interface WantedUpload {
   readonly method: UploadMethod;
   /** Media types such as `image/*`. A body that is declared as another one is refused; without them, any may come. */
   readonly accept?: readonly string[] | undefined;
-  /** The most that the file may have, in bytes. */
   readonly maxBytes: number;
   /** Takes the file, before its sender is answered. If it throws, the sender gets the error and may send it again. */
   done(file: StoredFile): void | Promise<void>;
@@ -162,7 +152,6 @@ export interface Sent {
   readonly check?: ((received: Received) => Error | undefined) | undefined;
 }
 
-/** A file that is to come, until it has come or its time is over. */
 export class Upload {
   readonly #parts = new Map<number, KeptFile>();
   /** Parts whose files were deleted or changed by others, until they come again. */
@@ -351,7 +340,6 @@ function finished(): HttpError {
   return new HttpError(409, { code: 'upload_finished', description });
 }
 
-/** The error for an upload whose time is over, or that is not waited for any more. */
 function over(): HttpError {
   const description =
     'This upload is over: its links are valid for a day, while its resource exists. Ask for a new one.';

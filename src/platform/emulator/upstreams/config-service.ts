@@ -7,7 +7,7 @@ import { HttpError } from '../../../http/errors';
 import { isSameSecret } from '../../../http/secret';
 import { field } from '../json-body';
 
-/** An account of the key provider. The shared secret seals its envelopes and is never sent but by the configuration service. */
+/** The shared secret seals the envelopes of an account. The configuration service alone sends it. */
 export interface Client {
   readonly name: string;
   readonly apiKey: string;
@@ -27,10 +27,7 @@ export function requireContentId(contentId: string | undefined): string {
 /** Older documents of the platform write the header with an underscore, newer ones with a dash. */
 const HEADERS = ['api-key', 'api_key'];
 
-/**
- * The client of this name, for a request that holds its API key in `API-KEY`, `API_KEY` or both.
- * @throws HttpError 404 when there is no such client, 401 when a key is missing or wrong.
- */
+/** By its API key in `API-KEY`, `API_KEY` or both. @throws HttpError 404, 401 for a missing or wrong key. */
 export function authorizedClient(clients: Clients, name: string, headers: IncomingHttpHeaders): Client {
   const client = clients.get(name);
   if (!client) {
@@ -66,7 +63,6 @@ export const ClientRecord = z.object({
   license_urls: field(z.record(z.string(), z.string()), 'Where players get licenses, by the DRM system.'),
 });
 
-/** A client's record as the configuration service returns it for the client's API key. */
 export function clientRecord({ name, sharedSecret }: Client): z.output<typeof ClientRecord> {
   const licenseUrls = {
     widevine: WIDEVINE_LICENSE_URL,

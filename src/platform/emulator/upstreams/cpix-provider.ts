@@ -45,7 +45,6 @@ import {
 
 type CpixParts = ProviderParts & Pick<Surroundings, 'newBytes'>;
 
-/** The versions of SPEKE, by the last part of their path. */
 export const SPEKE_PATHS = { speke1: '/keyprovider/speke1/:client', speke2: '/keyprovider/speke2/:client' };
 export const CPIX_PATH = '/keyprovider/cpix/:client/:contentId';
 /** The platform's CPIX API ("Studio DRM", "Encryption Key Provision (Standalone)"). */
@@ -123,13 +122,11 @@ function readRequest(body: unknown, speke?: string): CpixDocument {
   return orRefuse(readSpekeRequest(body, speke));
 }
 
-/** The parameters of a GET. */
 interface Asked {
   readonly client: Client;
   readonly contentId: string;
 }
 
-/** The document that was asked, with its values. */
 function answerTo(providerParts: CpixParts, client: Client, asked: CpixDocument): CpixDocument {
   const contentId = requireContentId(asked.contentId);
   const made = asked.keys.map((key) => {
@@ -260,7 +257,6 @@ interface Issue {
   readonly systems: readonly CpixSystem[];
 }
 
-/** Gives out one key with the signalling of its systems, and remembers it for licenses. */
 function issue({ issuedKeys }: ProviderParts, { contentId, keys, key, systems }: Issue) {
   const isFairPlayAlone =
     systems.length > 0 && systems.every(({ systemId }) => systemId === FAIRPLAY_SYSTEM_ID);

@@ -21,11 +21,9 @@ import {
 
 export interface ProviderParts {
   readonly clients: Clients;
-  /** The keys that are given out, for the licenses. */
   readonly issuedKeys: IssuedKeys;
 }
 
-/** The key provider: one route for each kind of answer, all of them enveloped. */
 export function mountKeyProvider(app: Express, { clients, issuedKeys }: ProviderParts): void {
   for (const [kind, { fields, gives }] of Object.entries(KEY_ANSWERS)) {
     readOnly(app)(`/keyprovider/${kind}/:client/:contentId`, ({ params, headers }, response) => {
@@ -53,7 +51,6 @@ interface KeyAnswer {
   readonly gives?: (content: Content) => ClearKey;
 }
 
-/** The five kinds of answer, by the part of the path that asks for them. */
 export const KEY_ANSWERS: Readonly<
   Record<'cenc' | 'fairplay' | 'widevine' | 'playready' | 'aes', KeyAnswer>
 > = {

@@ -21,7 +21,6 @@ export type WebhookEventName = keyof typeof EVENTS;
 
 export const EVENT_NAMES = Object.keys(EVENTS) as WebhookEventName[];
 
-/** An event on the platform that webhooks may have subscribed to. */
 export interface Notification {
   readonly event: WebhookEventName;
   readonly siteId: string;

@@ -78,10 +78,7 @@ export function mayCall(address: string, protocol: string, { allowHttp }: Receiv
   return reach === 'loopback' || (reach === 'public' && protocol === 'https:');
 }
 
-/**
- * Returns all faults of a receiver's address. A name is not looked up: it may exist later, and its addresses are
- * checked at each connection.
- */
+/** A name is not looked up: it may exist later, and its addresses are checked at each connection. */
 export function receiverUrlFaults(text: string, rules: ReceiverRules): string[] {
   if (text.length > MAX_URL_LENGTH) return [`is longer than ${MAX_URL_LENGTH} characters`];
   // The URL parser would drop line breaks, tabs and spaces around the address without an error.
@@ -106,18 +103,13 @@ function isThisMachine(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');
 }
 
-/** The result of a try to deliver: the receiver's status, or the reason that there is none. */
 export type Answer = { readonly status: number } | { readonly failure: string };
 
 /** The user agent of every webhook call, which no client can choose. */
 const WEBHOOK_AGENT = 'packager-drm-emulator-webhook';
-/** The same for a file that is fetched from an address that a client gave. */
 export const FETCH_AGENT = 'packager-drm-emulator-fetch';
 
-/**
- * Refuses webhook calls and fetches of any emulator: their address is chosen by a client, and a server without
- * credentials would obey them.
- */
+/** A client chooses the address of webhooks and fetches, and a server without credentials would obey them. */
 export const refuseWebhooks: RequestHandler = (request, _response, next) => {
   const agent = request.get('user-agent') ?? '';
   if (agent.startsWith(WEBHOOK_AGENT)) {
@@ -140,7 +132,6 @@ export class ReceiverCalls {
   readonly #plain = new Agent(AGENT);
   readonly #secure = new SecureAgent(AGENT);
 
-  /** @param settings with the time that a whole call may take. */
   constructor(private readonly settings: ReceiverRules & { readonly timeoutMs: number }) {}
 
   /** POSTs a notification. The answer never rejects; its status decides, even when the rest of it never comes. */
@@ -194,7 +185,6 @@ function answerOf(outgoing: ClientRequest, timeoutMs: number): Promise<Answer> {
   });
 }
 
-/** Looks a name up and keeps the addresses that may be called. */
 export function lookupWithin(protocol: string, rules: ReceiverRules): LookupFunction {
   return (hostname, options, done) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
@@ -219,7 +209,6 @@ const FAILURES: Readonly<Record<string, string>> = {
   [NOT_ALLOWED]: NOT_ALLOWED,
 };
 
-/** Why a connection or a call failed, by the code of the system's error. */
 export function failureOf(code = 'unknown'): string {
   const known = FAILURES[code];
   if (known) return known;

@@ -27,7 +27,6 @@ export interface Delivery extends Pick<Notification, 'event' | 'subjectId'> {
   readonly attempt: number;
   readonly at: Date;
   readonly answer: Answer;
-  /** How long the try took. */
   readonly ms: number;
   /** Absent after the last try, whether it succeeded or not. */
   readonly nextTryAt: Date | undefined;
@@ -50,12 +49,9 @@ interface WebhookParts extends Pick<Surroundings, 'log' | 'now' | 'newResourceId
   readonly faults: Pick<FaultSwitches, 'take' | 'hold'>;
 }
 
-/** The webhooks of the account, and the delivery of notifications to them. */
 export class Webhooks {
-  /** The rules for the address of a receiver. */
   readonly rules: ReceiverRules;
   readonly #queues = new Map<string, DeliveryQueue>();
-  /** The latest tries of all webhooks, oldest first. */
   #history: Delivery[] = [];
   readonly #tools: DeliveryTools;
 
@@ -108,7 +104,6 @@ export class Webhooks {
     }
   };
 
-  /** The latest tries, oldest first, of one webhook or of all. */
   history(webhookId?: string): readonly Delivery[] {
     return this.#history.filter((delivery) => webhookId === undefined || delivery.webhookId === webhookId);
   }
@@ -176,7 +171,6 @@ class DeliveryQueue {
     setImmediate(() => void this.#run());
   }
 
-  /** Drops waiting notifications and ends the delivery under way. */
   end(): void {
     this.#ended = true;
     this.#waiting.length = 0;
