@@ -42,10 +42,7 @@ export function isV1Error({ problems: [problem] }: HttpError): boolean {
   return Object.hasOwn(V1_ERRORS, problem?.code ?? '');
 }
 
-/**
- * The error of v1 for anything thrown; the first one of several problems. It quotes no foreign text.
- * @param resource whose parameters are meant, when the call was read.
- */
+/** The first of several problems, without foreign text. @param resource whose parameters are meant. */
 export function toV1Error(thrown: unknown, resource?: V1Resource): HttpError {
   const error = toHttpError(thrown);
   if (isV1Error(error)) return error;
@@ -84,7 +81,6 @@ function parameterFault(resource: V1Resource, fault: SchemaFault): readonly [V1C
   return [code, `${parameterAt(resource, place)} ${fault.sentence}.`];
 }
 
-/** The parameter that fills a place in a body of v2. */
 function parameterAt(resource: V1Resource, place: readonly string[]): string {
   const path = place.join('.');
   const isAt = (request: string) => path === request || path.startsWith(`${request}.`);

@@ -3,7 +3,6 @@ import type { Json, JsonObject } from '../../migration/mapping/values';
 import { v1Error } from './errors';
 import { type Parameter, queryOf } from './signed-call';
 
-/** The output formats of v1, by the value of `api_format`. */
 export const FORMATS = {
   json: (answer: JsonObject) => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(answer) }),
   xml: async (answer: JsonObject) => ({ type: 'application/xml; charset=utf-8', body: await toXml(answer) }),
@@ -25,7 +24,6 @@ export interface Shown {
 declare global {
   namespace Express {
     interface Locals {
-      /** How the answer to a call of v1 is written, as far as that is known. */
       v1?: Shown;
     }
   }

@@ -14,8 +14,7 @@ export interface V1Call {
 const MAX_DEPTH = 10;
 
 /**
- * Reads the parameters of a call from its query and its body, which is a form or, from some clients, a JSON object that
- * isn't signed.
+ * Reads the query and the body, which is a form or, from some clients, a JSON object that isn't signed.
  * @throws HttpError ParameterEncodingError, CallInvalid, ParameterInvalid.
  */
 export function readCall(request: Pick<Request, 'originalUrl' | 'headers'> & { body?: unknown }) {
@@ -24,7 +23,6 @@ export function readCall(request: Pick<Request, 'originalUrl' | 'headers'> & { b
   // One released client sends the signed set twice, in the query and as a form; another repeats a part of it.
   const isRepeated = ({ name, value }: Parameter) =>
     query.some((sent) => sent.name === name && sent.value === value);
-  /** The query and the form, without repeated parameters of the form. */
   const signed = [...query, ...form.filter((parameter) => !isRepeated(parameter))];
   /** All by name, without those of the protocol. Without a prototype, as the names are the caller's. */
   const parameters: Record<string, string[]> = Object.create(null);
@@ -36,7 +34,6 @@ export function readCall(request: Pick<Request, 'originalUrl' | 'headers'> & { b
   return { signed, parameters };
 }
 
-/** The query of a request's target, as it was sent. */
 export function queryOf(url: string): string {
   const start = url.indexOf('?');
   return start < 0 ? '' : url.slice(start + 1).replace(/#.*$/s, '');
@@ -82,16 +79,13 @@ function flattened(value: unknown, name: string, depth: number): readonly NamedV
 }
 
 const HOUR_S = 3600;
-/** How old a timestamp may be, in seconds. */
 const MAX_AGE_S = 27 * HOUR_S;
-/** How long a signature is remembered at most, in seconds. */
 const REMEMBERED_S = 48 * HOUR_S;
 /** How many signatures are remembered at most; the oldest is forgotten first. */
 const MAX_REMEMBERED = 100_000;
 /** How far in the future a timestamp may be: no further, so that no signature outlives the memory of it. */
 const MAX_AHEAD_S = REMEMBERED_S - MAX_AGE_S;
 
-/** A client's string to sign is shown up to here. */
 const MAX_SHOWN = 1000;
 
 /** Valid signatures, each with the second in which it is forgotten: no timestamp is valid for longer. Oldest first. */
@@ -182,7 +176,6 @@ function checkTimestamp(written: string, now: number): void {
     fail('TimestampInvalid', `is more than ${MAX_AHEAD_S / HOUR_S} hours in the future`);
 }
 
-/** A parameter of a call, as it means and as it was written. */
 export interface Parameter {
   readonly name: string;
   readonly value: string;
@@ -191,10 +184,7 @@ export interface Parameter {
   readonly writtenValue: string;
 }
 
-/**
- * Reads a query or a form (application/x-www-form-urlencoded), in its order.
- * @throws HttpError ParameterEncodingError when a part of it is not UTF-8 behind its percent-encoding.
- */
+/** In its order. @throws HttpError ParameterEncodingError for a percent-encoding that is not UTF-8. */
 export function readParameters(text: string, what = 'The query'): readonly Parameter[] {
   try {
     return text.split('&').flatMap((pair) => {
@@ -228,10 +218,7 @@ export function stringToSign(parameters: readonly Pick<Parameter, 'name' | 'valu
   return joined(sorted(parameters.map(({ name, value }) => [encode(name), encode(value)])));
 }
 
-/**
- * The strings that released clients sign in its place. For a client that sends exactly the string it signs, the sent
- * form is better than any rule on its encoding.
- */
+/** For a client that sends exactly the string it signs, the sent form is better than any encoding rule. */
 function* otherStrings(parameters: readonly Parameter[]): Generator<string> {
   const asSent = parameters.map(({ writtenName, writtenValue }): Pair => [writtenName, writtenValue]);
   // Sorted by a locale's rules, as `custom.a` before `custom.B`.

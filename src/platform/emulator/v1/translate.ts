@@ -19,7 +19,6 @@ export interface Translated {
   readonly view: View;
 }
 
-/** Handles a route of v1 with the resources of v2. @throws HttpError. */
 export type Handler = (call: Translated) => JsonObject | Promise<JsonObject>;
 
 /** The parameters of a call where v2 has them. @throws HttpError for the first that can't be used. */
@@ -70,7 +69,6 @@ export function required({ given }: Pick<Translated, 'given'>, name: string): st
   return value;
 }
 
-/** A parameter that may be left out, and may be empty then. */
 export function optional({ given }: Pick<Translated, 'given'>, name: string): string | undefined {
   const value = given.get(name);
   return value === undefined || value.trim() === '' ? undefined : value;
@@ -101,7 +99,6 @@ export function notFound(name: string, key: string) {
   return v1Error('NotFound', `${name}: there is nothing with the key ${key.slice(0, 50)}.`);
 }
 
-/** The object at a place of another one; an empty one when there is none. */
 export function objectIn(value: JsonObject, ...path: readonly string[]): JsonObject {
   return path.reduce<JsonObject>((inner, name) => {
     const found: Json | undefined = Object.hasOwn(inner, name) ? inner[name] : undefined;
@@ -115,18 +112,15 @@ export interface Found {
   readonly ids: PathIds;
 }
 
-/** A resource of v1, in the terms of v2. */
 interface V1Kind {
   readonly name: 'video' | 'channel' | 'player' | 'track';
   /** The one with this key, or without one their list. @throws HttpError NotFound */
   readonly find: (call: Translated, key?: string) => Found;
-  /** Its form in v1; without it, that of the mapping. */
   readonly show?: (call: Translated, resource: JsonObject) => JsonObject;
   /** The metadata that an update gives, where it doesn't keep to custom parameters. @param before as v2 has it. */
   readonly metadata?: (call: Translated, before: JsonObject) => JsonObject;
 }
 
-/** The calls that lists, single resources, updates and deletions of v1 have in common. */
 export function commonHandlers({ name, find, show, metadata = metadataIn }: V1Kind) {
   const shown = show ?? ((_call: Translated, resource: JsonObject) => v1Fields(name, resource));
   const findAsked = (call: Translated) => find(call, required(call, `${name}_key`));

@@ -20,7 +20,6 @@ export const FORM_PATHS = {
 
 export const RESUMABLE_PATH = '/v1/videos/upload/resumable';
 
-/** A file of v1 that is expected, with the parameters of its call. */
 export interface Wanted {
   readonly answer: JsonObject;
   /** In hexadecimal. */
@@ -173,7 +172,6 @@ function checkOf(upload: Upload) {
   };
 }
 
-/** Which bytes of the file a chunk has; one that the header does not fit is refused. */
 function rangeOf(request: Request): { first: number; last: number; total: number } {
   const written = request.get('x-content-range') ?? request.get('content-range') ?? '';
   const [, from, to, all] = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15})$/.exec(written.trim()) ?? [];

@@ -34,10 +34,7 @@ const LIMITS: Readonly<Record<string, number>> = { '/v1/videos/list': 30 };
 
 const readRaw = raw({ ...anyBody, limit: '256kb' });
 
-/**
- * Management API v1: every route of the mapping to v2, with the resources of v2, and its uploads. Routes take GET and
- * POST, with or without a slash at their end. All in one, as Express reads the path of every handler at the start.
- */
+/** All routes in one, as Express reads the path of every handler at the start. They take GET and POST. */
 export function mountV1(app: Express, context: EmulatorContext): void {
   mountFormUploads(app, context);
   const handler: RequestHandler = async (request, response, next) => {

@@ -66,7 +66,6 @@ function uploading(call: Translated, media: JsonObject, file: Pick<Wanted, 'md5'
   return { ...answer, ...uploadAnswer(call, media, 'video', { ...file, answer }) };
 }
 
-/** A media as v1 shows it, with the fields that v2 does not have. */
 export function videoOf({ state }: EmulatorContext, media: JsonObject): JsonObject {
   const fields = v1Fields('video', media);
   const kept = state.media.find(String(media.id));
