@@ -22,7 +22,6 @@ export function addressesFor(
   const isEverywhere = controlHost === '0.0.0.0' || controlHost === '::';
   const controlName = controlHost.includes(':') ? `[${controlHost}]` : controlHost;
   return {
-    /** The prefix of the paths of the management API and of delivery. */
     origin,
     /** Undefined when no encoder can connect over RTMP. */
     rtmp: rtmpPort === undefined ? undefined : `rtmp://${hostname}:${rtmpPort}/live`,
@@ -35,10 +34,7 @@ export function addressesFor(
 /** Endings that no public name has (RFC 2606, RFC 6761, RFC 6762, and ICANN's for private use). */
 const PRIVATE_NAME = /\.(?:localhost|test|local|internal)$/;
 
-/**
- * Whether the `Host` of a request is a name that anybody could own and make point here (DNS rebinding). Addresses,
- * names without a dot and private names are not; text that is not a host counts as public.
- */
+/** A name that anybody could own and point here (DNS rebinding). Text that is not a host counts as public. */
 export function isPublicName(host: string): boolean {
   const url = `http://${host}`;
   if (!URL.canParse(url)) return host !== '';

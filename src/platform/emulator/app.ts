@@ -20,7 +20,6 @@ import { mountV1 } from './v1/v1-api';
 /** Paths that probes, embeds, players and open dashboards request every few seconds. */
 const QUIET_PATHS = ['/healthz', '/live', '/manifests', '/dashboard'];
 
-/** The platform port: every part of the emulator that is reached over HTTP. */
 export function createEmulatorApp(context: EmulatorContext): RequestListener {
   const platform = createApp({ ...context, quietPaths: QUIET_PATHS }, (app) => {
     dateAnswers(app, context);

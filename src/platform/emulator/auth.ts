@@ -61,10 +61,7 @@ export function credentialBySecret({ state }: CredentialParts, secret: string): 
 
 type Guard = <Params>(request: Request<Params>, response: Response, next: NextFunction) => void;
 
-/**
- * The credential of a request, which comes as `Authorization: Bearer <secret>` or as the bare secret.
- * @throws HttpError 401 when it is missing or unknown, or the user of the request does not see it.
- */
+/** Reads `Bearer <secret>`, or the bare secret. @throws HttpError 401, also when the user does not see it. */
 export function credentialOf(parts: CredentialParts, request: Pick<Request, 'headers'>): Credential {
   const headers = { 'www-authenticate': 'Bearer' };
   const secret = secretOf(request);
@@ -78,7 +75,6 @@ export function credentialOf(parts: CredentialParts, request: Pick<Request, 'hea
   throw new HttpError(401, { code: 'credential_refused', description }, { headers });
 }
 
-/** The secret of a request, known or not. */
 export function secretOf(request: Pick<Request, 'headers'>): string | undefined {
   const secret = request.headers.authorization?.replace(/^Bearer(?:\s+|$)/i, '').trim();
   return secret === '' ? undefined : secret;
@@ -90,10 +86,7 @@ export function callerOf({ locals: { credential } }: Response): Credential {
   return credential;
 }
 
-/**
- * The guard of a management route. It asks for a credential with this permission that reaches the site of the
- * route's `:siteId`, when it has one. A site that doesn't exist and one that is out of reach get the same answer.
- */
+/** A site that doesn't exist and one that is out of reach get the same answer. */
 export function requireCredential(context: CredentialParts, needed: Permission): Guard {
   return (request, response, next) => {
     const credential = credentialOf(context, request);
@@ -115,7 +108,6 @@ function requirePermission({ permission }: Credential, needed: Permission): void
   throw new HttpError(403, { code: 'permission_insufficient', description });
 }
 
-/** The parts for changes to credentials, which an Admin credential always authorizes. */
 export interface CredentialActions
   extends CredentialParts,
     Pick<Surroundings, 'newResourceId' | 'newSecret'> {

@@ -24,7 +24,6 @@ const apiSecret = headerText.refine(({ length }) => length >= 16, 'must have at 
 const onOff = z.enum(['on', 'off'], 'must be on or off').transform((text) => text === 'on');
 const trueFalse = z.enum(['true', 'false'], 'must be true or false').transform((text) => text === 'true');
 
-/** A host name without wildcards, or an IP address. */
 const isServerName = (name: string) =>
   isIP(name) !== 0 || (name.length <= 253 && /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i.test(name));
 
@@ -130,7 +129,6 @@ export function readEmulatorConfig(env: Environment) {
   if (!variables || faults.length > 0) throw new ConfigError(faults);
   return {
     host: variables.EMULATOR_HOST,
-    /** 0 takes a free port, as of the others. */
     port: variables.EMULATOR_PORT,
     /** Undefined: the platform port speaks plain HTTP. */
     tls: tlsOf(variables),
@@ -145,13 +143,10 @@ export function readEmulatorConfig(env: Environment) {
     v1Secret: variables.EMULATOR_V1_SECRET ?? variables.EMULATOR_API_SECRET,
     /** Whether requests over the rate limit are refused; the headers are sent in any case. */
     rateLimit: variables.EMULATOR_RATELIMIT,
-    /** Whether webhooks may call plain http addresses beyond loopback. */
     allowHttpWebhooks: variables.EMULATOR_ALLOW_HTTP_WEBHOOKS,
     /** A channel of the first site, published at once, with known addresses. */
     channel: channelOf(variables),
-    /** Where uploads make a folder of their own. */
     uploadsFolder: variables.EMULATOR_UPLOADSFOLDER,
-    /** The most bytes of all uploads together. */
     uploadsMaxBytes: variables.EMULATOR_UPLOADSMAXMB * MB,
     client: {
       name: variables.EMULATOR_CLIENT,
@@ -160,7 +155,6 @@ export function readEmulatorConfig(env: Environment) {
     },
     /** Undefined: nothing is packaged, and the playlists are empty. */
     packager: packagerOf(variables),
-    /** Where the state is kept between runs. */
     stateFile: variables.EMULATOR_STATEFILE,
     /** With one, ids, secrets, keys and clock are the same in each run. */
     seed: variables.EMULATOR_SEED,
@@ -169,7 +163,6 @@ export function readEmulatorConfig(env: Environment) {
   };
 }
 
-/** Faults of variables that are used together. */
 function jointFaults(env: Environment): string[] {
   const isOwn = env.EMULATOR_TLS === 'self-signed';
   const both = (one: string, other: string, what: string) =>

@@ -15,7 +15,6 @@ import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
 
 export type EmulatorContext = ReturnType<typeof createContext>;
 
-/** The shared state of the routes. It lives as long as the process and starts with the seeds only. */
 export function createContext(
   seeds: EmulatorConfig,
   given: Surroundings,
@@ -59,12 +58,8 @@ export function createContext(
     library: createLibrary({ ...parts, broadcast, webhooks }),
     clients: new Map([[seeds.client.name, seeds.client]]),
     issuedKeys,
-    /** In a run with a seed. */
     source,
-    /**
-     * Back to the start of the process: the seeds, real time, no encoder, no fault.
-     * @param restore replaces the state of the start; journal, files and keys stay.
-     */
+    /** Back to the start of the process. @param restore replaces its state; journal, files and keys stay. */
     reset(restore?: () => void): void {
       if (!restore) {
         source?.reset();

@@ -16,10 +16,7 @@ export const anyBody = {
 
 const parseJson = json({ ...anyBody, limit: '256kb' });
 
-/**
- * Reads a body of any declared type as JSON in UTF-8: released clients declare it wrongly, or not at all. Some send the
- * default of a widely used HTTP library, `text/plain; charset=ISO-8859-1`.
- */
+/** Reads any body as JSON in UTF-8: released clients declare another type, another charset, or none. */
 export const readJson: RequestHandler = (request, response, next) => {
   request.headers['content-type'] = 'application/json';
   parseJson(request, response, next);
@@ -50,10 +47,8 @@ export const objectParams = {
   error: ({ code }: { code?: string }) => (code === 'invalid_type' ? 'must be an object' : undefined),
 };
 
-/** An object with these fields and no others. */
 export const objectOf = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape, objectParams);
 
-/** A field of an answer or a body, with its description. */
 export const field = <S extends z.ZodType>(schema: S, description: string) => schema.meta({ description });
 
 /** A parameter of a query: one that is given twice arrives as an array. */

@@ -8,11 +8,9 @@ import type { Log } from '../../http/log';
 import { openTls, type Tls, type TlsFiles } from '../../http/tls';
 import type { Certificates } from './make-certificates';
 
-/** The certificates to make when none is given. */
 export interface OwnCertificates {
   /** The folder that keeps them, so that clients trust them once. */
   readonly folder: string;
-  /** The host names and addresses by which the server is called. */
   readonly names: readonly string[];
 }
 
@@ -20,10 +18,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** With fewer days left, new ones are made. */
 const MIN_DAYS = 30;
 
-/**
- * The certificates of a folder; they are made when there are none, when they end soon, and when a name is missing.
- * @throws ConfigError when the folder can't be written.
- */
+/** Makes certificates when there are none, they end soon, or lack a name. @throws ConfigError. */
 export async function ownCertificates({ folder, names }: OwnCertificates, now: Date) {
   const paths = {
     authority: resolve(folder, 'ca.pem'),
@@ -55,7 +50,6 @@ export async function ownCertificates({ folder, names }: OwnCertificates, now: D
   };
 }
 
-/** The certificates at these paths, or undefined when they can't be used. */
 function readUsable(paths: Certificates, names: readonly string[], now: Date): Certificates | undefined {
   try {
     const kept = {
@@ -75,11 +69,7 @@ function readUsable(paths: Certificates, names: readonly string[], now: Date): C
   }
 }
 
-/**
- * HTTPS for the platform port, with the given certificate or with one of the emulator's own; then the log says how
- * clients come to trust it.
- * @throws ConfigError when the files can't be used, or written.
- */
+/** HTTPS with the given certificate or its own. @throws ConfigError if files can't be used or written. */
 export async function openPlatformTls(
   given: TlsFiles | OwnCertificates,
   { log, clock }: { readonly log: Log; readonly clock: () => Date },

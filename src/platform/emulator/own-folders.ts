@@ -16,10 +16,9 @@ export function makeOwnFolder(parent: string, kind: string): string {
 }
 
 /**
- * The folders of processes that have ended without deleting them.
- * @param since a process of another machine counts as ended when its folder has not changed since then: a recreated
+ * The folders of processes that have ended without deleting them. @throws the system's error
+ * @param since a process of another machine counts as ended if its folder has not changed since: a recreated
  *   container has another host name, and the process numbers of another machine can't be checked.
- * @throws the system's error
  */
 export function leftOverFolders(parent: string, kind: string, since = new Date(0)): string[] {
   const prefix = `emulator-${kind}-`;

@@ -6,7 +6,7 @@ import type { Clock } from './clock';
 
 const REQUESTS_A_MINUTE = 60;
 const MINUTE_MS = 60_000;
-/** How many windows are kept at a time. Beyond that the oldest are forgotten: unauthenticated callers come from any address. */
+/** Beyond that, the oldest windows are forgotten: unauthenticated callers come from any address. */
 const MAX_WINDOWS = 10_000;
 
 export interface RateWindow {
@@ -17,7 +17,6 @@ export interface RateWindow {
 interface RateParts {
   readonly state: { readonly rateWindows: Map<string, RateWindow> };
   readonly clock: Clock;
-  /** Whether requests over the limit are refused. */
   readonly seeds: { readonly rateLimit: boolean };
 }
 
@@ -33,12 +32,11 @@ export function limitRate(parts: RateParts & CredentialParts): RequestHandler {
   };
 }
 
-/** The key that counts the requests of an unknown caller. */
 export function addressKey({ ip }: Pick<Request, 'ip'>): string {
   return `address ${networkOf(ip)}`;
 }
 
-/** Counts a request under a key, in the minute of the emulator's clock that it falls into. `refusal` is its answer beyond the limit. */
+/** Counts in the minute of the emulator's clock. `refusal` is the answer to a request beyond the limit. */
 export function countRequest({ state, clock, seeds }: RateParts, key: string, limit = REQUESTS_A_MINUTE) {
   const now = clock.now();
   const open = state.rateWindows.get(key);

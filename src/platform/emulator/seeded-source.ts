@@ -23,7 +23,6 @@ export class SeededSource {
 
   constructor(private readonly seed: number) {}
 
-  /** How often each was drawn. */
   get drawn(): Readonly<Record<string, number>> {
     return this.#drawn;
   }

@@ -19,10 +19,7 @@ import type { Surroundings } from './surroundings';
 /** How long a file may take to come over a slow connection; one that comes to a halt is cut much earlier. */
 const UPLOAD_MS = 24 * 60 * 60 * 1000;
 
-/**
- * @param folder that of the built emulator, with its pages and the process that tests streams.
- * @param own clock and random source of the process.
- */
+/** @param folder that of the built emulator, with its pages and the process that tests streams. */
 export function surroundingsOf(
   log: Log,
   folder: string,
@@ -43,7 +40,7 @@ interface Running {
   stop(graceMs: number): Promise<void>;
 }
 
-/** Starts an emulator, whose ports answer when this resolves. Rejects with the system's error (`EADDRINUSE`) or a ConfigError. */
+/** Resolves when the ports answer. Rejects with the system's error (`EADDRINUSE`) or a ConfigError. */
 export async function startEmulator(
   config: EmulatorConfig,
   surroundings: Surroundings,
@@ -82,7 +79,6 @@ export async function startEmulator(
     return {
       url: platform.url,
       controlUrl: control.url,
-      /** Requests that are under way have `graceMs` to be answered. */
       stop: (graceMs: number) => stopAll(context, running, { graceMs, stateFile }),
     };
   } catch (thrown) {

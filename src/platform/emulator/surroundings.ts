@@ -16,7 +16,6 @@ export interface Surroundings {
   readonly newSecret: () => string;
   /** So many unguessable bytes. */
   readonly newBytes: (count: number) => Buffer;
-  /** The folder of the pages, style sheets and scripts that the emulator serves. */
   readonly publicFolder: string;
   /** Limits of a stream test in a process of its own; without them, it runs in this process. */
   readonly fence?: Fence;

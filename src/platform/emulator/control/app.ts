@@ -16,7 +16,6 @@ import { mountJournal } from './journal';
 import { mountSnapshot } from './snapshot';
 import { mountSwitches } from './switches';
 
-/** The control port, for tests and developers alone: an app of its own, on a port of its own. */
 export function createControlApp(context: EmulatorContext): RequestListener {
   return createApp({ ...context, quietPaths: ['/healthz'] }, (app) => {
     dateAnswers(app, context);
@@ -31,11 +30,7 @@ export function createControlApp(context: EmulatorContext): RequestListener {
   });
 }
 
-/**
- * Refuses web pages: a page from anywhere can send requests to this machine, and the control port asks
- * for no credential. A browser names the page's origin, or says that a page sent the request and not a person; and a
- * page whose public name was made to point here (DNS rebinding) calls by that name.
- */
+/** A page from anywhere can send requests to this machine, also by a name of its own (DNS rebinding). */
 const refusePages: RequestHandler = (request, _response, next) => {
   const { origin, host = '', 'sec-fetch-site': sender = 'none' } = request.headers;
   if (origin !== undefined || sender !== 'none' || isPublicName(host)) {
@@ -46,13 +41,11 @@ const refusePages: RequestHandler = (request, _response, next) => {
   next();
 };
 
-/** Which channel a simulated encoder streams to. */
 const EncoderBody = z.strictObject(
   { stream_key: z.string('must be a string') },
   'The body must be a JSON object with stream_key.',
 );
 
-/** The simulated encoder, which acts like a real one without media. */
 function mountEncoder(
   app: Express,
   { state, broadcast }: Pick<EmulatorContext, 'state' | 'broadcast'>,

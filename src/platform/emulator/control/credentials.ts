@@ -20,7 +20,6 @@ import {
 import { wireTime } from '../clock';
 import { readJson, validated } from '../json-body';
 
-/** The body that makes a credential. */
 export const CredentialBody = z
   .strictObject(
     {
@@ -84,7 +83,6 @@ function credentialFor({ state }: CredentialParts, request: Request<{ id: string
   throw new HttpError(404, { code: 'not_found', description: 'There is no credential with this id.' });
 }
 
-/** The credentials that the user of a request sees; all when it names none. */
 export function renderCredentials({ state }: CredentialParts, request: Pick<Request, 'headers' | 'query'>) {
   const user = userOf(request);
   const seen = state.credentials.all().filter((each) => isSeenBy(each, user));
@@ -103,7 +101,6 @@ function renderCredential(credential: Credential, { reveal }: { readonly reveal:
   };
 }
 
-/** A secret as a snapshot shows it. */
 export function masked(secret: string, reveal: boolean): string {
   return reveal ? secret : HIDDEN;
 }

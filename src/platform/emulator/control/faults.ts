@@ -3,7 +3,6 @@ import { HttpError } from '../../../http/errors';
 import { nearest } from '../../../http/faults';
 import type { Clock } from '../clock';
 
-/** An injected fault: an error status, a late answer, or a broken connection. */
 export type Fault =
   | { readonly kind: 'fail'; readonly status: number }
   /** By `ms` milliseconds, or by any number up to `ms_to`. */
@@ -20,7 +19,6 @@ export interface FaultSwitch {
   left: number;
 }
 
-/** The fault switches that the control port sets. */
 export class FaultSwitches {
   /** The possible targets; the platform's app sets them. */
   routes: readonly PlatformRoute[] = [];
@@ -28,10 +26,7 @@ export class FaultSwitches {
   readonly #held = new Set<() => void>();
   readonly #chance: () => number;
 
-  /**
-   * @param newBytes the random source of faults by chance.
-   * @param isStanding whether the clock is one of a run with a seed: delays take real time.
-   */
+  /** @param isStanding whether the clock is one of a run with a seed: delays take real time. */
   constructor(
     newBytes: (count: number) => Buffer,
     private readonly clock: Clock,
@@ -48,10 +43,7 @@ export class FaultSwitches {
     return this.#switches;
   }
 
-  /**
-   * Holds a call back for so long. The returned function lets it continue at once; so does `clear`.
-   * @param goOn is called once, with whether the time is over.
-   */
+  /** @param goOn is called once, with whether the time is over. @returns lets the call continue at once. */
   hold(ms: number, goOn: (isOver: boolean) => void): () => void {
     const end = (isOver: boolean) => {
       if (this.#held.delete(letGo)) goOn(isOver);
@@ -63,7 +55,6 @@ export class FaultSwitches {
     return letGo;
   }
 
-  /** Forgets every switch, and lets the calls go on that are held back. */
   clear(): void {
     this.#switches = [];
     for (const letGo of [...this.#held]) letGo();
@@ -95,7 +86,6 @@ export function isMeant(target: string, call: string): boolean {
   );
 }
 
-/** Applies the fault switches of the control port to the calls that they match. */
 export function injectFaults({ faults }: { readonly faults: FaultSwitches }): RequestHandler {
   return (request, _response, next) => {
     const fault = faults.take(`${request.method} ${request.path}`);
@@ -116,18 +106,15 @@ export function injectFaults({ faults }: { readonly faults: FaultSwitches }): Re
 /** A path at which the platform takes requests, as Express writes it: `/v2/sites/:siteId/channels`. */
 interface PlatformRoute {
   readonly path: string;
-  /** In capitals. */
   readonly methods: readonly string[];
 }
 
-/** A layer of an app's router. */
 interface RouterLayer {
   readonly route?:
     | { readonly path: string | readonly string[]; readonly stack: readonly { readonly method: string }[] }
     | undefined;
 }
 
-/** The routes among an app's layers, in their order. */
 export function routesOf(layers: readonly RouterLayer[]): PlatformRoute[] {
   return layers.flatMap(({ route }) => {
     if (!route) return [];

@@ -19,14 +19,12 @@ declare global {
 
 type Headers = Readonly<Record<string, unknown>>;
 
-/** A request of a client, and its answer. */
 export interface Exchanged {
   /** Counts from 1. */
   readonly id: number;
   readonly at: Date;
   readonly ms: number;
   readonly method: string;
-  /** With the query, as it was sent. */
   readonly url: string;
   readonly status: number;
   /** Names in lower case. */
@@ -75,7 +73,6 @@ export class Journal {
       this.#bytes -= this.#entries.shift()?.bytes ?? 0;
   }
 
-  /** @param last the id of the latest request, from which it counts on. */
   clear(last = this.#last): void {
     this.#entries = [];
     this.#bytes = 0;
@@ -93,7 +90,6 @@ export class Journal {
 /** Requests of the dashboard's pages, which are not those of a client. */
 const OWN_PAGES = /^\/(?:dashboard|verify)(?:\/|$)/i;
 
-/** Notes every request that comes past, when its answer is done. */
 export function keepJournal(
   app: express.Express,
   { journal, clock, now }: EmulatorContext,
@@ -173,7 +169,6 @@ const OTHERS: readonly (readonly [RegExp, string])[] = [
   [/(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*/g, HIDDEN],
 ];
 
-/** A text of a request or an answer without the secrets that their names or forms show. */
 function withoutNamed(text: string): string {
   const hidden = text.replaceAll(FIELD, (whole, name: string, sign: string, value: string) => {
     const [quote = ''] = /^(?:\\+"|["'])/.exec(value) ?? [];
@@ -184,7 +179,6 @@ function withoutNamed(text: string): string {
 
 export type ShownExchange = ReturnType<typeof renderExchanged>;
 
-/** An exchange as it is shown: without secrets, and with a hint for the client after a 400 or 404. */
 export function renderExchanged(context: EmulatorContext, exchanged: Exchanged) {
   const { id, at, ms, method, url, status, headers, body, length, answer } = exchanged;
   const hide = secretsOf(context);
@@ -228,7 +222,6 @@ function shownHeaders(headers: Headers, hide: (text: string) => string) {
   return Object.fromEntries(shown) as Readonly<Record<string, string>>;
 }
 
-/** Characters that text does not contain. */
 const CONTROL = /[^\P{Cc}\s]/u;
 
 /** JSON as it is, other text as it is; null when there is none or it is not kept, as files are not. */
@@ -281,7 +274,6 @@ const RequestsQuery = z.strictObject({
   ),
 });
 
-/** The requests of clients, with their answers. */
 export function mountJournal(app: express.Express, context: EmulatorContext): void {
   const { journal } = context;
   app

@@ -55,7 +55,6 @@ type Name = keyof typeof KINDS;
 const NAMES = Object.keys(KINDS) as Name[];
 
 type Fields = Readonly<Record<string, unknown>>;
-/** An item as its store has it. */
 type Item = Fields & { readonly id: string };
 
 type Saved = Readonly<Record<Name, readonly Item[]>> & {
@@ -63,11 +62,9 @@ type Saved = Readonly<Record<Name, readonly Item[]>> & {
   readonly clockOffsetMs: number;
   /** The draws from the source of a run with a seed. */
   readonly drawn?: Readonly<Record<string, number>> | undefined;
-  /** As calls of `POST /faults` have them. */
   readonly faults: readonly FaultBody[];
 };
 
-/** @param receivers the rules for the addresses of webhooks. */
 function savedSchema(receivers: ReceiverRules) {
   const text = z.string('must be a string');
   const count = z.number('must be a number');
@@ -151,7 +148,6 @@ export function readState(document: unknown, receivers: ReceiverRules): Parsed<S
   return { ok: false, problems: ofVersion.length > 0 ? ofVersion : problems };
 }
 
-/** All that `restoreState` brings back, as it is now. */
 export function saveState(context: EmulatorContext): Saved {
   const { state, clock, source, webhooks, faults, issuedKeys, broadcast } = context;
   const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
@@ -182,14 +178,12 @@ export function saveState(context: EmulatorContext): Saved {
 
 type Store = Pick<ItemStore<{ readonly id: string }>, 'all' | 'add' | 'clear'>;
 
-/** The stores of items, by their names in `KINDS`. */
 function storesOf(state: EmulatorState) {
   const stores = Object.entries(state as unknown as Readonly<Record<Name, Store>>) as [Name, Store][];
   return stores.filter(([name]) => name in KINDS && name !== 'usage');
 }
 
 const SECRETS = ['streamKey', 'secret', 'previewToken'];
-/** Within an item. */
 const INNER_SECRETS = ['token', 'stream_key', 'password'];
 
 /** A state that may be shown: without keys, and with hidden secrets. */
@@ -250,7 +244,6 @@ export function restoreState(context: EmulatorContext, saved: Saved): readonly s
 
 const NO_FILE = { file: undefined, master: undefined };
 
-/** The fields that only a running process has. */
 function running(name: string, newSecret: () => string): object | undefined {
   if (name === 'media') return { timers: { processing: undefined, publication: undefined } };
   return name === 'events' ? { pullToken: newSecret() } : undefined;
@@ -261,7 +254,6 @@ function filesOf(item: Item): readonly StoredFile[] {
   return [file ?? master?.file].filter((each) => each !== undefined);
 }
 
-/** Schedules the processes under way again. */
 function resume(context: EmulatorContext, encoders: readonly SimulatedEncoder[]): void {
   const { state, broadcast } = context;
   for (const event of state.events.all()) {
@@ -293,9 +285,8 @@ function followFiles(saved: Saved, folder: string): void {
 const EVERY_MS = 60_000;
 
 /**
- * Restores the state that a file has, if it is there, and writes the state to it every minute, when it has changed.
+ * Restores the state that a file has, and writes it there every minute, when it has changed, and at `close`.
  * @param maxBytes a larger state is not written, since the next start would refuse it.
- * @returns ends that, and writes it a last time.
  * @throws ConfigError when it cannot be read or written, or has something else. It stays as it is then.
  */
 export function openStateFile(

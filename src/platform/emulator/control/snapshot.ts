@@ -13,7 +13,6 @@ import { masked, renderCredentials } from './credentials';
 import { MAX_STATE_BYTES, readState, restoreState, saveState, withoutSecretsOf } from './saved-state';
 import { renderFaults } from './switches';
 
-/** The state, the deliveries, and the reset. */
 export function mountSnapshot(app: Express, context: EmulatorContext): void {
   app
     .route('/state')
@@ -40,7 +39,6 @@ export function mountSnapshot(app: Express, context: EmulatorContext): void {
     .all(onlyMethods('POST'));
 }
 
-/** The whole state of the platform; with secrets on request only. */
 function renderState(context: EmulatorContext, request: Request) {
   const reveal = request.query.reveal === 'true';
   const { state, clock, seeds, clients, faults, webhooks, uploads, library } = context;

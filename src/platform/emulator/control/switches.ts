@@ -23,7 +23,6 @@ const STATUS = 'must be 400 to 599';
 const RATE = 'must be a number from 0 to 1';
 const milliseconds = z.int('must be milliseconds').max(600_000, 'must be at most 600000');
 
-/** A fault switch. `status` goes with the kind `fail`, `ms` with `delay`. */
 export const FaultBody = z
   .strictObject(
     {
@@ -77,7 +76,6 @@ export function faultOf({ target, kind, status = 500, ms = 1000, ms_to, rate, ti
 
 const NO_WEBHOOK = 'there is no webhook with this id; GET /state lists them, webhook:* means all';
 
-/** The clock and the fault switches. */
 export function mountSwitches(
   app: Express,
   { clock, faults, webhooks }: Pick<EmulatorContext, 'clock' | 'faults' | 'webhooks'>,
