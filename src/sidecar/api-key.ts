@@ -33,6 +33,7 @@ export interface ApiKey {
   readonly streams: readonly string[] | undefined;
 }
 
+/** Takes the value of a header. Undefined: it is no API key of this service. */
 export type FindApiKey = (given: string | string[] | undefined) => ApiKey | undefined;
 
 export function mayRead({ streams }: ApiKey, streamId: string): boolean {
@@ -50,12 +51,12 @@ export function requireWrite(key: ApiKey, streamId: string): void {
   requireScope(key);
 }
 
-/** For requests about any streams. @throws HttpError 403. */
+/** For requests that change something, whichever streams they name. @throws HttpError 403. */
 export function requireScope({ name, scope }: ApiKey): void {
   if (scope !== 'write') throw forbidden(`The API key ${name} is read-only`);
 }
 
-/** For requests about all tenants. @throws HttpError 403. */
+/** For answers that report on the streams of all tenants. @throws HttpError 403. */
 export function requireAllStreams({ name, streams }: ApiKey): void {
   if (streams !== undefined)
     throw forbidden(`The API key ${name} is limited to some streams, but the API of the fleet covers all`);
@@ -68,7 +69,7 @@ function forbidden(why: string): HttpError {
   );
 }
 
-/** Matches as `app.use('/api', …)` would, without its cost: a match and a rewritten URL per request. */
+/** The paths that need an API key. `app.use('/api', …)` would match a second time and rewrite each URL. */
 export const API = /^\/(?:api|cpix|speke)(?:\/|$)/i;
 /** Some packagers that pull can send no header of their own but Basic. */
 const PULLS = /^\/(?:cpix|speke)(?:[/?]|$)/i;
@@ -121,8 +122,10 @@ function whyUnauthorized({ url = '', headers }: IncomingMessage): string {
 }
 
 interface Limits {
+  /** Its timer ends with `shutdown`. */
   readonly attempts: MemoryStore;
   readonly clock: () => Date;
+  /** Resolves after this time, or earlier when the response closes. */
   readonly wait?: (ms: number, response: Response) => Promise<void>;
 }
 
@@ -277,6 +280,7 @@ const file = z.strictObject(
   { error: (issue) => (issue.code === 'invalid_type' ? 'the file must hold one JSON object' : undefined) },
 );
 
+/** Names and keys are compared with those of other entries even where an entry has other faults. */
 const anything = z.unknown().optional();
 const sketch = z.object({ name: anything, key: anything, sha256: anything });
 const sketches = z.object({ keys: z.array(sketch.nullable().catch(null)) }).catch({ keys: [] });

@@ -38,9 +38,10 @@ import { createKeyFileStore } from './storage/key-file-store';
 
 export interface Ambient {
   readonly log: Log;
+  /** Returns an unguessable UUID. */
   readonly newId: () => string;
   readonly random: (bytes: number) => Buffer;
-  /** number; => Monotonic milliseconds. */
+  /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly clock: () => Date;
   readonly findApiKey: FindApiKey;
@@ -145,6 +146,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     hasFleet: fleet !== undefined,
   });
   const list = createList({ folder: config.keyFilesPath, checkFolder: store.check, index, log });
+  // The page /fleet asks every two seconds.
   const quietPaths = [...HEALTH_PATHS, METRICS_PATH, FLEET_PATH];
   const onError: Shell['onError'] = (error, request, response) => {
     metrics.failed(error);
@@ -176,6 +178,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     fleetRoutes(routes, fleet, log);
     healthRoutes(routes, checkReady, config.keyFilesPath, ambient);
     if (config.metrics) metricsRoutes(routes, metrics, now);
+    // Also without a fleet: the page then shows what to set.
     mountPage(routes, { path: '/fleet', folder: publicFolder, html: 'fleet.html', files: FLEET_PAGE_FILES });
     mountApiPage(routes, { document: () => describe(version), publicFolder });
     // A browser at the address of the service gets the page; programs find nothing at the root.
@@ -191,7 +194,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     handler: config.tls?.clientAuthorities ? app : createFastRead(app, { ...shell, store, findApiKey }),
     connections,
     canProvision: !('missing' in upstreams),
-    /** Removes temporary files of killed writers. `/readyz` answers 503 until it is done. */
+    /** Removes temporary files of killed writers, unless `close` ends it. `/readyz` answers 503 until it is done. */
     async sweep(): Promise<void> {
       const { signal } = sweeping;
       const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MAX_PARTS, signal);
@@ -203,10 +206,12 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
       void cache?.open();
       void survey.run();
     },
+    /** Called when a stop begins: batches start no further stream, and no request waits for packagers. */
     hurry(): void {
       hurrying = true;
       wait.hurry();
     },
+    /** Called after the last request. */
     async close(): Promise<void> {
       // A batch continues when its connection is cut: the audit closes after it.
       hurrying = true;
@@ -232,7 +237,7 @@ async function describe(version: string): Promise<object> {
 
 const HEALTH_PATHS = ['/healthz', '/readyz'];
 
-/** Probes need no API key; a client with one also gets what `packager-drm doctor` shows. */
+/** Neither probe needs an API key. At `/readyz`, a client with one also gets what `packager-drm doctor` shows. */
 function healthRoutes(
   app: Express,
   checkReady: () => Promise<void>,

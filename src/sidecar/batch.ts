@@ -33,7 +33,7 @@ import type { Refusals } from './observe/audit';
 export interface BatchContext extends Omit<KeyFileContext, 'store'> {
   readonly refusals: Refusals;
   readonly log: Log;
-  /** Must not throw. */
+  /** Called with the error of each stream that fails. Must not throw. */
   readonly onError: (error: HttpError) => void;
   readonly stopping: () => boolean;
   readonly hasFleet?: boolean;
@@ -50,12 +50,12 @@ const MAX_PROVISIONINGS = 8;
 /** Bounds the answer to a batch of nothing but faults. */
 const MAX_PROBLEMS = 10;
 
-/** Timeouts in a row, after which the upstream is left alone. */
+/** Timeouts in a row, after which no upstream is called for the rest of a batch. */
 const MAX_LATE = 24;
 /** Refusals of a client in a row, after which nothing more is requested for it. */
 const MAX_REFUSED = 5;
 
-/** A batch that has begun is done even if its client goes away, as a single POST is. */
+/** Each stream fails by itself. A batch that has begun is done even if its client goes away, as a single POST is. */
 export function createBatch(context: BatchContext) {
   const { changes, provision, rules, refusals, wait, log, onError, stopping } = context;
   const { hasFleet = false, mostReceiveMs, mostStreams = MAX_STREAMS } = context;
@@ -73,6 +73,7 @@ export function createBatch(context: BatchContext) {
     const { dryrun: dryRun, wait: seconds } = readChangeQuery(query, request);
     if (underWay.size >= MAX_BATCHES) throw apiError('too_many_batches', TOO_MANY_BATCHES);
     await readBody(request, response);
+    // Other batches may have begun while the body was received.
     if (underWay.size >= MAX_BATCHES) throw apiError('too_many_batches', TOO_MANY_BATCHES);
     if (stopping()) throw apiError('stopping');
     const running = run(request, actorOf(request, response), { dryRun, awaited: seconds !== undefined });
@@ -92,6 +93,7 @@ export function createBatch(context: BatchContext) {
     const results = new Map<Planned, string>();
     const summary = { created: 0, changed: 0, unchanged: 0, failed: 0 };
     const accepted: Accepted[] = [];
+    /** For the log: of each code that a single request would have been logged for, the first failure. */
     const failures = new Map<string, { readonly first: HttpError; count: number }>();
 
     const report = (planned: Planned, outcome: PutOutcome | HttpError): void => {
@@ -183,6 +185,7 @@ export function createBatch(context: BatchContext) {
 
   return {
     handlers: [requireJson, handle],
+    /** Resolves when no batch writes any more: those that come after `stopping` write nothing. */
     async idle(): Promise<void> {
       await Promise.allSettled(underWay);
     },
@@ -214,13 +217,14 @@ function resultOf(
   };
 }
 
-/** Ten thousand timeouts would take hours, and as many refusals minutes. */
+/** Ends calls after failures in a row: ten thousand timeouts would take hours, and as many refusals minutes. */
 type CircuitBreaker = <T>(
   asking: { readonly client?: string | undefined; readonly clientApiKey?: string | undefined },
   ask: () => Promise<T>,
 ) => Promise<T>;
 
 export function createCircuitBreaker(): CircuitBreaker {
+  // Failures in a row: timeouts of all streams, refusals of each client.
   let late: HttpError[] = [];
   const refusals = new Map<string, HttpError[]>();
   return async ({ client = '', clientApiKey = '' }, ask) => {
@@ -263,6 +267,7 @@ const ADVICE: Readonly<Record<number, string>> = {
   504: 'send the batch again later',
 };
 
+/** Each may take sixteen megabytes. */
 const MAX_BODIES = 8;
 /** A slow client holds up its own API key alone. */
 const MAX_BODIES_OF_KEY = 2;
@@ -271,7 +276,7 @@ const MAX_RECEIVE_MS = 30_000;
 /** Ten thousand streams with every field have 200,000. */
 const MAX_VALUES = 250_000;
 
-/** Reads few bodies at a time, but small ones always. @throws HttpError 400, 408, 413, 503. */
+/** Only bodies larger than a single POST's are limited in number. @throws HttpError 400, 408, 413, 503. */
 function createReadBatch(mostMs = MAX_RECEIVE_MS): (request: Request, response: Response) => Promise<void> {
   const readJson = promisify(
     express.json({

@@ -19,7 +19,7 @@ const HOUR_MS = 60 * 60_000;
 
 const HTTPS_PAIR = 'HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no effect';
 
-/** `readText` may throw a ConfigError, which says why. @throws ConfigError naming every fault at once. */
+/** `readText` may throw a ConfigError that says why it can't read. @throws ConfigError naming every fault at once. */
 export function readSidecarConfig(env: Environment, readText: (path: string) => string) {
   const faults: string[] = [];
   let values: z.output<typeof variables> | undefined;
@@ -57,6 +57,7 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
             maxAgeMs: values.PACKAGERDRMAPI_PROVIDERCACHEMAXAGE * HOUR_MS,
           },
     checks: values.PACKAGERDRMAPI_CHECKS,
+    /** For requests that say nothing of CMAF lines. */
     cmaf: values.PACKAGERDRMAPI_CMAF,
     pullPattern: values.PACKAGERDRMAPI_PULLPATTERN,
     provisionOnRead: values.PACKAGERDRMAPI_PROVISIONONREAD,
@@ -69,6 +70,7 @@ export function readSidecarConfig(env: Environment, readText: (path: string) => 
       total: values.PACKAGERDRMAPI_MAXCONNECTIONS,
       perAddress: values.PACKAGERDRMAPI_MAXCONNECTIONSPERADDRESS,
     },
+    /** Whether API keys of the documentation are served on any address, not on loopback alone. */
     demo: values.PACKAGERDRMAPI_DEMO,
     logLevel: values.PACKAGERDRMAPI_LOGLEVEL,
     unknownVariables: unknownVariables(PREFIX, Object.keys(variables.shape), env),

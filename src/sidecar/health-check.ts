@@ -1,7 +1,7 @@
 import { get, type RequestOptions } from 'node:http';
 import { get as getTls } from 'node:https';
 
-/** The container's health check. Our own certificate isn't made for this address, so it isn't looked at. */
+/** The container's health check: ends with 0 or 1. Our own certificate is for another name, so it isn't checked. */
 function main({ PACKAGERDRMAPI_PORT, PACKAGERDRMAPI_HOST, PACKAGERDRMAPI_TLSCERT }: NodeJS.ProcessEnv): void {
   const everywhere = ['', '0.0.0.0', '::'].includes(PACKAGERDRMAPI_HOST ?? '');
   const options: RequestOptions & { rejectUnauthorized: false } = {

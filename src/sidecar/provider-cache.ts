@@ -28,12 +28,14 @@ interface ProviderCacheOptions {
   readonly clock: () => Date;
   /** Unguessable: it salts the keys of entries. */
   readonly newId: () => string;
+  /** Must not throw. */
   readonly observe: (event: CacheEvent) => void;
   readonly mostEntries?: number;
 }
 
 /** As many as a batch has streams; some 10 MB. */
 const MAX_ENTRIES = 10_000;
+/** Answers that wait for a slow disk. */
 const MAX_WAITING = 1000;
 const MODE = 0o600;
 const LOOK_MS = 60 * 60_000;
@@ -86,6 +88,7 @@ export function createProviderCache(options: ProviderCacheOptions) {
     }
   };
 
+  /** Undefined: there is no secret to seal the entry with. */
   const entryOf = (content: ProviderContent) => {
     const secret = secretOf(scope, content);
     if (secret !== undefined) return { name: entryName(scope, content, secret), secret };
@@ -179,6 +182,7 @@ export function createProviderCache(options: ProviderCacheOptions) {
       observe('used');
       log.warn('keys taken from the provider cache', { requestId, since: time.toISOString() });
     },
+    /** Reads the folder and removes old and surplus entries, then every hour. */
     async open(): Promise<void> {
       setInterval(() => void removeSurplus(), LOOK_MS).unref();
       await writer.sweep(folder, 0);
@@ -234,7 +238,7 @@ const SALT_AT = TIME_AT + 8;
 const TAG_AT = SALT_AT + SALT_BYTES;
 const TEXT_AT = TAG_AT + TAG_BYTES;
 
-/** An HMAC-SHA-256 in hex: a copy of the folder alone doesn't show which client or content an entry is of. */
+/** An HMAC-SHA-256 under a key of the secret, in hex: a copy of the folder doesn't show whose entry it is. */
 function entryName(scope: CacheScope, content: ProviderContent, secret: string): string {
   const key = derive(secret, Buffer.alloc(0), 'packager-drm-api provider cache: name', KEY_BYTES);
   const { configServiceUrl, keyProviderUrl, keyProviderProtocol = 'json' } = scope;
@@ -270,6 +274,7 @@ function sealEntry(
   return Buffer.concat([head, cipher.getAuthTag(), sealed]);
 }
 
+/** Undefined: the entry was changed, cut off or renamed, or is none. */
 function openEntry(name: string, secret: string, bytes: Buffer) {
   const time = entryTime(bytes);
   if (!time) return undefined;
@@ -286,7 +291,7 @@ function openEntry(name: string, secret: string, bytes: Buffer) {
   }
 }
 
-/** The time is proved by `openEntry` alone. */
+/** Undefined: the bytes are no entry. Only `openEntry` proves the time. */
 function entryTime(bytes: Buffer): Date | undefined {
   if (bytes.length < TEXT_AT || !bytes.subarray(0, TIME_AT).equals(MAGIC)) return undefined;
   return new Date(Number(bytes.readBigUInt64BE(TIME_AT)));

@@ -44,12 +44,14 @@ export function pullPatternFault(pattern: string): string | undefined {
 /** Per API key and window: each miss may cost calls to the key provider. Other pulls are not counted. */
 const MAX_MISSES = 200;
 const WINDOW_MS = 10_000;
+/** Streams that are provisioned at once; with those that wait for that, `MAX_FLIGHTS`. */
 const MAX_PROVISIONINGS = 8;
 const MAX_FLIGHTS = 256;
 const USER_AGENT = 'packager-drm-api';
 
 const query = exportQuery.extend({ as: exportQuery.shape.as.default('cpix') });
 
+/** `idle` resolves when no stream is being provisioned. */
 export function pullRoutes(app: Express, context: PullContext): { idle(): Promise<void> } {
   const { store, changes, provision, rules = ASKED_BY_JSON, refusals, random } = context;
   const { pattern = '{contentId}', provisionOnRead, hasFleet, misses } = context;

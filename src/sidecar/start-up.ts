@@ -28,6 +28,7 @@ export function refuseUnreadable(files: Readonly<Record<string, string | undefin
   if (faults.length > 0) throw new ConfigError(faults);
 }
 
+/** Undefined if neither rights nor kind are the cause. */
 function whyNotReadable(file: string): string | undefined {
   const closed = folderClosed(file);
   if (closed !== undefined) return mayNot('enter', closed, ENTER);
@@ -62,7 +63,7 @@ export function whyDenied(thrown: unknown): string | undefined {
   return isClosed(folder) ? mayNot('write to', folder, giveFolder(), 'it') : undefined;
 }
 
-/** Not made: without its mount, its files would be lost with the container. @throws ConfigError. */
+/** The folder is not made: in place of a missing mount, its files would be lost with the container. @throws ConfigError. */
 export function refuseCacheFolder(folder: string, keyFilesPath: string): void {
   const why = isIn(folder, keyFilesPath)
     ? `${folder} is in the key-file folder, which the packager reads. Give it a folder of its own.`
@@ -148,6 +149,7 @@ function ids(): { uid: number; gid: number } {
   return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 }
 
+/** Every API key that README.md, docs, .env.example and docker-compose.yml show: anyone knows them. */
 const DOCUMENTED_KEYS: readonly string[] = [
   'demo-sidecar-api-key',
   'demo-packager-api-key',
@@ -165,7 +167,8 @@ interface Reach {
 }
 
 /**
- * On a non-loopback address no documented key is accepted, also if it comes into the file later.
+ * Keeps documented keys from opening a service that others can reach: on a non-loopback address they refuse the start,
+ * and one that comes into the file later is no key. Elsewhere they are logged.
  * @throws ConfigError that names each such key and what to do.
  */
 export function guardDocumentedKeys(find: FindApiKey, reach: Reach, log: Log): FindApiKey {

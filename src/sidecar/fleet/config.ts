@@ -106,6 +106,7 @@ export function fleetFaults(env: Environment): string[] {
   ];
 }
 
+/** `values` are without `fleetFaults`. Undefined: the sidecar is in no fleet. */
 export function fleetConfig(values: Values) {
   const { PACKAGERDRMAPI_FLEET_URLS: addresses, PACKAGERDRMAPI_FLEET_SECRET_FILE: secretFile } = values;
   if (addresses === undefined || secretFile === undefined) return undefined;
@@ -115,7 +116,7 @@ export function fleetConfig(values: Values) {
   return {
     /** Without a slash at their ends. */
     urls: addresses,
-    /** One secret a line: the first seals, all open. */
+    /** The path of a file with one secret a line: the first seals, all open. */
     secretFile,
     name: values.PACKAGERDRMAPI_FLEET_NAME ?? hostname(),
     /** Prefixes of stream ids that the packager takes; undefined: all. */

@@ -14,11 +14,13 @@ export function engineKeysUnder(prefix: string) {
     /** The fleet's id, sealed. */
     fleet: `${prefix}fleet`,
     entry: (streamId: StreamId) => `${entries}${streamId}`,
+    /** Undefined: the key is none of an entry. */
     streamOf(key: string): StreamId | undefined {
       const parsed = parseStreamId(key.startsWith(entries) ? key.slice(entries.length) : '');
       return parsed.ok ? parsed.value : undefined;
     },
     everyEntry: { prefix: entries },
+    /** A range for each prefix; undefined: one range of all entries. */
     entries: (prefixes: readonly string[] | undefined): readonly KeyRange[] =>
       followed(prefixes).map((streamPrefix) => ({ prefix: `${entries}${streamPrefix}` })),
     /** Exists until the packager is retired. */
@@ -29,6 +31,7 @@ export function engineKeysUnder(prefix: string) {
     lives: { prefix: lives },
     report: (name: string) => `${reports}${name}`,
     reports: { prefix: reports },
+    /** `range` is one of these three. Undefined: the key has no valid name of a packager. */
     nameOf(key: string, range: KeyRange): string | undefined {
       const name = key.slice(range.prefix.length);
       return PACKAGER_NAME.test(name) ? name : undefined;

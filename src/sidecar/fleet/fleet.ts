@@ -21,13 +21,17 @@ export interface Fleet {
   status(): Promise<FleetAnswer>;
   /** @throws HttpError 404, 503. */
   whereIs(streamId: StreamId): Promise<FleetStreamAnswer>;
-  /** Resolves with the sorted names of packagers without these revisions: none, or those after `seconds`. */
+  /**
+   * Resolves when every registered packager has the streams at these revisions, or after `seconds`: with the sorted
+   * names of those that do not. @throws HttpError 503 when the packagers could not be read.
+   */
   waitFor(changes: readonly AwaitedChange[], seconds: number): Promise<readonly string[]>;
+  /** Gives the fleet up to `limit` key files of this folder that it does not have. */
   importStep(step: Step, by: ChangedBy): Promise<FleetImportAnswer>;
   /** Founds the fleet again in an engine that has lost it. @throws HttpError when it has not. */
   found(): Promise<void>;
   resealStep(step: Step): Promise<FleetResealAnswer>;
-  /** @throws HttpError 404, 409. */
+  /** Removes a packager that does not run any more. @throws HttpError 404, 409. */
   retire(name: string): Promise<void>;
   figures(): FleetFigures;
   /** Ends the heartbeat lease at once. `busy` resolves when no request changes anything any more. */
@@ -78,6 +82,7 @@ export interface FleetFigures {
   readonly engineQuota: number | undefined;
 }
 
+/** Must not throw. */
 export interface FleetObserver {
   entry(result: EntryResult): void;
   /** Seconds from the acceptance of a change anywhere to its file here, by the clocks of both sidecars. */

@@ -46,14 +46,16 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOp
   let guard = newGuard();
   return {
     /**
-     * Guards every change: the fleet's description as it was read. A missing fleet is founded.
+     * Guards every change: the fleet's description as it was read. A missing fleet is founded, unless this packager
+     * has joined one.
      * @throws HttpError when it is another fleet, lost, or sealed with another secret. @throws EngineError
      */
     guard: () => guard(),
+    /** Reads the description again before the next change. */
     doubt(): void {
       guard = newGuard();
     },
-    /** @throws HttpError when the engine has a fleet. @throws EngineError */
+    /** Founds this packager's fleet again. @throws HttpError when the engine has a fleet. @throws EngineError */
     async found(): Promise<void> {
       const { fleet } = ledger.head;
       const { values } = await engine.read([key]);

@@ -50,7 +50,7 @@ export function openFleetSecret(file: string, { log, intervalMs }: Omit<Followin
     },
   });
   return {
-    /** secrets, => The first seals, all open. */
+    /** The first seals, all open. */
     secrets: () => secrets,
     onSecrets(heard: () => void) {
       listener = heard;

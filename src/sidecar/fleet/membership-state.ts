@@ -12,6 +12,7 @@ interface MembershipStateOptions {
   readonly clock: () => Date;
 }
 
+/** The errors of the states in which the sidecar should get no requests. */
 const CODES = {
   wrong_secret: 'fleet_wrong_secret',
   other_fleet: 'fleet_other',

@@ -65,6 +65,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   let sealNow = createSeal(options.secrets(), random);
   const seal = () => sealNow;
   const ending = new AbortController();
+  /** Ends the present round; the next one reads the fleet again. */
   let round = new AbortController();
   const restart = () => round.abort();
 
@@ -216,7 +217,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     servers = await engine.servers();
   };
   let listed: readonly Packager[] = [];
-  /** While the engine is away, a request would only wait for the time limit. */
+  /** The packagers as last known: while the engine is away, a request would only wait for the time limit. */
   const list = async (): Promise<readonly Packager[]> => {
     if (present && state.state !== 'away') listed = await present.membership.list().catch(() => listed);
     return listed;
@@ -234,6 +235,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
       void repeat(SERVERS_MS, readServers);
       void repeatWhileLevel(FAILED_RETRY_MS, async ({ apply, ledger, replication }) => {
         await tryAgain(apply, replication);
+        // The entries that could not be opened were sealed again elsewhere.
         if (ledger.head.levelled !== levelledStreams && replication.missingSecrets.size === 0) restart();
       });
       void repeatWhileLevel(options.folderMs ?? FOLDER_MS, async ({ checkFolder, replication }) => {
@@ -277,7 +279,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   };
 }
 
-/** `levelled` are prefixes, joined by commas. */
+/** Whether a packager that had all of `levelled`, prefixes joined by commas, had all that it takes now. */
 function hasJoined(levelled: string | undefined, streams: readonly string[] = ['']): boolean {
   const former = levelled?.split(',') ?? [];
   return streams.every((prefix) => former.some((had) => prefix.startsWith(had)));

@@ -14,7 +14,7 @@ import type { FleetOptions, Member } from './open-fleet';
 /** Below this revision, an engine has nothing to compact. */
 const YOUNG_REVISION = 100_000;
 
-/** `present` is undefined before the folder can be used. */
+/** Leaves out unreachable parts. `present` is undefined before the folder can be used; `list` is as last known. */
 export async function fleetStatus(
   { config: { name, streams }, engine, clock }: FleetOptions,
   state: MembershipState,

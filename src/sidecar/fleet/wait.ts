@@ -18,10 +18,12 @@ const REVISION_HEADER = 'x-fleet-revision';
 const MAX_NAMES = 10;
 
 export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: Log) {
+  /** `?wait=`, in seconds; undefined: the request does not wait. */
   const parameter: z.ZodType<number | undefined> = fleet ? waitSeconds : NO_FLEET;
   const waiting = new Set<(why: string) => void>();
   let isHurrying = false;
 
+  /** Says in words which packagers do not have the changes; undefined: all have them. */
   const whoIsBehind = async (
     changes: readonly Accepted[],
     seconds: number,
@@ -53,7 +55,10 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
 
   return {
     parameter,
-    /** Never rejects: the changes are made. 202: a packager or this folder doesn't have them yet. */
+    /**
+     * Waits if `seconds` is given. Returns the status (202: a packager or this folder doesn't have the changes yet),
+     * the warnings, and the header with the highest revision. Never rejects: the changes are made.
+     */
     async settle(changes: readonly Accepted[], seconds: number | undefined, requestId: string) {
       if (changes.length === 0) return { status: 200, warnings: [], headers: {} };
       const behind = seconds === undefined ? undefined : await whoIsBehind(changes, seconds, requestId);

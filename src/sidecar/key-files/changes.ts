@@ -43,7 +43,7 @@ interface ChangesContext {
 
 /** Audits each change. The caller has checked the rights of the actor. */
 export function createKeyFileChanges({ store, index, audit, log }: ChangesContext) {
-  /** Returns the key file as it is written, or would be. */
+  /** Returns the key file as written, or as it would be, and the former one; `fleet` only when a fleet has the change. */
   const put = async (
     streamId: StreamId,
     { keyFile, source, warnings: found }: Provisioned,
@@ -95,6 +95,7 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
 
   return {
     put,
+    /** Returns the removed bytes; undefined: there was no key file. */
     async remove(streamId: StreamId, { by }: Actor, { awaited = false, ...conditions }: ChangeOptions = {}) {
       const change = await store.remove(streamId, conditions, { by, awaited });
       const { former: bytes, fleet } = change;
@@ -157,7 +158,7 @@ interface KeyPair extends IndexedKeys {
 
 export type KeyIndex = ReturnType<typeof createKeyIndex>;
 
-/** `read` returns the present key file; without it, none is read again. */
+/** Finds key files that contradict each other. `read` returns the present key file; without it, none is read again. */
 export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) {
   const all = new Map<string, KeyPair>();
   /** By key id and by digest. Streams with the same keys are one pair: there may be very many. */
@@ -202,6 +203,7 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
     }
   };
   return {
+    /** Takes the keys of a stream's key file; undefined: it has none, or is gone. */
     set,
     /**
      * Streams with this key id and another content key, where players that have one of the keys show black
@@ -259,12 +261,13 @@ function whoHas(streamIds: readonly string[], asking: ApiKey): string | undefine
 /** A key file with both counts as `error`. */
 export interface FaultyKeyFiles extends Readonly<Record<'error' | 'warning', number>> {}
 
+/** As many files take a millisecond or two. */
 const FILES_AT_A_STRETCH = 20;
 const REST_MS = 10;
 /** Slower than at the start: a look takes a fifth of the time of a write. */
 const WRITTEN_REST_MS = 50;
 
-/** Also keeps the key index up to date. */
+/** Counts the key files with faults, and keeps the key index up to date. */
 export function createSurvey(folder: string, log: Log, index: KeyIndex) {
   const faulty = new Map<StreamId, keyof FaultyKeyFiles>();
   const waiting = new Set<StreamId>();

@@ -19,6 +19,7 @@ export async function exportKeyFile(
   bytes: Buffer,
   asked: z.output<typeof exportQuery>,
 ): Promise<ExportAnswer> {
+  // By the content of the file, so that an export never outlives it.
   const name = `${etagOf(bytes)} ${asked.as} ${asked.scheme}`;
   const known = lastExports.get(name);
   if (known) return known;

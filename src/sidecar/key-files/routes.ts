@@ -186,7 +186,10 @@ const parseJson = promisify(
 const parseLines = promisify(express.raw({ limit: MAX_BODY_BYTES, type: () => true }));
 const parseDocument = promisify(express.raw({ limit: MAX_CPIX_BYTES, type: () => true }));
 
-/** `cpix` has a limit of its own. Undefined: no body is announced. @throws HttpError 400, 413, 415. */
+/**
+ * The text in `cpix` does not count for the limit of the body, and has one of its own. Undefined: no body is announced.
+ * The caller has checked the media type. @throws HttpError 400, 413, 415.
+ */
 export async function readJson(request: WithBody, response: ServerResponse): Promise<unknown> {
   await parseJson(request, response).catch((thrown: unknown) => {
     if (thrown instanceof HttpError || toHttpError(thrown).status !== 413) throw thrown;
@@ -283,7 +286,7 @@ export function sendBytes(
   response.setHeader('etag', etag);
   response.setHeader('Content-Type', type);
   response.setHeader('Content-Length', bytes.length);
-  // For a string, Node writes the head and the body at once.
+  // Latin-1 keeps every byte, and for a string Node writes the head and the body at once.
   response.end(bytes.toString('latin1'), 'latin1');
 }
 

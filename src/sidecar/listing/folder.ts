@@ -17,7 +17,7 @@ const MAX_BYTES = 64 * 1024;
 const MAX_FAULTS = 20;
 const MAX_CONTENT_ID = 400;
 
-/** Undefined: there is no file, but perhaps a link, a folder or a device. Unreadability is a fault. */
+/** Undefined: the file is gone by now, or is a link, a folder or a device. An unreadable one has that as its fault. */
 export function describeKeyFile(
   folder: string,
   streamId: StreamId,
@@ -64,6 +64,7 @@ function summaryOf(path: string, summarise: (text: string) => KeyFileSummary): K
     found = readSmallFile(path);
   } catch (thrown) {
     const code = systemCode(thrown);
+    // Too many open files is no property of this one.
     if (code === undefined || code === 'EMFILE' || code === 'ENFILE') throw thrown;
     return unreadable('unreadable', `The file cannot be read (${code}). Check its owner and its mode.`);
   }
@@ -86,7 +87,7 @@ function unreadable(code: string, description: string): KeyFileSummary {
   };
 }
 
-/** Sorted. Passes over links, devices, names that are no stream ids, and unreadable sub-folders. */
+/** Sorted. Passes over links, devices, names that are no stream ids, and (`onUnreadable`) unreadable sub-folders. */
 export async function listStreamIds(
   root: string,
   onUnreadable: (subFolder: string, code: string) => void = () => undefined,
@@ -107,12 +108,14 @@ export async function listStreamIds(
 
 const EXTENSION = '.key';
 
+/** Returns an empty text, which no stream id has, for other files. */
 function withoutExtension(name: string): string {
   return name.endsWith(EXTENSION) ? name.slice(0, -EXTENSION.length) : '';
 }
 
 const TRIES = 3;
 
+/** Empty for a sub-folder that is gone, that is none, or that this process may not read. */
 async function readFolder(
   root: string,
   parts: readonly string[],

@@ -24,7 +24,7 @@ export interface ListOptions {
   readonly log: Log;
 }
 
-/** A key file that is there from the first page to the last is on one of them, once. */
+/** Pages are sorted by stream id. A key file that is there from the first page to the last is on one of them, once. */
 export function createList({ folder, checkFolder, index, log }: ListOptions): RequestHandler {
   const onUnreadable = (subFolder: string, code: string) =>
     log.warn('a sub-folder of the key files cannot be listed', { subFolder, code });

@@ -6,6 +6,7 @@ import { systemCode } from '../../http/errors';
 import { writeBytes } from '../storage/durable-file';
 import { makeFolders } from '../storage/open-file';
 
+/** Bytes, by whether the caller had an API key. */
 export type Sizes = Record<'client' | 'unauthenticated', number>;
 
 export interface Batch {
@@ -29,9 +30,10 @@ const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 const APPEND = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
 const FILE_MODE = 0o640;
 const BREAK = Buffer.from('\n');
+/** Far longer than a write of some lines takes. */
 const OTHERS_MS = 10;
 
-/** Appends whole lines, also after a full disk cut one. Others may rename or truncate the file. */
+/** Appends whole lines, also after a full disk cut one. Each write opens the path: others may rename or truncate it. */
 export function openAppendFile(path: string): Sink {
   let left: { readonly dev: number; readonly ino: number; readonly size: number } | undefined;
 
@@ -71,6 +73,7 @@ export function openAppendFile(path: string): Sink {
     writeNow(lines) {
       const descriptor = openSync(path, APPEND, FILE_MODE);
       if (begin(descriptor, lines).torn) writeSync(descriptor, BREAK);
+      // A pipe may take a part only.
       while (lines.written < lines.bytes.length)
         lines.written += writeSync(descriptor, lines.bytes, lines.written);
       closeSync(descriptor);

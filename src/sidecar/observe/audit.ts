@@ -10,12 +10,13 @@ import { type Batch, openAppendFile, type Sink, type Sizes } from './append-file
 /** Never has key material. */
 export interface AuditEntry {
   readonly action: 'put' | 'delete' | 'refused';
+  /** The name of the API key; undefined: the caller has none. */
   readonly key: string | undefined;
   readonly address: string;
   readonly streamId: string | undefined;
   /** `created`, `changed`, `unchanged`, `deleted`, or the code of the error. */
   readonly result: string;
-  /** As UUIDs. */
+  /** UUIDs: that of the file before, and that of the file now. */
   readonly oldKeyId: string | undefined;
   readonly newKeyId: string | undefined;
   readonly requestId: string;
@@ -33,10 +34,14 @@ export interface OpenAudit {
   readonly audit: Audit;
   waiting(): number;
   lost(): number;
-  /** Resolves also when the last write fails, which is logged. Later entries are written, too. */
+  /** Resolves also when the last write fails, which is logged. Later entries are written by the end of the process. */
   close(): Promise<void>;
 }
 
+/**
+ * In milliseconds: how long lines are gathered, how long after a failure they are tried again, how long a close may
+ * take, and how long attempts of callers without an API key are summed up.
+ */
 export interface AuditOptions
   extends Partial<Readonly<Record<'batchMs' | 'retryMs' | 'closeMs' | 'sumMs', number>>> {
   readonly log: Log;
@@ -65,7 +70,7 @@ process.once('exit', () => {
   }
 });
 
-/** While a file can't be written, lines wait; beyond the limit they are dropped and counted. */
+/** `target`: `off`, `stdout` or a path. While that can't be written, lines wait; beyond the limit they are counted. */
 export function openAudit(target: string, options: AuditOptions): OpenAudit {
   if (target === 'off')
     return { audit: () => undefined, waiting: () => 0, lost: () => 0, close: () => Promise.resolve() };
@@ -81,6 +86,7 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let lost = 0;
+  /** Lines that were lost before the present failure; undefined: there is none. */
   let lostBefore: number | undefined;
   const sink = isStdout
     ? openStream(stdout, (count) => {
@@ -133,6 +139,7 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
     await running;
     stopTimer();
     if (batch || lines.length > 0) await flush();
+    // A failed write has set it again.
     stopTimer();
   };
   const push = (whose: keyof Sizes, line: string) => {
@@ -217,6 +224,7 @@ function cut(text: string | undefined): string | null {
 }
 
 const MAX_LINES = 10;
+/** Sums by address and result in one span; beyond them, sums are by result alone. */
 const MAX_SUMS = 10;
 
 interface Sum {
@@ -294,9 +302,13 @@ export type Refusals = ReturnType<typeof createRefusals>;
 
 const KEY_FILES = /^\/api\/keyfiles?(?:\/|$)/i;
 const CHANGING = new Set(['POST', 'DELETE']);
+/** They refuse the caller, not the request. */
 const FOR_THE_CALLER = new Set([401, 403, 429]);
 
-/** Each refusal once: at the answer of a request or at the result of a stream of a batch. */
+/**
+ * Audits refused changes, except dry runs, and requests that the caller has no right to. Each is audited once: at the
+ * answer of a request, or at the result of a stream of a batch.
+ */
 export function createRefusals(audit: Audit) {
   const refused = ({ problems }: HttpError, attempt: Attempt) =>
     audit({

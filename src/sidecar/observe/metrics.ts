@@ -56,6 +56,7 @@ const ALERTED_FAILURES = [
   'key_files_not_writable',
 ];
 
+/** One value, or the values of a label. Undefined values are absent. */
 type Reading = number | undefined | Readonly<Record<string, number | undefined>>;
 
 const HELP = {

@@ -88,7 +88,7 @@ const CPIX_PARAMETERS = textParameters(cpixQuery).map(({ description, ...each })
 }));
 const EXPORTED_CPIX = textOf('With `as=cpix`: a CPIX 2.3 document (DASH-IF) with plain content keys.');
 
-/** Makes them texts: an address has no null. */
+/** The parameters of a query as texts: an address has no null. */
 function textParameters(query: z.ZodObject): OpenApi.ParameterObject[] {
   return queryParameters(query).map(({ schema, ...each }) => {
     const { anyOf, ...rest } = Object(schema);

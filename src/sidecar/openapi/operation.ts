@@ -64,6 +64,7 @@ interface Described {
   readonly content: Readonly<Record<string, Schema>>;
   readonly headers?: Record<string, OpenApi.HeaderObject>;
   readonly answers?: Readonly<Record<number, Answer>>;
+  /** In addition to those of any operation with this access. */
   readonly errors?: readonly AnsweredError[];
   readonly examples: readonly Example[];
 }

@@ -46,6 +46,7 @@ export type WritePhase = 'temporary' | 'sync' | 'rename' | 'folder_sync';
 export interface WriteTimes {
   /** Monotonic milliseconds. */
   readonly now: () => number;
+  /** Must not throw. */
   readonly observe: (phase: WritePhase, ms: number) => void;
 }
 
@@ -80,6 +81,7 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes) {
     }
   };
 
+  /** As `syncFolder`, but a failure is the answer. */
   const trySync = (folder: string, id?: string): Promise<NotSynced | undefined> =>
     syncFolder(folder, id).then(
       () => undefined,
@@ -89,9 +91,9 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes) {
   return {
     /**
      * Readers find the old file whole or the new one whole, even after a crash: temporary next to the target
-     * → write → fdatasync → rename → fsync of the folder. Resolves with a reason when the last sync failed. A
-     * link at `path` is replaced. Rejects with the system's error; the old file is then as it was. `folderId`
-     * is the `id` of `syncFolder`.
+     * → write → fdatasync → rename → fsync of the folder. Resolves when the new file would survive a power cut, or
+     * with a reason when the last sync failed. A link at `path` is replaced, not followed. Rejects with the
+     * system's error; the old file is then as it was. `folderId` is the `id` of `syncFolder`.
      */
     async write(
       path: string,
@@ -129,6 +131,7 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes) {
     },
     syncFolder,
     trySync,
+    /** Sweeps a folder and `depth` levels below it, except for the temporaries of this writer. */
     sweep: (folder: string, depth: number, signal?: AbortSignal) => sweepFolder(folder, depth, ours, signal),
   };
 }
@@ -207,7 +210,7 @@ interface Swept {
   readonly keyFiles: number;
 }
 
-/** Spares names that begin with `except`. Unreadable folders are skipped. */
+/** Removes temporaries that don't begin with `except`, and counts key files. Skips unreadable folders. */
 async function sweepFolder(
   folder: string,
   depth: number,

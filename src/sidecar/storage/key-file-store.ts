@@ -19,16 +19,20 @@ import {
 } from './open-file';
 
 /**
- * Reads see a file whole. Changes of a stream are made in the order of the calls, others in parallel.
- * @throws HttpError for a refusal of the folder or the file system.
+ * Reads see a file whole, before or after a change. Changes of a stream are made in the order of the calls, those of
+ * other streams in parallel. Every method throws `HttpError` for a refusal of the folder or the file system.
  */
 export interface KeyFileStore {
+  /** Undefined: the stream has no key file. */
   read(streamId: StreamId): Buffer | undefined;
-  /** Checks the conditions when the stream's turn has come. @throws HttpError 412. */
+  /**
+   * Writes durably, and returns the former bytes. Makes the sub-folders of the stream id that are missing.
+   * The conditions are checked when the stream's turn has come. @throws HttpError 412.
+   */
   write(streamId: StreamId, bytes: Buffer, conditions?: Conditions, context?: ChangeContext): Promise<Change>;
-  /** @throws HttpError 412. */
+  /** Removes durably, and returns the removed bytes as `former`; undefined: there were none. @throws HttpError 412. */
   remove(streamId: StreamId, conditions?: Conditions, context?: ChangeContext): Promise<Change>;
-  /** Rejects when no key file could be written now. */
+  /** Resolves when a key file could be written now, and rejects when none could be. */
   probe(): Promise<void>;
   /** Throws when the folder can't be used, or is another than at the start. */
   check(): void;
@@ -62,6 +66,7 @@ export interface FleetChange {
 }
 
 export interface ChangedBy {
+  /** The name of the API key, not the key. */
   readonly key: string;
   readonly address: string;
   readonly requestId: string;
@@ -80,6 +85,7 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
   const lasting = new Set<string>();
   /** Folders with changes that a power cut may undo. */
   const unsynced = new Set<string>();
+  /** The file system on which the folder lay first. */
   let device = deviceOf(folder);
 
   /** An empty mount point, or another folder, must not count as the key files. */
@@ -90,6 +96,7 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     throw Object.assign(new Error('The folder lies on another device than at the start'), { code: 'ENODEV' });
   };
 
+  /** Undefined: a sub-folder is missing. */
   const hold = ({ subFolders }: KeyFilePath): HeldFolder | undefined => {
     let held: HeldFolder | undefined = root;
     for (const part of subFolders) {
@@ -120,6 +127,7 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     return found && bytesOf(found);
   };
 
+  /** Makes the sub-folders that are missing so that they survive a power cut. */
   const make = async ({ subFolders }: KeyFilePath): Promise<HeldFolder> => {
     let held = root;
     for (const [index, part] of subFolders.entries()) {
@@ -223,7 +231,10 @@ function deviceOf(folder: string): number | undefined {
   }
 }
 
-/** Returns the real path: the folder itself may be configured as a link; none below it is followed. */
+/**
+ * Makes the folder, with mode 0750, when it is missing; `isNew`: it was made. Returns the real path: the folder itself
+ * may be configured as a link, while none below it is followed.
+ */
 export function openKeyFilesFolder(path: string): { readonly keyFilesPath: string; readonly isNew: boolean } {
   return { isNew: makeFolders(path), keyFilesPath: realpathSync(path) };
 }
@@ -257,9 +268,10 @@ async function guard<T>(doing: 'read' | 'write', action: () => Promise<T>): Prom
 
 type KeyFilePath = ReturnType<typeof keyFilePath>;
 
+/** Empty parts, `.` and `..`, and the character that ends a path. */
 const LEADS_ELSEWHERE = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
 
-/** `folder` is absolute. @throws RangeError when the path would leave the folder. */
+/** `folder` is absolute; `name` is that in the last sub-folder. @throws RangeError when the path leaves the folder. */
 export function keyFilePath(folder: string, streamId: StreamId) {
   if (LEADS_ELSEWHERE.test(streamId)) throw new RangeError('A key file must lie in its folder');
   const path = `${folder.endsWith(sep) ? folder : folder + sep}${streamId}.key`;
@@ -268,7 +280,7 @@ export function keyFilePath(folder: string, streamId: StreamId) {
   return { path, subFolders, name: `${streamId.slice(end + 1)}.key` };
 }
 
-/** Tasks of the same name run in the order given. */
+/** Tasks of the same name run one after another, in the order given, those of other names in parallel. */
 export function queueByName(): <T>(name: string, task: () => Promise<T>) => Promise<T> {
   const tails = new Map<string, Promise<unknown>>();
   return (name, task) => {
@@ -284,7 +296,7 @@ export function queueByName(): <T>(name: string, task: () => Promise<T>) => Prom
   };
 }
 
-/** `read` returns the file that a GET shows, if that may be another one. @throws HttpError 412. */
+/** `read` returns the file that a GET shows, where that may be another than `present`. @throws HttpError 412. */
 export function requireMatch(
   { ifMatch, ifNoneMatch }: Conditions,
   present: Buffer | undefined,
@@ -299,7 +311,7 @@ export function requireMatch(
   }
 }
 
-/** A dry run, or a file that already has this content. */
+/** Whether a write that is allowed changes nothing: a dry run, or a file that already has this content. */
 export function isLeftAlone(
   { dryRun, skipUnchanged }: Conditions,
   present: Buffer | undefined,

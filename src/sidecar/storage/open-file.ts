@@ -79,12 +79,13 @@ export interface HeldFolder {
 
 const FOLDER_MODE = 0o750;
 
+/** The folder where Linux names open files; undefined elsewhere. */
 export const DESCRIPTORS = existsSync('/proc/self/fd/0') ? '/proc/self/fd' : undefined;
 
 const OPEN = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** Linux's O_PATH, which Node does not name: it needs no right to list a folder. */
 const ONLY_PATH = DESCRIPTORS === undefined ? 0 : 0o10000000;
-/** For a sub-folder that changes to something else and back. */
+/** How often a sub-folder is opened that changes to something else and back. */
 const TRIES = 3;
 
 export function rootFolder(path: string): HeldFolder {
@@ -118,7 +119,7 @@ function openFolder(path: string, tries: number): number | undefined {
   }
 }
 
-/** Returns whether the sub-folder is new. */
+/** Makes a sub-folder unless it is there, and returns whether it is new. */
 export function makeFolder(parent: HeldFolder, name: string): boolean {
   const path = `${parent.path}/${name}`;
   try {
@@ -176,7 +177,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ELOOP: 'the path holds a loop of links',
 };
 
-/** Other errors pass unchanged. */
+/** Turns a file system's error into its answer; an `HttpError` and other errors pass unchanged. */
 export function toStorageError(doing: 'read' | 'write', thrown: unknown): unknown {
   const code = systemCode(thrown);
   if (thrown instanceof HttpError || code === undefined || !/^E[A-Z0-9]+$/.test(code)) return thrown;

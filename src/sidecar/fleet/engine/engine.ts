@@ -22,11 +22,14 @@ export interface Engine {
    * @throws EngineError of the kind `unknown` when the changes may have been made.
    */
   change(changes: readonly Change[], guard?: Guard): Promise<readonly ChangeAnswer[] | undefined>;
-  /** In order, also when it continues at the next server. Ends only as `WatchEnd` says. */
+  /**
+   * Reports every change of a range, in order. When a server is gone or has lost the majority, it continues at the next
+   * one. Ends only as `WatchEnd` says.
+   */
   watch(range: KeyRange, options: WatchOptions): Watch;
   /** @throws EngineError */
   grant(seconds: number): Promise<Lease>;
-  /** False: the lease has ended. @throws EngineError */
+  /** Renews the lease. False: it has ended. @throws EngineError */
   keepAlive(lease: Lease): Promise<boolean>;
   /** Also removes the lease's keys. @throws EngineError */
   revoke(lease: Lease): Promise<void>;
@@ -59,6 +62,7 @@ export interface Snapshot<Value> {
   readonly values: readonly Value[];
 }
 
+/** The keys with a prefix; with `after`, those behind that key. */
 export interface KeyRange {
   readonly prefix: string;
   readonly after?: string | undefined;
@@ -66,6 +70,7 @@ export interface KeyRange {
 
 export interface ListOptions {
   readonly limit: number;
+  /** Undefined: the present state, else that at this revision. */
   readonly revision?: number;
 }
 
@@ -97,6 +102,7 @@ export type ChangeAnswer =
 export type Lease = string & { readonly brand: 'Lease' };
 
 export interface WatchOptions {
+  /** The first revision that is reported. */
   readonly from: number;
   /** The moment of the caller's list: an engine that is behind it was restored. */
   readonly since: Moment;
@@ -104,12 +110,12 @@ export interface WatchOptions {
   readonly onEvents: (events: readonly WatchedEvent[], at: Moment) => Promise<void>;
   /** Every few seconds and after reconnections: all changes up to `at` were reported, or are on their way. */
   readonly onHeartbeat?: (at: Moment) => void;
-  /** Called again when the fault is another one. A heartbeat follows when the connection is back. */
+  /** Called when the connection is lost, and when its fault is another one. A heartbeat follows when it is back. */
   readonly onLost?: (cause: EngineError) => void;
   readonly onEnd: (end: WatchEnd) => void;
 }
 
-/** `compacted`: the engine no longer has the changes to continue with; `restored`: it has another history. */
+/** `compacted`: the engine no longer has the next changes; `restored`: it is at an earlier state, or another engine. */
 export type WatchEnd = 'compacted' | 'restored';
 
 export interface WatchedEvent {
@@ -150,7 +156,7 @@ export class EngineError extends Error {
   }
 }
 
-/** Other errors pass unchanged. */
+/** The error that a client gets for an `EngineError`; other errors pass unchanged. */
 export function toFleetError(thrown: unknown): unknown {
   return thrown instanceof EngineError ? apiError(FAULTS[thrown.kind], undefined, { cause: thrown }) : thrown;
 }

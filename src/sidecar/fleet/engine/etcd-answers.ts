@@ -36,6 +36,7 @@ export function storedValue(value: unknown): StoredValue {
   };
 }
 
+/** Undefined: the answer is not etcd's. */
 export function momentOf(answer: JsonObject): Moment | undefined {
   const { cluster_id: cluster, revision, raft_term: term } = fields(answer.header);
   return typeof cluster === 'string' ? { cluster, revision: whole(revision), term: whole(term) } : undefined;
@@ -71,7 +72,7 @@ export class Failed extends EngineError {
 const ELSEWHERE = { again: true } as const;
 const UNCLEAR = { again: true, mayBeDone: true } as const;
 
-/** Of etcd's messages (its `api/v3rpc/rpctypes/error.go`). */
+/** Parts of etcd's messages (its `api/v3rpc/rpctypes/error.go`). */
 const SENTENCES: readonly (readonly [RegExp, Omit<Fault, 'why'>])[] = [
   [/database space exceeded/, { kind: 'full' }],
   [/required revision has been compacted/, { kind: 'compacted' }],
@@ -121,7 +122,7 @@ export function faultOfForeignAnswer(status: number, body = ''): Fault {
   return { kind: 'refused', why, ...(status === 404 ? ELSEWHERE : UNCLEAR) };
 }
 
-/** OpenSSL's names of the alerts. */
+/** OpenSSL's names of the alerts that refuse a client's certificate. */
 const CERTIFICATE_REFUSED =
   /ALERT_(?:CERTIFICATE|BAD_CERTIFICATE|UNKNOWN_CA|UNSUPPORTED_CERT|NO_CERTIFICATE)/;
 
@@ -130,7 +131,10 @@ const CERTIFICATE_FAULTS: Readonly<Record<string, string>> = {
   INVALID_PURPOSE: 'its certificate is not one for servers (extended key usage serverAuth)',
 };
 
-/** `code` is the system's, TLS's or the HTTP parser's; `ETIMEDOUT`: silence; or `TOO_LARGE`. */
+/**
+ * `code` is the system's, TLS's or the HTTP parser's; `ETIMEDOUT`: silence; or `TOO_LARGE`.
+ * `isSent`: the server may have received the request.
+ */
 export function faultOfNoAnswer(code: string, isSent: boolean): Fault {
   if (code === 'TOO_LARGE')
     return { kind: 'refused', why: 'answered with more than any answer can be', ...UNCLEAR };

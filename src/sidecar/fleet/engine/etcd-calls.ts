@@ -32,6 +32,7 @@ const PACE = {
   attemptMs: 1500,
   /** How often a server with a watch is asked whether it has a majority. */
   heartbeatMs: 2000,
+  /** The pause before a watch without the right to it is tried again. */
   deniedMs: 3000,
 };
 
@@ -55,6 +56,7 @@ export const ALARM = '/v3/maintenance/alarm';
 const FIRST_WAIT_MS = 25;
 const LONGEST_WAIT_MS = 800;
 const MAX_FAULT = 64 * 1024;
+/** More than the largest page. */
 const MAX_ANSWER = 256 * 1024 * 1024;
 const NO_CREDENTIALS = {};
 const { why: SILENT } = faultOfNoAnswer('ETIMEDOUT', true);
@@ -67,12 +69,14 @@ export function createCalls(options: EtcdOptions) {
   const pace = { ...PACE, ...options.pace };
   const attemptMs = Math.min(timeoutMs / 3, pace.attemptMs);
   const clock = createClockCheck(options);
+  /** Servers are tried in the order of their addresses: one is kept while it answers. */
   let current = nearest;
-  /** Each loss is logged once. */
+  /** Whether a server has answered since the last loss: each loss is logged once. */
   let hasAnswered = true;
   let isClosed = false;
 
   const after = (server: string) => urls[urls.indexOf(server) + 1] ?? nearest;
+  /** Makes the next server the first one, unless another call has done so. */
   const skip = (server: string, why: string): void => {
     if (server !== current || isClosed) return;
     current = after(server);
@@ -122,7 +126,10 @@ export function createCalls(options: EtcdOptions) {
     }
   };
 
-  /** Asks one server after the other; for a change perhaps one of them twice. @throws EngineError */
+  /**
+   * Asks one server after the other until one answers or `timeoutMs` are over; for a change perhaps one of them twice.
+   * `isChange`: a failed call may have changed something. @throws EngineError
+   */
   const call = async (path: string, body: object, isChange = false): Promise<JsonObject> => {
     const deadline = now() + timeoutMs;
     const silentMs = path === TRANSACTION ? attemptMs / 3 : attemptMs;
@@ -185,7 +192,7 @@ export function createCalls(options: EtcdOptions) {
     skip,
     call,
     once,
-    /** `signInAgain` makes the next call sign in. @throws Failed */
+    /** Opens an endless answer. `signInAgain` makes the next call sign in. @throws Failed */
     async open(server: string, path: string, body: object) {
       const silenceMs = pace.attemptMs;
       const token = tokens.current(server, silenceMs);
@@ -200,7 +207,7 @@ export function createCalls(options: EtcdOptions) {
       if (fault.signIn) signInAgain();
       throw new Failed(server, fault);
     },
-    /** @throws Failed */
+    /** For pages of the server outside its API. @throws Failed */
     async page(server: string, path: string): Promise<string> {
       return bodyOf(await connections.send(server, { path, silenceMs: pace.attemptMs }, true), MAX_ANSWER);
     },
@@ -338,6 +345,7 @@ function createTokens(
       made.catch(() => drop(made));
       return made;
     },
+    /** Makes the next call sign in again, unless another one has done so. */
     drop,
   };
 }
@@ -345,7 +353,7 @@ function createTokens(
 const CLOCK_SAMPLES = 5;
 const CLOCK_EVERY_MS = 1000;
 
-/** Compares with the `Date` of the answers, which has whole seconds. */
+/** Compares this machine's clock with the `Date` of the answers, which has whole seconds. */
 function createClockCheck({ now, clock }: EtcdOptions) {
   const samples: number[] = [];
   let last = -Infinity;

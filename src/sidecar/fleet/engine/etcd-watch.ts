@@ -24,10 +24,10 @@ import {
 } from './etcd-answers';
 import { type Calls, pauseBefore } from './etcd-calls';
 
-/** Answered by servers with a majority. `fresh`: not the shared answer of the last second. @throws Failed */
+/** Only servers with a majority answer. Watches share an answer of the last second, unless `fresh`. @throws Failed */
 type Heartbeat = (server: string, fresh: boolean) => Promise<Moment>;
 
-/** Of a server without a leader, whose watches stay meanwhile, at an eighth of the interval. */
+/** A server without a leader keeps its watches for this number of heartbeats, at an eighth of the interval. */
 const ELECTION_HEARTBEATS = 6;
 
 class Ended extends Error {
@@ -47,6 +47,7 @@ export function watchRange(
 ): Watch {
   const closing = new AbortController();
   const { signal } = closing;
+  /** Everything up to this revision was reported. */
   let reported = from - 1;
   /** The next heartbeat must not be before this moment. */
   let floor: Moment = { ...since, revision: Math.max(since.revision, reported) };
@@ -169,6 +170,7 @@ export function watchRange(
     return open;
   };
 
+  /** In ms; 0 until every server was tried. */
   const waitAfter = (server: string, thrown: unknown): number => {
     const { kind, why, signIn = false } = thrown instanceof Failed ? thrown.fault : {};
     const isTokenOld = signIn && !isTokenRefused;
@@ -220,6 +222,7 @@ function endOrFault(server: string, message: JsonObject, signInAgain: () => void
   return failed;
 }
 
+/** 14 is gRPC's code `UNAVAILABLE`, unless the text says more. */
 function troubleOf(server: string, why: string): Failed {
   return new Failed(server, faultOfText(why, 14));
 }

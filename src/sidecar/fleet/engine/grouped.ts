@@ -16,7 +16,7 @@ interface KeyRead {
 
 export type Grouped = ReturnType<typeof groupCalls>;
 
-/** etcd's limit of a request is 1.5 MiB, and base64 adds a third. */
+/** Of values in a transaction: etcd's limit of a request is 1.5 MiB, and base64 adds a third. */
 const MAX_GROUP_BYTES = 768 * 1024;
 /** A call that hangs with its server must not delay all; more calls would make smaller groups. */
 const MAX_CALLS = 2;
@@ -48,6 +48,7 @@ interface Waiting<Asked, Answer> {
   readonly reject: (thrown: unknown) => void;
 }
 
+/** A group may read a key several times, and changes it once. */
 function createGroups<Asked extends Pick<Change, 'key'> & Partial<Change>, Answer>(
   call: (asked: readonly Asked[]) => Promise<readonly Answer[]>,
 ): (asked: Asked) => Promise<Answer> {
@@ -91,6 +92,7 @@ function createGroups<Asked extends Pick<Change, 'key'> & Partial<Change>, Answe
   return (asked) =>
     new Promise((resolve, reject) => {
       waiting.push({ asked, resolve, reject });
+      // Calls of one turn of the event loop go together.
       if (waiting.length === 1) queueMicrotask(begin);
     });
 }

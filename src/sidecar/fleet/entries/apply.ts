@@ -31,10 +31,12 @@ interface ApplyOptions {
   readonly local: KeyFileStore;
   readonly ledger: Ledger;
   readonly hasLevelled: () => boolean;
+  /** Changes that fail at the end of the process are made after the next start, so they are not logged. */
   readonly isEnding: () => boolean;
   readonly log: Log;
 }
 
+/** Streams are applied in parallel, the entries of one stream in order. */
 export function createApply({ local, ledger, hasLevelled, isEnding, log }: ApplyOptions) {
   const inTurn = queueByName();
   const lacks = new Map<StreamId, Lack>();
@@ -93,6 +95,7 @@ export function createApply({ local, ledger, hasLevelled, isEnding, log }: Apply
 
   return {
     lacks,
+    /** Never rejects: a failure is the result `failed`, with its `cause`. */
     entry: (entry: Entry, revision: number, origin: Origin): Promise<Applied> =>
       inTurn(entry.streamId, async () => {
         const { streamId } = entry;
@@ -122,6 +125,7 @@ export function createApply({ local, ledger, hasLevelled, isEnding, log }: Apply
           return { result: 'failed', cause };
         }
       }),
+    /** Whether there are unreadable files without a record in the ledger. */
     hasUnseen: () => [...lacks].some(([streamId, why]) => why === 'failed' && !ledger.get(streamId)),
     /** Undefined: there is no entry any more. */
     without: (streamId: StreamId, lack: 'unreadable' | undefined) =>

@@ -29,6 +29,7 @@ interface FleetStoreOptions {
   readonly identity: () => Promise<Identity>;
   readonly newId: () => string;
   readonly versions: Versions;
+  /** Called with the id of a change before it is sent. */
   readonly onAsked: (id: string) => void;
   readonly clock: () => Date;
   readonly isTaken: (streamId: StreamId) => boolean;
@@ -50,7 +51,7 @@ const DAY_MS = 24 * 60 * 60_000;
 
 const UNKNOWN: ChangeContext = { by: { key: '', address: '', requestId: '' }, awaited: false };
 
-/** Decides a change on the fleet's present entry, and makes it only if that is unchanged. */
+/** Makes a change only if the fleet's entry is still the one that it was decided on. Reads are of the folder here. */
 export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { offer: Offer } {
   const { name, local, keys, grouped, seal, versions, clock, isTaken, apply, onConflict } = options;
   const inTurn = queueByName();
@@ -213,6 +214,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
   };
 }
 
+/** Gives the fleet a key file that is here, if it has none, or one that may be replaced. */
 export type Offer = (
   streamId: StreamId,
   bytes: Buffer,

@@ -101,6 +101,7 @@ export function createReplication(options: ReplicationOptions) {
       at ??= pageAt;
       const after = values.at(-1)?.key;
       const isLast = !more || after === undefined;
+      // The next page comes while this one is written.
       if (!isLast) page = engine.list({ ...range, after }, { limit: PAGE, revision: at.revision });
       page.catch(() => undefined);
       for (const { key } of values) {
@@ -128,7 +129,6 @@ export function createReplication(options: ReplicationOptions) {
     missingSecrets,
     /** Streams whose entries are sealed with another secret of this packager than the first. */
     formerSecrets,
-    /** @throws EngineError */
     /** Applies everything that the engine has. @throws EngineError */
     async level(): Promise<void> {
       const seen = new Set<StreamId>();
@@ -142,7 +142,7 @@ export function createReplication(options: ReplicationOptions) {
       for (const [streamId] of ledger.records())
         if (isTaken(streamId) && !seen.has(streamId)) absent.add(streamId);
     },
-    /** Resolves when everything has to be read again, or at the signal. */
+    /** Applies each change after the level. Resolves when everything has to be read again, or at the signal. */
     follow: (signal: AbortSignal) =>
       new Promise<void>((resolve) => {
         const watches: Watch[] = [];
@@ -187,7 +187,7 @@ export function createReplication(options: ReplicationOptions) {
         watches.push(engine.watch({ prefix: keys.fleet }, { ...begun, onEvents }));
         if (signal.aborted) end();
       }),
-    /** @throws EngineError */
+    /** Applies the engine's present entries of some streams. @throws EngineError */
     async again(streams: readonly StreamId[]): Promise<void> {
       const { values } = await engine.read(streams.map(keys.entry));
       await Promise.all(values.map((found) => found && take(found, 'again')));

@@ -37,7 +37,7 @@ export function createVersions(clock: () => Date) {
     see(version: number) {
       highest = Math.max(highest, version);
     },
-    /** At least `aheadMs` ahead of the clock. */
+    /** Higher than all that were seen, and at least `aheadMs` ahead of the clock. */
     next(aheadMs = 0) {
       highest = Math.max(highest + 1, clock().getTime() + aheadMs);
       return highest;
@@ -46,8 +46,8 @@ export function createVersions(clock: () => Date) {
 }
 
 /**
- * The first byte; then come the id of the secret (4 bytes), nonce (12), ciphertext and tag (16). Sidecars of
- * several releases read the same engine, so another format gets another byte.
+ * The first byte of a sealed text; then come the id of the secret (4 bytes), nonce (12), ciphertext and tag (16).
+ * Sidecars of several releases read the same engine, so another format gets another byte.
  */
 const FORMAT = 1;
 const ID_BYTES = 4;
@@ -159,8 +159,8 @@ const whole = z.int().min(0);
 const flag = z.union([z.literal(0), z.literal(1)]).transform((value) => value === 1);
 
 /**
- * The change's id, version and time, API key, address, request id, packager, flags, and whether there is a
- * file. Additions of later releases at the end are ignored.
+ * The change's id, version and time, API key, address, request id, packager, flags (1: awaited, 2: found, added up),
+ * and whether there is a file. Additions of later releases at the end are ignored.
  */
 const header = z.tuple(
   [z.string().min(1), whole, whole, z.string(), z.string(), z.string(), z.string(), whole.max(3), flag],

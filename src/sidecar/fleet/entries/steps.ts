@@ -132,6 +132,7 @@ async function resealFleet({ engine, keys, seal, identity }: ResealOptions): Pro
   identity.doubt();
 }
 
+/** Undefined: the key is no entry's, or the entry is gone. */
 async function resealOne(
   found: StoredValue,
   { keys, seal, grouped, identity }: ResealOptions,

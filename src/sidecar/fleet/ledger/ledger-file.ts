@@ -34,7 +34,10 @@ const FOLDER_MODE = 0o700;
 const MODE = 0o600;
 const NEWLINE = 0x0a;
 
-/** One call at a time. @throws the system's error, or an Error with a sentence for the operator. */
+/**
+ * Opens or makes the ledger of a key-file folder, and locks it. The caller makes one call at a time.
+ * @throws the system's error, or an Error with a sentence for the operator.
+ */
 export async function openLedgerFile(keyFiles: string, newId: () => string) {
   /** As configured: for messages, and to notice when something else is mounted or put there. */
   const folder = `${keyFiles}/${FLEET_FOLDER}`;
@@ -53,6 +56,7 @@ export async function openLedgerFile(keyFiles: string, newId: () => string) {
     await removeIfPresent(`${path}/${NEW_NAME}`);
     descriptor = await openRegular(`${path}/${NAME}`, `${folder}/${NAME}`);
     const bytes = await readAll(descriptor);
+    // Without an incomplete last line.
     found = bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
     if (found.length < bytes.length) await truncate(descriptor, found.length);
   } catch (thrown) {
@@ -86,6 +90,7 @@ export async function openLedgerFile(keyFiles: string, newId: () => string) {
   const syncFolders = async (): Promise<void> => {
     if (isFolderSynced) return;
     await syncFolder(path);
+    // The folder of the ledger may be new.
     await syncFolder(`${folder}/..`);
     isFolderSynced = true;
   };
@@ -146,6 +151,7 @@ function noDevice(message: string): Error {
   return Object.assign(new Error(message), { code: 'ENODEV' });
 }
 
+/** Makes the folder if it is missing. */
 function openFolder(folder: string): number {
   try {
     mkdirSync(folder, { mode: FOLDER_MODE });

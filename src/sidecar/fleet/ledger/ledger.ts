@@ -29,7 +29,7 @@ export interface LedgerHead {
   /** Identifies this folder among all packagers; drawn when the ledger was created. */
   readonly id: string;
   readonly fleet?: string;
-  /** Stream-id prefixes of which it once had all, with commas; empty: all streams; undefined: never. */
+  /** Stream-id prefixes, with commas, of which it once had every key file; empty: all streams; undefined: never. */
   readonly levelled?: string;
   /** The highest version ever seen. */
   readonly highest: number;
@@ -49,7 +49,7 @@ interface Waiting {
   readonly done: (failure?: { readonly thrown: unknown } | undefined) => void;
 }
 
-/** Damaged lines are logged. @throws the system's error, or an Error with a sentence for the operator. */
+/** Damaged lines are logged and skipped. @throws as `openLedgerFile`. */
 export async function openLedger(folder: string, { newId, log }: LedgerOptions) {
   const file = await openLedgerFile(folder, newId);
   const { records, found, lines, damaged, highest: highestFound } = readLines(file.found);
@@ -59,6 +59,7 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
   if (!file.isLocked)
     log.warn('the file system of the key files supports no lock; no second sidecar may use this folder');
 
+  /** Lines since the file was last rewritten, or could not be. */
   let appended = 0;
   let waiting: Waiting[] = [];
   let writing: Promise<void> | undefined;
@@ -124,8 +125,9 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
     get: (streamId: StreamId) => records.get(streamId),
     records: (): IterableIterator<readonly [StreamId, LedgerRecord]> => records.entries(),
     /**
-     * The record is shown when it survives a power cut. If the tag changes, the previous one becomes
-     * `former`. After the system's error the record before stays.
+     * Resolves, and `get` shows the record, when it survives a power cut. If the tag changes, the previous one becomes
+     * `former`. After the system's error the record before stays. Calls during a sync share the next one; the caller
+     * notes the records of one stream one after the other.
      */
     note(streamId: StreamId, record: LedgerRecord): Promise<void> {
       const noted = withFormer(record, records.get(streamId));
@@ -145,6 +147,7 @@ export async function openLedger(folder: string, { newId, log }: LedgerOptions) 
           head = noted;
         });
       }),
+    /** Writes waiting lines. Later notes are refused. */
     async close(): Promise<void> {
       if (isClosed) return;
       isClosed = true;
@@ -247,7 +250,7 @@ function isTag(value: unknown): value is string | null | undefined {
   return typeof value === 'string' || value === null || value === undefined;
 }
 
-/** Returns streams whose files were removed, edited or made by hand among the next `count`. */
+/** Checks the next `count` files at each call. Returns the streams whose files were removed, edited or made by hand. */
 export function createFolderCheck(
   { records }: Pick<Ledger, 'records'>,
   { read }: Pick<KeyFileStore, 'read'>,

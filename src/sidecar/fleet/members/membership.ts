@@ -50,6 +50,7 @@ const PACE = {
   heartbeatMs: 4000,
   /** How soon a taken name is requested again, also after a failure of the engine. */
   retryMs: 5000,
+  /** How often the stored name and registration are checked. */
   checkMs: 30_000,
   closeMs: 1000,
   reportMs: 5000,
@@ -74,15 +75,16 @@ export function createMembership(options: MembershipOptions) {
   const waiter = createWaiter(list, pace);
   return {
     join: lease.join,
-    /** Within milliseconds, for a client that waits; otherwise it takes up to five seconds. */
+    /** Writes the report within milliseconds, for a client that waits; otherwise that takes up to five seconds. */
     reportSoon: reporter.hurry,
     /** By name. @throws EngineError */
     list,
+    /** Keys that the last list passed over, because they have no valid name of a packager. */
     get ignored() {
       return ignored;
     },
     waitFor: waiter.waitFor,
-    /** @throws HttpError 404, 409. @throws EngineError */
+    /** Removes a packager that does not run. @throws HttpError 404, 409. @throws EngineError */
     retire: (name: string) => retire(engine, keys, name),
     close() {
       reporter.close();
@@ -95,12 +97,14 @@ export function createMembership(options: MembershipOptions) {
 type PacedOptions = Omit<MembershipOptions, 'pace'> & { readonly pace: Pace };
 type NameLease = ReturnType<typeof createNameLease>;
 
+/** Holds a name by a lease that the heartbeat renews. `onHeld` is called each time that the name was taken. */
 function createNameLease(options: PacedOptions, onHeld: () => void) {
   const { engine, keys, name, streams, version, log, clock, pace } = options;
   const [liveKey, registrationKey, reportKey] = [keys.live(name), keys.packager(name), keys.report(name)];
   const queue = queueByName();
   let lease: Lease | undefined;
   let held: number | undefined;
+  /** The revision at which this process last took the name, also after it lost it. */
   let lastHeld: number | undefined;
   /** The leases that may hold the name for this process. */
   const asked = new Set<string>();
@@ -233,7 +237,7 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
   };
 }
 
-/** Times the duration of a report: the reports of many packagers slow the engine. */
+/** After a report comes a rest this many times as long as it took: the reports of many packagers slow the engine. */
 const REST = 2;
 
 function createReporter(options: PacedOptions, lease: NameLease) {
@@ -311,8 +315,9 @@ function createReporter(options: PacedOptions, lease: NameLease) {
 
 function createWaiter(list: () => Promise<readonly Packager[]>, pace: Pace) {
   const closing = new AbortController();
-  // Each wait has two.
+  // Each wait adds two listeners.
   setMaxListeners(0, closing.signal);
+  /** All waits share a reading that is under way. */
   const readAll = cached(0, () => 0, list);
 
   const behind = async (changes: readonly AwaitedChange[]): Promise<readonly string[]> =>

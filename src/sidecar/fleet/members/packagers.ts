@@ -15,6 +15,7 @@ import {
 import { appliedTo, type EngineKeys } from '../engine-keys';
 import type { LedgerRecord } from '../ledger/ledger';
 
+/** The latest time that a Date can hold. */
 const LAST_TIME = 8.64e15;
 /** How often a decision is repeated while others change the same keys. */
 export const MAX_ROUNDS = 5;
@@ -47,9 +48,9 @@ const heartbeat = z.object({ id: text, lease: text });
 const report = z.object({
   id: text,
   state: z.enum(namesOf(FLEET_STATES)).catch('joining'),
-  /** Revisions up to which all but `lacks` is applied, in the order of `EngineKeys.entries`. */
+  /** Revisions up to which all but `lacks` is applied, in the order of `EngineKeys.entries`; empty: nothing is yet. */
   applied: z.array(z.int().min(0)).readonly().catch([]),
-  /** Up to 1,000 streams, and why. Pairs, because `__proto__` is a valid stream id. */
+  /** Streams missing there, up to 1,000, and why. Pairs, because `__proto__` is a valid stream id. */
   lacks: z
     .array(z.tuple([z.string(), z.enum(namesOf(LACK_REASONS)).exclude(['behind']).catch('failed')]))
     .catch([])
@@ -75,6 +76,7 @@ export interface Packager extends Registration {
   readonly report: StoredReport | undefined;
 }
 
+/** Values other than JSON objects have no field. */
 function read<Output>(schema: z.ZodType<Output>, value: Buffer): Output {
   const found = parseJson(value.toString());
   return schema.parse(isJsonObject(found) ? found : {});
@@ -93,7 +95,10 @@ export function heartbeatValue(id: string, lease: Lease): Buffer {
   return Buffer.from(JSON.stringify({ id, lease }));
 }
 
-/** Revisions not older than the report are from before a restoration of the engine, which has lost them. */
+/**
+ * A revision that is not older than the report's own means that the engine was restored from a backup: it has lost the
+ * changes that the report is about.
+ */
 function readReport({ value, revision }: Pick<StoredValue, 'value' | 'revision'>): StoredReport {
   const { applied, lacking, ...rest } = read(report, value);
   return {
@@ -131,7 +136,7 @@ async function listByName(
   }
 }
 
-/** By name. @throws EngineError */
+/** Sorted by name. `onIgnored` is called with the number of keys without a valid name. @throws EngineError */
 export async function listPackagers(
   engine: Pick<Engine, 'list'>,
   keys: EngineKeys,
@@ -156,7 +161,7 @@ export async function listPackagers(
     .sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-/** @throws HttpError 404, 409. @throws EngineError */
+/** Removes a packager that does not run. @throws HttpError 404, 409. @throws EngineError */
 export async function retire(engine: Engine, keys: EngineKeys, name: string): Promise<void> {
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const [registration, report, live] = (
@@ -184,7 +189,7 @@ export async function retire(engine: Engine, keys: EngineKeys, name: string): Pr
 
 type Version = readonly [streamId: StreamId, record: Pick<LedgerRecord, 'version' | 'revision'>];
 
-/** `own`: this sidecar's streams, since its records of others may be outdated. `now`: ms since 1970. */
+/** `own`: prefixes that this sidecar takes, since its records of others may be outdated. `now`: ms since 1970. */
 export function replicationLag(
   packagers: readonly Packager[],
   records: Iterable<Version>,
@@ -237,7 +242,7 @@ function leastApplied(report: Report | undefined): number | undefined {
   return report && report.applied.length > 0 ? Math.min(...report.applied) : undefined;
 }
 
-/** `unnamed`: perhaps missing, since the report names only some of the streams. */
+/** Undefined: it has the stream. `unnamed`: perhaps not, since its report names only some of the missing streams. */
 export function lackOf({ streams, report }: Pick<Packager, 'streams' | 'report'>) {
   const applied = appliedTo(streams, report?.applied ?? []);
   const isCut = report !== undefined && report.lacking > Object.keys(report.lacks).length;
