@@ -46,6 +46,15 @@ test.each<[string, string, string]>([
   await expect(call(kept)).rejects.toMatchObject({ name: 'GetFailed', causeCode });
 });
 
+test.each([
+  ['an alert of TLS', Buffer.from('15030300020228', 'hex'), /^ERR_SSL_\w+_ALERT_HANDSHAKE_FAILURE$/],
+  ['a byte that is no TLS', 'HTTP/1.1 400 Bad Request\r\n\r\n', /^EPROTO$/],
+])('tells a handshake that ends by %s', async (_name, bytes, causeCode) => {
+  const url = await start((socket) => socket.end(bytes));
+  const secure = url.replace('http:', 'https:');
+  await expect(call(secure)).rejects.toMatchObject({ causeCode: expect.stringMatching(causeCode) });
+});
+
 test('an answer without a length is whole when the connection ends', async () => {
   const url = await start((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nall of it'));
   expect(String((await call(url)).body)).toBe('all of it');
