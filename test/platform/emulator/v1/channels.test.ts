@@ -94,13 +94,15 @@ test('members are listed in a window, with the total of all', async () => {
 
 test('members are moved, shown and taken away by key or position', async () => {
   const { emulator, channel_key, keyOf, members } = await startMembers();
-  await okV1(emulator, 'channels/videos/update', { channel_key, position_from: '0', position_to: '2' });
+  const move = { channel_key, position_from: '0', position_to: '2' };
+  expect(await okV1(emulator, 'channels/videos/update', move)).toEqual({ status: 'ok' });
   expect(await members()).toBe('BCA');
   const titleAt = async (parameters: object) =>
     ((await okV1(emulator, 'channels/videos/show', { channel_key, ...parameters })).video as Fields).title;
   expect([await titleAt({ position: '0' }), await titleAt({ video_key: keyOf('A') })]).toEqual(['B', 'A']);
   await okV1(emulator, 'channels/videos/delete', { channel_key, video_key: keyOf('C') });
-  await okV1(emulator, 'channels/videos/delete', { channel_key, position: '0' });
+  const removed = await okV1(emulator, 'channels/videos/delete', { channel_key, position: '0' });
+  expect(removed).toEqual({ status: 'ok' });
   expect(await members()).toBe('A');
 });
 
@@ -182,9 +184,10 @@ describe('players and the account', () => {
     const a = await createV1(emulator, 'video', { tags: 'old,x' });
     const b = await createV1(emulator, 'video', { tags: 'new,old' });
     const tags = async () => [await tagsOf(emulator, a), await tagsOf(emulator, b)];
-    await okV1(emulator, 'accounts/tags/update', { name: 'old', new_name: 'new' });
+    const renamed = await okV1(emulator, 'accounts/tags/update', { name: 'old', new_name: 'new' });
+    expect(renamed).toEqual({ status: 'ok' });
     expect(await tags()).toEqual(['new,x', 'new']);
-    await okV1(emulator, 'accounts/tags/delete', { name: 'new' });
+    expect(await okV1(emulator, 'accounts/tags/delete', { name: 'new' })).toEqual({ status: 'ok' });
     expect(await tags()).toEqual(['x', '']);
   });
 

@@ -66,7 +66,8 @@ test('conversions are listed in a window, and shown and deleted by their key alo
   const [original] = await conversionsOf(emulator, { video_key });
   const conversion_key = String(original?.key);
   expect((await okV1(emulator, 'videos/conversions/show', { conversion_key })).conversion).toEqual(original);
-  await okV1(emulator, 'videos/conversions/delete', { conversion_key: key });
+  const deleted = await okV1(emulator, 'videos/conversions/delete', { conversion_key: key });
+  expect(deleted).toEqual({ status: 'ok' });
   expect(await conversionsOf(emulator, { video_key })).toHaveLength(2);
 });
 

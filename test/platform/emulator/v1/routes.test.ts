@@ -3,72 +3,12 @@ import { parseXml } from '../../../../src/drm/xml';
 import { FORMATS } from '../../../../src/platform/emulator/v1/serialize';
 import { onceForAll } from '../../../support/after-test';
 import { anyCharacter } from '../../../support/any-character';
-import { callV1, createV1, getV1, okV1, readyVideo } from '../../../support/call-v1';
+import { callV1, getV1 } from '../../../support/call-v1';
 import { processorMs } from '../../../support/processor-time';
 import { signedPath } from '../../../support/sign-v1';
 import { startEmulator } from '../../../support/start-emulator';
 
-/** Every route of the contract's mapping that v2 supports, with a call that works. */
-const SUPPORTED = `
-accounts/tags/delete?name=old
-accounts/tags/update?name=old&new_name=new
-accounts/usage/show
-channels/create?type=manual&title=X
-channels/delete?channel_key=CHANNEL
-channels/list
-channels/show?channel_key=CHANNEL
-channels/update?channel_key=CHANNEL&title=X
-channels/videos/create?channel_key=CHANNEL&video_key=VIDEO
-channels/videos/delete?channel_key=CHANNEL&video_key=VIDEO
-channels/videos/list?channel_key=CHANNEL
-channels/videos/show?channel_key=CHANNEL&position=0
-channels/videos/update?channel_key=CHANNEL&position_from=0&position_to=0
-players/create?name=X
-players/delete?player_key=PLAYER
-players/list
-players/show?player_key=PLAYER
-players/update?player_key=PLAYER&name=X
-videos/create?title=X
-videos/delete?video_key=VIDEO
-videos/list
-videos/show?video_key=VIDEO
-videos/update?video_key=VIDEO&title=X
-videos/conversions/create?video_key=VIDEO&template_key=4320p
-videos/conversions/delete?conversion_key=CONVERSION
-videos/conversions/list?video_key=VIDEO
-videos/conversions/show?conversion_key=CONVERSION
-videos/thumbnails/show?video_key=VIDEO
-videos/thumbnails/update?video_key=VIDEO
-videos/tracks/create?video_key=VIDEO&kind=captions
-videos/tracks/delete?track_key=TRACK
-videos/tracks/list?video_key=VIDEO
-videos/tracks/show?track_key=TRACK
-videos/tracks/update?track_key=TRACK&label=X
-`;
-
-/** Everything that a call can mean, by its name in the table. */
-async function startLibrary() {
-  const emulator = await startEmulator();
-  const video_key = await readyVideo(emulator, { tags: 'old' });
-  const channel_key = await createV1(emulator, 'channel', { type: 'manual' });
-  await okV1(emulator, 'channels/videos/create', { channel_key, video_key });
-  const keys: Record<string, string> = { VIDEO: video_key, CHANNEL: channel_key };
-  keys.PLAYER = await createV1(emulator, 'player', { name: 'P' });
-  keys.TRACK = await createV1(emulator, 'track', { video_key, kind: 'captions' });
-  keys.CONVERSION = await createV1(emulator, 'conversion', { video_key, template_key: '240p' });
-  return { emulator, keys };
-}
-
-const library = onceForAll(startLibrary);
-const shared = async () => (await library()).emulator;
-
-test.each(SUPPORTED.trim().split('\n'))('%s answers ok', async (row) => {
-  // A route that deletes has its own library.
-  const { emulator, keys } = await (row.includes('delete') ? startLibrary() : library());
-  const [call = '', query] = row.replaceAll(/[A-Z]{5,}/g, (name) => keys[name] ?? '').split('?');
-  const answer = await okV1(emulator, call, Object.fromEntries(new URLSearchParams(query)));
-  if (/(?<!thumbnails\/)(?:update|delete)$/.test(call)) expect(answer).toEqual({ status: 'ok' });
-});
+const shared = onceForAll(() => startEmulator());
 
 test.each(['accounts/tags/list', 'status'])('%s is not supported, as v2 has nothing for it', async (call) => {
   const emulator = await shared();
