@@ -5,6 +5,7 @@ import { createEmulatorApp } from '../../src/platform/emulator/app';
 import { readEmulatorConfig } from '../../src/platform/emulator/config';
 import { createContext } from '../../src/platform/emulator/context';
 import { createControlApp } from '../../src/platform/emulator/control/app';
+import type { WebhookMetadata } from '../../src/platform/emulator/webhooks/webhooks';
 import { afterTest } from './after-test';
 import { publicFolder } from './public-folder';
 import { writtenLog } from './written-log';
@@ -76,6 +77,15 @@ export async function startEmulator(env: Environment = {}) {
     async createChannel(metadata: object = {}): Promise<ChannelAnswer> {
       const { body } = await admin.post(`/v2/sites/${siteId}/channels/`).send({ metadata }).expect(201);
       return body;
+    },
+    /** Creates a webhook of the first site for these events, with what a test changes in it. */
+    createWebhook(
+      webhook_url: string,
+      events: WebhookMetadata['events'],
+      changes: Partial<WebhookMetadata> = {},
+    ) {
+      const metadata = { name: 'hook', description: '', webhook_url, events, site_ids: [siteId] };
+      return context.webhooks.create({ ...metadata, ...changes });
     },
     /** Connects a simulated encoder and answers the id of its event. */
     async connect({ stream_key }: Pick<ChannelAnswer, 'stream_key'>): Promise<string> {

@@ -30,7 +30,7 @@ const EVENTS = [
   'thumbnail_deleted',
   'track_created',
   'track_deleted',
-];
+] as const;
 /** Notifications of one webhook come in order, so that who has this one has all before it. */
 const FENCE = 'channel_created';
 
@@ -40,14 +40,7 @@ export async function startLibrary(env: Environment = {}) {
   const { admin, siteId } = emulator;
   const site = `/v2/sites/${siteId}`;
   const receiver = await startWebhookReceiver();
-  const metadata = {
-    name: 'all',
-    description: '',
-    webhook_url: receiver.url,
-    events: [...EVENTS, FENCE],
-    site_ids: [siteId],
-  };
-  await admin.post('/v2/webhooks/').send({ metadata }).expect(201);
+  emulator.createWebhook(receiver.url, [...EVENTS, FENCE]);
   let seen = 0;
 
   const post = async (path: string, body: object = {}): Promise<Answered> =>

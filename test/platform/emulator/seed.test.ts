@@ -22,15 +22,9 @@ test('answers and notifies with equal bytes in each run with one seed, and after
         );
         return body;
       };
+      const webhook = { name: 'w', webhook_url: receiver.url, site_ids: ['demosite'] };
       const events = ['media_available', 'channel_active'];
-      const webhook = {
-        name: 'w',
-        description: '',
-        webhook_url: receiver.url,
-        events,
-        site_ids: ['demosite'],
-      };
-      await call(admin.post('/v2/webhooks').send({ metadata: webhook }));
+      await call(admin.post('/v2/webhooks').send({ metadata: { ...webhook, events } }));
       const { stream_key } = await call(admin.post(`${LIBRARY}/channels/`).send({ metadata: {} }));
       await call(control.post('/encoder/connect').send({ stream_key }));
       await call(control.post('/credentials').send({ name: 'n', permission: 'Viewer' }));
@@ -56,16 +50,10 @@ test('answers and notifies with equal bytes in each run with one seed, and after
 
 test('a webhook call that a fault delays takes real time, as the clock is stopped', async () => {
   const receiver = await startWebhookReceiver();
-  const { admin, control, context } = await startEmulator({ EMULATOR_SEED: '1' });
-  context.webhooks.create({
-    name: 'w',
-    description: '',
-    webhook_url: receiver.url,
-    events: ['channel_created'],
-    site_ids: ['demosite'],
-  });
+  const { control, context, createChannel, createWebhook } = await startEmulator({ EMULATOR_SEED: '1' });
+  createWebhook(receiver.url, ['channel_created']);
   await control.post('/faults').send({ target: 'webhook:*', kind: 'delay', ms: 1 }).expect(201);
-  await admin.post(`${LIBRARY}/channels/`).send({ metadata: {} }).expect(201);
+  await createChannel();
   await until(() => context.webhooks.history().length === 1);
   expect(receiver.received).toHaveLength(1);
 });

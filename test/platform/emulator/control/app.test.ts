@@ -214,11 +214,9 @@ describe('the state of the platform', () => {
 
   test('is back at the start after a reset: no channel, event, webhook, fault or encoder, and real time', async () => {
     const emulator = await startEmulator();
-    const { admin, control, context } = emulator;
+    const { control, context } = emulator;
     const receiver = await startWebhookReceiver();
-    const all = { name: 'n', description: '', events: ['channel_idle'], site_ids: ['demosite'] };
-    const metadata = { ...all, webhook_url: receiver.url };
-    await admin.post('/v2/webhooks/').send({ metadata }).expect(201);
+    emulator.createWebhook(receiver.url, ['channel_idle']);
     const dropped: string[] = [];
     const channel = await emulator.createChannel();
     context.broadcast.connect(channel.stream_key, (why) => dropped.push(why));
@@ -240,14 +238,8 @@ describe('the state of the platform', () => {
   });
 
   test.each([false, true])('shows webhooks with their secrets when they are revealed: %s', async (reveal) => {
-    const { control, context } = await startEmulator();
-    const { id, secret, metadata } = context.webhooks.create({
-      name: 'hook',
-      description: '',
-      webhook_url: 'https://receiver.example/',
-      events: ['channel_created', 'channel_active'],
-      site_ids: ['demosite'],
-    });
+    const { control, createWebhook } = await startEmulator();
+    const { id, secret, metadata } = createWebhook('https://receiver.example/', ['channel_created']);
     const { body } = await control.get('/state').query({ reveal }).expect(200);
     const times = { created: NOW, last_modified: NOW };
     const shown = { id, type: 'webhook', ...times, metadata, relationships: {}, schema: null };

@@ -8,12 +8,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError } from '../../../../src/http/config';
 import { openStateFile } from '../../../../src/platform/emulator/control/saved-state';
 import { temporaryFolder } from '../../../support/after-test';
+import { faultsOf } from '../../../support/faults-of';
 import { processorMs } from '../../../support/processor-time';
 import { startEmulator } from '../../../support/start-emulator';
 import { FILM, startLibrary } from '../../../support/start-library';
+import { tableRows } from '../../../support/table-rows';
 
 /** An emulator with something of every kind, and with files, an encoder, and all sorts of work under way. */
 async function startFilled(env: Record<string, string> = {}) {
@@ -113,98 +114,51 @@ test('a state without its secrets restores all else: secrets stay under the same
   await second.admin.get('/v2/sites/demosite/media/').expect(200);
 });
 
-/** Changes a state in one place. */
-const changed =
-  (change: (saved: Record<string, never>) => void) => (state: { saved: Record<string, never> }) => {
-    const copy = structuredClone(state);
-    change(copy.saved);
-    return JSON.stringify(copy);
-  };
-const at = (name: string, fields: object) =>
-  changed((saved) => Object.assign(saved[name]?.[0] ?? {}, fields));
+interface State {
+  readonly saved: object;
+}
 
-test.each([
+/** What a place of the saved state gets, as JSON, and the fault of it, one a line. */
+const WRONG = `
+saved → {"version":2,"media":1} → saved.version: must be 1: another release of the emulator has saved this state
+saved.channels.0 → {"created":"today"} → saved.channels.0.created: must be a time such as 2030-01-01T00:00:00.000Z
+saved.channels.0 → {"id":"../../ab"} → saved.channels.0.id: must be 8 letters and digits
+saved.channels.0 → {"metadata":{}} → saved.channels.0.metadata.title: is missing
+saved → {"clockOffsetMs":1e15} → saved.clockOffsetMs: must be at most 1e14
+saved.channels.0 → {"streamkey":"x"} → saved.channels.0.streamkey is not a field of this request. Did you mean saved.channels.0.streamKey?
+saved → {"faults":[{"target":"webhook:*","kind":"fail","status":200}]} → saved.faults.0.status: must be 400 to 599
+saved.webhooks.0.metadata → {"webhook_url":"receiver"} → saved.webhooks.0.metadata.webhook_url: must be an absolute https address
+saved.playlists.0 → {"metadata":{"title":"t","description":null,"author":null,"link":null,"custom_params":{}}} → saved.playlists.0.metadata.media_filter: is missing
+saved.playlists.0 → {"playlistType":"none"} → saved.playlists.0.playlistType: must be an object with a known playlistType
+saved → {"channels":[]} → saved.events.0.channelId: the state has no channel with this id on its site
+`;
+
+const changed = (place: string, fields: string) => (state: State) => {
+  const copy = structuredClone(state);
+  const at = place.split('.').reduce<object>((inner, name) => Reflect.get(inner, name), copy);
+  Object.assign(at, JSON.parse(fields));
+  return JSON.stringify(copy);
+};
+
+type Wrong = [what: string, text: (state: State) => string, description: string | undefined];
+
+test.each<Wrong>([
+  ...tableRows(WRONG).map(([place = '', fields = '', fault]): Wrong => {
+    return [`with ${fields} in ${place}`, changed(place, fields), fault];
+  }),
   [
-    'of another version',
-    changed((saved) => Object.assign(saved, { version: 2, media: 1 })),
-    'saved.version: must be 1: another release of the emulator has saved this state',
+    'without a part',
+    ({ saved }) => JSON.stringify({ saved: { ...saved, media: undefined } }),
+    'saved.media: is missing',
   ],
-  [
-    'with a wrong time',
-    at('channels', { created: 'today' }),
-    'saved.channels.0.created: must be a time such as 2030-01-01T00:00:00.000Z',
-  ],
-  [
-    'with an id that is a path',
-    at('channels', { id: '../../ab' }),
-    'saved.channels.0.id: must be 8 letters and digits',
-  ],
-  ['with wrong metadata', at('channels', { metadata: {} }), 'saved.channels.0.metadata.title: is missing'],
-  [
-    'of a time that is none',
-    changed((saved) => Object.assign(saved, { clockOffsetMs: 1e15 })),
-    'saved.clockOffsetMs: must be at most 1e14',
-  ],
-  [
-    'with a field of another',
-    at('channels', { streamkey: 'x' }),
-    'saved.channels.0.streamkey is not a field of this request. Did you mean saved.channels.0.streamKey?',
-  ],
-  [
-    'with a fault that no switch can be',
-    changed((saved) =>
-      Object.assign(saved, { faults: [{ target: 'webhook:*', kind: 'fail', status: 200 }] }),
-    ),
-    'saved.faults.0.status: must be 400 to 599',
-  ],
-  [
-    'with a webhook that may not be called',
-    changed((saved) =>
-      Object.assign(saved, {
-        webhooks: [
-          {
-            id: 'hook0001',
-            created: '2030-01-01T00:00:00.000Z',
-            lastModified: '2030-01-01T00:00:00.000Z',
-            secret: 'secret-of-a-webhook',
-            metadata: {
-              name: 'n',
-              description: '',
-              webhook_url: 'receiver',
-              events: ['channel_created'],
-              site_ids: ['demosite'],
-            },
-          },
-        ],
-      }),
-    ),
-    'saved.webhooks.0.metadata.webhook_url: must be an absolute https address',
-  ],
-  [
-    'with a playlist whose type has other fields',
-    at('playlists', {
-      metadata: { title: 't', description: null, author: null, link: null, custom_params: {} },
-    }),
-    'saved.playlists.0.metadata.media_filter: is missing',
-  ],
-  [
-    'with a playlist of no type',
-    at('playlists', { playlistType: 'none' }),
-    'saved.playlists.0.playlistType: must be an object with a known playlistType',
-  ],
-  [
-    'with an event of no channel',
-    changed((saved) => Object.assign(saved, { channels: [] })),
-    'saved.events.0.channelId: the state has no channel with this id on its site',
-  ],
-  ['without a part', changed((saved) => Reflect.deleteProperty(saved, 'media')), 'saved.media: is missing'],
   ['that is no object', () => '[]', 'A state is a JSON object with saved, as GET /state answers it.'],
-  ['that is cut', (state: object) => JSON.stringify(state).slice(0, -9), undefined],
+  ['that is cut', (state) => JSON.stringify(state).slice(0, -9), undefined],
 ])(
   'refuses a state %s, by PUT and as a file, and keeps the one that there is',
   async (_name, text, description) => {
-    const { control, context, admin, createChannel, connect } = await startEmulator();
+    const { control, context, admin, createChannel, createWebhook, connect } = await startEmulator();
     await connect(await createChannel());
+    createWebhook('https://receiver.example/', ['channel_idle']);
     await admin.post('/v2/sites/demosite/playlists/manual_playlist/').send({ metadata: {} }).expect(201);
     const { body: state } = await control.get('/state?reveal=true');
     const sent = text(state);
@@ -220,15 +174,6 @@ test.each([
     expect((await control.get('/state?reveal=true')).body).toEqual(state);
   },
 );
-
-function faultsOf(start: () => unknown): readonly string[] {
-  try {
-    start();
-  } catch (thrown) {
-    if (thrown instanceof ConfigError) return thrown.faults;
-  }
-  return [];
-}
 
 test('refuses a file of 1 GB before it reads it, one that it cannot read, and a place where it cannot write', async () => {
   const { context } = await startEmulator();
@@ -264,7 +209,7 @@ test('a state file has the state of the end, with files, for the next start, for
   await second.create();
   limited.close();
   expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ saved: given.saved });
-  expect(await second.logOf(4)).toMatch(/"state not written".*"The state has \d+ bytes, .* at most \d+; /);
+  expect(await second.logOf(3)).toMatch(/"state not written".*"The state has \d+ bytes, .* at most \d+; /);
   openStateFile(second.context, path).close();
   expect((await second.control.get('/state?reveal=true')).body.saved).toEqual(given.saved);
   expect(second.context.uploads.files.usedBytes).toBe(first.context.uploads.files.usedBytes);

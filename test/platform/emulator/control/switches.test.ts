@@ -124,9 +124,8 @@ async function delayed(
 }
 
 test('takes faults for one webhook receiver or all of them', async () => {
-  const { context, control } = await startEmulator();
-  const metadata = { name: 'n', description: '', webhook_url: 'http://127.0.0.1:9', site_ids: [] };
-  const { id } = context.webhooks.create({ ...metadata, events: ['channel_idle'] });
+  const { context, control, createWebhook } = await startEmulator();
+  const { id } = createWebhook('http://127.0.0.1:9', ['channel_idle']);
   for (const fault of [
     { target: `webhook:${id}`, kind: 'fail' },
     { target: 'webhook:*', kind: 'delay' },

@@ -150,12 +150,8 @@ test('finds webhooks by name, address and event, and by their last try', async (
   const emulator = await startEmulator();
   const receiver = await startWebhookReceiver();
   receiver.answer(404);
-  const create = (name: string, webhook_url: string, event: 'channel_created' | 'media_available') => {
-    const metadata = { name, webhook_url, description: '', events: [event], site_ids: [emulator.siteId] };
-    return emulator.context.webhooks.create(metadata);
-  };
-  const { id } = create('Newsroom', receiver.url, 'channel_created');
-  create('Archive', 'http://127.0.0.1:9/store', 'media_available');
+  const { id } = emulator.createWebhook(receiver.url, ['channel_created'], { name: 'Newsroom' });
+  emulator.createWebhook('http://127.0.0.1:9/store', ['media_available'], { name: 'Archive' });
   await emulator.createChannel();
   await receiver.until(1);
   const names = async (query: string) =>

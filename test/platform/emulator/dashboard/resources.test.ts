@@ -200,7 +200,8 @@ test.each(kinds)('deletes one of the %s, which may have been deleted then', asyn
 const HOSTILE = '"><img src=x onerror=alert(1)><script>alert(2)</script>';
 
 test('escapes hostile names on every page that shows them', async () => {
-  const { page, post, createReady, createChannel, connect, context, siteId } = await startLibraryPages();
+  const emulator = await startLibraryPages();
+  const { page, post, createReady, createChannel, createWebhook, connect, context, siteId } = emulator;
   const metadata = { title: HOSTILE, tags: [HOSTILE], custom_params: { [HOSTILE]: HOSTILE } };
   const channel = await createChannel(metadata);
   await connect(channel);
@@ -208,8 +209,7 @@ test('escapes hostile names on every page that shows them', async () => {
   await post(`media/${media.id}/tracks`, { label: HOSTILE, position: '0', track_kind: 'captions' });
   await post('players', { site: siteId, name: HOSTILE, release_channel: 'production' });
   await post('playlists', { site: siteId, title: HOSTILE, type: 'manual_playlist' });
-  const named = { name: HOSTILE, description: HOSTILE, site_ids: [HOSTILE] };
-  const webhook = context.webhooks.create({ ...named, webhook_url: HOOK, events: [] });
+  const webhook = createWebhook(HOOK, [], { name: HOSTILE, description: HOSTILE, site_ids: [HOSTILE] });
   const [player] = context.state.players.all();
   const [playlist] = context.state.playlists.all();
   await post(`playlists/${playlist?.id}/add`, { media: media.id });

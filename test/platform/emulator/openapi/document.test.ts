@@ -91,11 +91,9 @@ it('describes how public delivery refuses a parameter', async () => {
 
 it('describes every notification, and webhooks get them so', async () => {
   expect(Object.keys(DOCUMENT.webhooks)).toEqual([...EVENT_NAMES]);
-  const { admin, createChannel, connect } = await startEmulator();
+  const { admin, createChannel, createWebhook, connect } = await startEmulator();
   const receiver = await startWebhookReceiver();
-  const about = { events: [...EVENT_NAMES], site_ids: ['demosite'] };
-  const metadata = { name: 'all', webhook_url: receiver.url, ...about };
-  await admin.post('/v2/webhooks/').send({ metadata }).expect(201);
+  createWebhook(receiver.url, EVENT_NAMES);
   await connect(await createChannel());
   const { body } = await admin.post('/v2/sites/demosite/media/').send({}).expect(201);
   await admin.patch(`/v2/sites/demosite/media/${body.id}/`).send({ metadata: { title: 'New' } });
