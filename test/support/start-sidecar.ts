@@ -12,6 +12,8 @@ import { publicFolder } from './public-folder';
 import { until } from './until';
 import { writtenLog } from './written-log';
 
+export { errorBody } from './error-body';
+
 export const API_KEY = 'sidecar-api-key-of-the-tests';
 
 export type LogEntry = Record<string, unknown>;
@@ -117,9 +119,6 @@ export async function apiKeysFile(...keys: readonly object[]): Promise<{ apiKeys
   await fs.writeJson(path, { keys }, { mode: 0o600 });
   return { apiKeysFile: path };
 }
-
-/** The body of an answer with one problem. */
-export const errorBody = (code: string, description: unknown) => ({ errors: [{ code, description }] });
 
 function countedIds(): () => string {
   let count = 0;

@@ -1,5 +1,6 @@
 import { createClock } from '../../../src/platform/emulator/clock';
 import { deriveKeys } from '../../../src/platform/emulator/upstreams/key-provider';
+import { errorBody } from '../../support/error-body';
 import { signedPath } from '../../support/sign-v1';
 import { startEmulator, type TestEmulator } from '../../support/start-emulator';
 
@@ -82,7 +83,7 @@ test('refuses the sixty-first request of a credential in a minute, until the min
     429,
     '40',
     ['60', '0'],
-    { errors: [{ code: 'rate_limit_exceeded', description }] },
+    errorBody('rate_limit_exceeded', description),
   ]);
   await emulator.advance(40);
   expect(headersOf(await emulator.admin.get(CHANNELS).expect(200))).toEqual(['60', '59']);

@@ -1,21 +1,21 @@
 import request from 'supertest';
 import { onceForAll } from '../../support/after-test';
+import { errorBody } from '../../support/error-body';
 import { rowsOf, textOf } from '../../support/read-page';
 import { startEmulator, type TestEmulator } from '../../support/start-emulator';
 
 const CHANNELS = '/v2/sites/demosite/channels/';
 const SECRET = 'demo-api-secret-0123456789';
-const problem = (code: string, description: string) => ({ errors: [{ code, description }] });
 
-const MISSING = problem(
+const MISSING = errorBody(
   'credential_missing',
   'Send the V2 API secret in the header Authorization: Bearer <secret>.',
 );
-const REFUSED = problem(
+const REFUSED = errorBody(
   'credential_refused',
   'The header Authorization does not hold the secret of an API credential.',
 );
-const FORBIDDEN_SITE = problem('site_forbidden', 'This credential does not reach a site with this id.');
+const FORBIDDEN_SITE = errorBody('site_forbidden', 'This credential does not reach a site with this id.');
 
 /** Makes a credential through the control port and answers it with its secret. */
 async function credential({ control }: TestEmulator, wanted: object) {

@@ -2,14 +2,14 @@ import { formatUuid } from '../../../../src/drm/bytes';
 import { fairPlayKeyId } from '../../../../src/drm/packaging';
 import { partLink } from '../../../../src/platform/emulator/uploads/uploads';
 import { onceForAll } from '../../../support/after-test';
+import { errorBody, invalidBody } from '../../../support/error-body';
 import { startEmulator } from '../../../support/start-emulator';
 import { tableRows } from '../../../support/table-rows';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
 const platform = onceForAll(() => startEmulator());
 
-const problem = (code: string, description: string) => ({ errors: [{ code, description }] });
-const REFUSED = problem(
+const REFUSED = errorBody(
   'page_refused',
   'The control port is for programs on this machine, called by address or private name.',
 );
@@ -44,9 +44,9 @@ test('refuses a second encoder with the same key, and leaves the first its event
   const channel = await createChannel();
   const event = await connect(channel);
   const { stream_key } = channel;
-  const { body } = await control.post('/encoder/connect').send({ stream_key }).expect(409);
   const advice = 'Another encoder streams to this channel. Connect after it has disconnected.';
-  expect(body).toEqual(problem('already_streaming', advice));
+  const refused = errorBody('already_streaming', advice);
+  await control.post('/encoder/connect').send({ stream_key }).expect(409, refused);
   expect(context.broadcast.sessionOf(channel.id)?.eventId).toBe(event);
 });
 
@@ -58,8 +58,8 @@ test('answers 409 to the disconnect of an encoder that is not there, and 404 to 
     const { status, body } = await control.post(`/encoder/${path}`).send({ stream_key: key });
     return [status, body];
   };
-  const idle = [409, problem('not_streaming', 'No encoder streams to this channel. Connect one first.')];
-  const unknown = [404, problem('unknown_stream_key', 'No channel has this stream key.')];
+  const idle = [409, errorBody('not_streaming', 'No encoder streams to this channel. Connect one first.')];
+  const unknown = [404, errorBody('unknown_stream_key', 'No channel has this stream key.')];
   expect(await ask('disconnect')).toEqual(idle);
   const event_id = await connect(channel);
   expect(await ask('disconnect')).toEqual([200, { channel_id: id, event_id }]);
@@ -72,8 +72,7 @@ test.each([
   [[], 'The body must be a JSON object with stream_key.'],
 ])('refuses the body %j', async (body, description) => {
   const { control } = await platform();
-  const { status, body: answer } = await control.post('/encoder/connect').send(body);
-  expect([status, answer]).toEqual([400, problem('invalid_body', description)]);
+  await control.post('/encoder/connect').send(body).expect(400, invalidBody(description));
 });
 
 const KEY_ID = '0e58f5d5-e6b4-4197-a9b1-438646ef4765';
@@ -89,11 +88,17 @@ test.each([
   ['base64', base64(KEY_ID), base64(KEY)],
 ])('gives licenses for a supplied key that is sent as %s', async (_what, key_id, content_key) => {
   const { control, unauthenticated } = await startEmulator();
-  const sent = await control.post('/clearkey/keys').send({ keys: [{ key_id, content_key }] });
-  expect([sent.status, sent.body]).toEqual([200, { keys: [{ key_id: KEY_ID }] }]);
-  const license = await unauthenticated.post('/keyprovider/clearkey').send({ kids: [base64url(KEY_ID)] });
-  const keys = [{ kty: 'oct', k: base64url(KEY), kid: base64url(KEY_ID) }];
-  expect([license.status, license.body]).toEqual([200, { keys, type: 'temporary' }]);
+  const sent = { keys: [{ key_id, content_key }] };
+  await control
+    .post('/clearkey/keys')
+    .send(sent)
+    .expect(200, { keys: [{ key_id: KEY_ID }] });
+  const kid = base64url(KEY_ID);
+  const license = { keys: [{ kty: 'oct', k: base64url(KEY), kid }], type: 'temporary' };
+  await unauthenticated
+    .post('/keyprovider/clearkey')
+    .send({ kids: [kid] })
+    .expect(200, license);
 });
 
 test('gives licenses for a supplied FairPlay key under the id of its license address, until a reset', async () => {
@@ -135,8 +140,7 @@ test.each(tableRows(WRONG_KEYS))(
   async (text, ...descriptions) => {
     const { control, context } = await platform();
     const { status, body: answer } = await control.post('/clearkey/keys').type('json').send(text);
-    const errors = descriptions.map((description) => ({ code: 'invalid_body', description }));
-    expect([status, answer]).toEqual([400, { errors }]);
+    expect([status, answer]).toEqual([400, invalidBody(...descriptions)]);
     expect(context.issuedKeys.find(bytes(KEY_ID))).toBeUndefined();
     expect(JSON.stringify(answer)).not.toContain(KEY);
   },

@@ -2,23 +2,19 @@ import { randomBytes } from 'node:crypto';
 import type { Response, Test } from 'supertest';
 import { createClock } from '../../../../src/platform/emulator/clock';
 import { FaultSwitches } from '../../../../src/platform/emulator/control/faults';
+import { errorBody, invalidBody } from '../../../support/error-body';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { tableRows } from '../../../support/table-rows';
 
 const CHANNELS = '/v2/sites/demosite/channels/';
-const injected = (code: string) => ({
-  errors: [{ code, description: 'A fault switch of the control port did this.' }],
-});
-const invalid = (...descriptions: string[]) => ({
-  errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
-});
+const injected = (code: string) => errorBody(code, 'A fault switch of the control port did this.');
 
 test('returns the time and moves it forward', async () => {
   const { control } = await startEmulator();
   expect((await control.get('/clock')).body).toEqual({ now: '2030-01-01T00:00:00.000000+00:00' });
-  const advanced = await control.post('/clock').send({ advance_seconds: 43_200.5 });
-  expect([advanced.status, advanced.body]).toEqual([200, { now: '2030-01-01T12:00:00.500000+00:00' }]);
-  expect((await control.get('/clock')).body).toEqual(advanced.body);
+  const advanced = { now: '2030-01-01T12:00:00.500000+00:00' };
+  await control.post('/clock').send({ advance_seconds: 43_200.5 }).expect(200, advanced);
+  await control.get('/clock').expect(200, advanced);
 });
 
 test.each([
@@ -28,20 +24,20 @@ test.each([
   [[], 'The body must be a JSON object with advance_seconds.'],
 ])('refuses to move the clock by %j', async (body, description) => {
   const { control } = await startEmulator();
-  const { status, body: answer } = await control.post('/clock').send(body);
-  expect([status, answer]).toEqual([400, invalid(description)]);
+  await control.post('/clock').send(body).expect(400, invalidBody(description));
   expect((await control.get('/clock')).body.now).toBe('2030-01-01T00:00:00.000000+00:00');
 });
 
 test('fails the next calls of a route as often as requested, and no call of another', async () => {
   const { admin, control } = await startEmulator();
   const fault = { target: 'GET /v2/sites/:site/channels/', kind: 'fail', status: 503, times: 2 };
-  const set = await control.post('/faults').send(fault);
-  expect([set.status, set.body]).toEqual([201, { faults: [fault] }]);
+  await control
+    .post('/faults')
+    .send(fault)
+    .expect(201, { faults: [fault] });
   await admin.post(CHANNELS).send({ metadata: {} }).expect(201);
   await admin.get(`${CHANNELS}id000001`).expect(200);
-  const first = await admin.get(CHANNELS);
-  expect([first.status, first.body]).toEqual([503, injected('server_error')]);
+  await admin.get(CHANNELS).expect(503, injected('server_error'));
   expect((await control.get('/faults')).body).toEqual({ faults: [{ ...fault, times: 1 }] });
   await admin.get(CHANNELS.slice(0, -1)).expect(503);
   await admin.get(CHANNELS).expect(200);
@@ -51,8 +47,7 @@ test('fails the next calls of a route as often as requested, and no call of anot
 test('a call that is failed has changed nothing', async () => {
   const { admin, control } = await startEmulator();
   await control.post('/faults').send({ target: '* /v2/sites/*/channels', kind: 'fail', status: 429 });
-  const failed = await admin.post(CHANNELS).send({ metadata: {} });
-  expect([failed.status, failed.body]).toEqual([429, injected('injected_fault')]);
+  await admin.post(CHANNELS).send({ metadata: {} }).expect(429, injected('injected_fault'));
   expect((await admin.get(CHANNELS)).body.total).toBe(0);
 });
 
@@ -169,7 +164,7 @@ test.each(tableRows(WRONG))('refuses the fault %s', async (given = '', ...faults
   const descriptions = faults.map((each) =>
     each.endsWith('…') ? expect.stringContaining(each.slice(0, -1)) : each,
   );
-  expect([status, body]).toEqual([400, invalid(...descriptions)]);
+  expect([status, body]).toEqual([400, invalidBody(...descriptions)]);
   expect((await control.get('/faults')).body).toEqual({ faults: [] });
 });
 
@@ -190,10 +185,12 @@ test('fails a part of the calls by chance, and the same ones in each run with a 
   const run = async (seed: string) => {
     const { admin, control } = await startEmulator({ EMULATOR_SEED: seed });
     const fault = { target: `GET ${CHANNELS}`, kind: 'fail', status: 503, rate: 0.5 };
-    const set = await control.post('/faults').send(fault);
-    expect([set.status, set.body]).toEqual([201, { faults: [{ ...fault, times: null }] }]);
-    const never = { ...fault, rate: 0 };
-    await control.post('/faults').send(never).expect(201);
+    const { body } = await control.post('/faults').send(fault).expect(201);
+    expect(body).toEqual({ faults: [{ ...fault, times: null }] });
+    await control
+      .post('/faults')
+      .send({ ...fault, rate: 0 })
+      .expect(201);
     const statuses: number[] = [];
     for (let call = 0; call < 40; call += 1) statuses.push((await admin.get(CHANNELS)).status);
     expect(new Set(statuses)).toEqual(new Set([200, 503]));

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import type { SetFields } from '../../../../src/platform/emulator/resources/fields';
 import { onceForAll } from '../../../support/after-test';
+import { invalidBody } from '../../../support/error-body';
 import { rawExchange } from '../../../support/raw-http';
 import { CREATABLE, idName, pathWith } from '../../../support/resource-bodies';
 import { startEmulator } from '../../../support/start-emulator';
@@ -113,10 +114,6 @@ describe.each(CREATABLE.filter(({ type }) => !REPEATED.includes(type)))('$type',
   });
 });
 
-const invalid = (...descriptions: string[]) => ({
-  errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
-});
-
 /** An upload and its faults, one a line. */
 const WRONG_UPLOADS = `
 {"method":"fetch"} → upload.download_url: is missing; the method fetch needs it
@@ -134,7 +131,7 @@ test.each(tableRows(WRONG_UPLOADS))(
   async (upload = '', ...faults) => {
     const { admin, site, read, notifications } = await startLibrary();
     const given = { metadata: { title: 7 }, upload: JSON.parse(upload) };
-    const expected = invalid('metadata.title: must be a string', ...faults);
+    const expected = invalidBody('metadata.title: must be a string', ...faults);
     await admin.post(`${site}/media/`).send(given).expect(400, expected);
     expect(await read('/media/')).toMatchObject({ total: 0 });
     expect(await notifications()).toEqual([]);
@@ -145,7 +142,7 @@ test('fields at the wrong place are reported with the right one, and misspelled 
   const { admin, site } = await startLibrary();
   const metadata = { titel: 'x' };
   const given = { title: 'x', id: 'x', status: 'ready', metadata, upload: { methd: 'direct' }, uplod: {} };
-  const expected = invalid(
+  const expected = invalidBody(
     'metadata.titel is not a field of this request. Did you mean metadata.title?',
     'upload.methd is not a field of this request. Did you mean upload.method?',
     'title belongs into metadata: send it as metadata.title.',
@@ -219,6 +216,6 @@ test.each([
     await call
       .type('json')
       .send(body)
-      .expect(400, invalid(...faults));
+      .expect(400, invalidBody(...faults));
   expect((await admin.get(PATH)).body).toEqual(before);
 });

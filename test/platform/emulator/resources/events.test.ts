@@ -1,10 +1,10 @@
 import { EVENT_REFUSALS } from '../../../../src/platform/emulator/live/live-event';
+import { errorBody } from '../../../support/error-body';
 import { answered } from '../../../support/resource-bodies';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { tableRows } from '../../../support/table-rows';
 
 const PATH = '/v2/sites/demosite/channels/';
-const refusal = (code: string, description: string) => ({ errors: [{ code, description }] });
 
 const at = (seconds: number) =>
   `${new Date(Date.UTC(2030, 0, 1, 0, 0, seconds)).toISOString().slice(0, -1)}000+00:00`;
@@ -55,7 +55,7 @@ test('refuses to publish an event of an auto channel, one that is published and 
   const manual = await onAir(emulator, { publishing_mode: 'manual' });
   const refuses = async ({ path, read }: typeof auto, code: keyof typeof EVENT_REFUSALS) => {
     const before = await read();
-    await emulator.admin.put(`${path}publish/`).expect(409, refusal(code, EVENT_REFUSALS[code]));
+    await emulator.admin.put(`${path}publish/`).expect(409, errorBody(code, EVENT_REFUSALS[code]));
     expect(await read()).toEqual(before);
   };
   await refuses(auto, 'event_published_by_channel');
@@ -178,7 +178,7 @@ test('makes the master of an ended event available for a day', async () => {
   const early =
     'The master is made of an event that has ended, and this one runs. It ends 60 s after its encoder is disconnected; ' +
     'wait for the webhook channel_idle, or for the status idle.';
-  await emulator.admin.put(`${path}request_master/`).expect(409, refusal('event_not_ended', early));
+  await emulator.admin.put(`${path}request_master/`).expect(409, errorBody('event_not_ended', early));
   await emulator.disconnect(channel);
   await emulator.advance(60);
   const { body } = await emulator.admin.get(`${path}master/`).expect(404);
@@ -205,7 +205,7 @@ test('makes a media of a piece of an event, while it runs and after', async () =
     eventId: event,
     clip: { from: 10.5, to: 100 },
   });
-  const tooFar = refusal(
+  const tooFar = errorBody(
     'beyond_recording',
     'trim_out_point is beyond the recording of this event, which is 00:01:40.000. Choose an earlier point; while the event runs, more is recorded.',
   );
@@ -233,15 +233,15 @@ trim_in_point=00:00:01&trim_out_point=00:00:01.000 → trim_out_point: must be a
 test.each(tableRows(WRONG_CLIPS))('refuses the clip ?%s, and makes no media', async (query, ...faults) => {
   const { emulator, path } = await startOnAir();
   await emulator.advance(100);
-  const errors = faults.map((description) => ({ code: 'invalid_parameter', description }));
-  await emulator.admin.put(`${path}clip/?${query}`).expect(400, { errors });
+  const refused = errorBody('invalid_parameter', ...faults);
+  await emulator.admin.put(`${path}clip/?${query}`).expect(400, refused);
   expect(emulator.context.state.media.all()).toEqual([]);
 });
 
 test('answers 404 to an event that its channel does not have', async () => {
   const { emulator, event } = await startOnAir();
   const other = await emulator.createChannel();
-  const missing = refusal('not_found', 'This channel has no event with this id.');
+  const missing = errorBody('not_found', 'This channel has no event with this id.');
   const path = `${PATH}${other.id}/events/${event}`;
   await emulator.admin.get(path).expect(404, missing);
   await emulator.admin.get(`${path}/master`).expect(404, missing);

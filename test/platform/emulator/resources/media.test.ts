@@ -1,3 +1,4 @@
+import { invalidBody } from '../../../support/error-body';
 import { answered, NOW } from '../../../support/resource-bodies';
 import { FILM, startLibrary } from '../../../support/start-library';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
@@ -211,7 +212,6 @@ test.each([
   ['2030-01-01', 'must be a time in ISO 8601 with its offset, such as 2030-01-31T12:00:00Z'],
 ])('the start date "%s" is refused', async (publish_start_date, fault) => {
   const { admin, site } = await startLibrary();
-  const { body } = await admin.post(`${site}/media`).send({ metadata: { publish_start_date } }).expect(400);
-  const description = `metadata.publish_start_date: ${fault}`;
-  expect(body.errors).toEqual([{ code: 'invalid_body', description }]);
+  const refused = invalidBody(`metadata.publish_start_date: ${fault}`);
+  await admin.post(`${site}/media`).send({ metadata: { publish_start_date } }).expect(400, refused);
 });

@@ -1,3 +1,4 @@
+import { invalidBody } from '../../../support/error-body';
 import { answered } from '../../../support/resource-bodies';
 import { FILM, startLibrary } from '../../../support/start-library';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
@@ -84,12 +85,12 @@ test('content that becomes external takes the file and its renditions away, and 
 test('a reupload with faults is refused with each of them, and begins nothing', async () => {
   const { media, path, now, admin, site, notifications } = await startReady();
   const wrong = { metadata: { title: 'x' }, upload: { mime_type: 7, download_url: 'https://example.com/a' } };
-  const errors = [
+  const refused = invalidBody(
     'upload.mime_type: must be a string',
     'metadata.title cannot be set by this call. Leave it out.',
     'upload.download_url: goes with the method fetch, not with direct',
-  ].map((description) => ({ code: 'invalid_body', description }));
-  await admin.put(`${site}${path}/reupload/`).send(wrong).expect(400, { errors });
+  );
+  await admin.put(`${site}${path}/reupload/`).send(wrong).expect(400, refused);
   expect(await now()).toEqual(media);
   expect(await notifications()).toEqual([]);
 });

@@ -1,9 +1,6 @@
+import { invalidBody } from '../../../support/error-body';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { FILM, startLibrary } from '../../../support/start-library';
-
-const invalid = (descriptions: readonly string[]) => ({
-  errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
-});
 
 async function start() {
   const library = await startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
@@ -78,7 +75,10 @@ test.each([
 ])('%s with %j is refused', async (action, body, faults) => {
   const { admin, site, tags } = await start();
   const before = await tags();
-  await admin.put(`${site}/${action}/`).send(body).expect(400, invalid(faults));
+  await admin
+    .put(`${site}/${action}/`)
+    .send(body)
+    .expect(400, invalidBody(...faults));
   expect(await tags()).toEqual(before);
 });
 
@@ -148,7 +148,10 @@ describe('the usage', () => {
     [{ start_date: 7 }, ['start_date: must be a string']],
   ])('days such as %j are refused', async (body, faults) => {
     const { admin, site } = await startLibrary();
-    await admin.put(`${site}/query_usage/`).send(body).expect(400, invalid(faults));
+    await admin
+      .put(`${site}/query_usage/`)
+      .send(body)
+      .expect(400, invalidBody(...faults));
   });
 
   /** The seconds of each of the first three days. */

@@ -1,3 +1,4 @@
+import { invalidBody } from '../../../support/error-body';
 import { answered } from '../../../support/resource-bodies';
 import { startLibrary, type TestLibrary } from '../../../support/start-library';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
@@ -106,11 +107,11 @@ test('media that the site does not have are refused, all of them at once, and no
   const { admin, site, read, create } = await startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
   const { body: foreign } = await admin.post('/v2/sites/othersit/media/').send({}).expect(201);
   const given = { relationships: { media: [{ id: foreign.id }] }, upload: { source_media_id: 'nothing0' } };
-  const errors = ['relationships.media.0.id', 'upload.source_media_id'].map((field) => ({
-    code: 'invalid_body',
-    description: `${field}: this site has no media with this id`,
-  }));
-  await admin.post(`${site}/thumbnails/`).send(given).expect(400, { errors });
+  const refused = invalidBody(
+    'relationships.media.0.id: this site has no media with this id',
+    'upload.source_media_id: this site has no media with this id',
+  );
+  await admin.post(`${site}/thumbnails/`).send(given).expect(400, refused);
   expect(await read('/thumbnails/')).toMatchObject({ total: 0 });
   const { id } = await create();
   for (const upload of [{ video_position: 3 }, { source_media_id: id, method: 'multipart' }])
@@ -204,11 +205,11 @@ describe('text tracks', () => {
     const { body } = await admin.patch(`${site}${path}${id}`).send({ metadata }).expect(200);
     expect(body.metadata).toEqual({ ...metadata, position: 1 });
     const kind = { metadata: { track_kind: 'chapters' }, upload: { method: 'direct' } };
-    const errors = ['metadata.track_kind', 'upload.method'].map((field) => ({
-      code: 'invalid_body',
-      description: `${field} cannot be set by this call. Leave it out.`,
-    }));
-    await admin.patch(`${site}${path}${id}`).send(kind).expect(400, { errors });
+    const refused = invalidBody(
+      'metadata.track_kind cannot be set by this call. Leave it out.',
+      'upload.method cannot be set by this call. Leave it out.',
+    );
+    await admin.patch(`${site}${path}${id}`).send(kind).expect(400, refused);
   });
 
   test('a deleted text track is notified, and its file goes', async () => {

@@ -2,14 +2,13 @@ import { createHash, randomBytes } from 'node:crypto';
 import fs, { readFileSync, type WriteStream } from 'node:fs';
 import { Writable } from 'node:stream';
 import { partLink } from '../../../../src/platform/emulator/uploads/uploads';
+import { errorBody } from '../../../support/error-body';
 import { rawExchange, rawRequest } from '../../../support/raw-http';
 import { sendPart, startUploads } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
 
 const HELLO = Buffer.from('hello');
 const HELLO_MD5 = '5d41402abc4b2a76b9719d911017c592';
-
-const errors = (code: string, description: string) => ({ errors: [{ code, description }] });
 
 test('a file that is PUT to the link is kept byte for byte, and its MD5 is answered in quotes', async () => {
   const { unauthenticated, beginDirect, taken } = await startUploads();
@@ -45,7 +44,7 @@ test('the same file again is answered as before and taken once, as a client may 
     await unauthenticated.put(link).send(HELLO).expect(200).expect('etag', `"${HELLO_MD5}"`);
   const finished =
     'The file of this upload has been received already. For another file, ask for a new upload.';
-  await unauthenticated.put(link).send('jello').expect(409, errors('upload_finished', finished));
+  await unauthenticated.put(link).send('jello').expect(409, errorBody('upload_finished', finished));
   expect(taken.map(({ path }) => readFileSync(path, 'utf8'))).toEqual(['hello']);
   expect(sizesOnDisk()).toEqual([5]);
 });
@@ -80,7 +79,7 @@ test('of an upload that is cut nothing is kept, and the link takes the file afte
 test('an empty file is refused, announced or not, and the link takes a file afterwards', async () => {
   const { port, unauthenticated, beginDirect, sizesOnDisk } = await startUploads();
   const link = beginDirect();
-  const empty = errors('invalid_body', 'The file is empty. Send its bytes as the body.');
+  const empty = errorBody('invalid_body', 'The file is empty. Send its bytes as the body.');
   await unauthenticated.put(link).expect(400, empty);
   const chunked = await rawRequest(port, 'PUT', link, { 'transfer-encoding': 'chunked' });
   expect([chunked.status, JSON.parse(chunked.text)]).toEqual([400, empty]);
@@ -94,7 +93,7 @@ test('a body that is not the one of its Content-MD5 is refused, also when it is 
   const put = (md5: string) =>
     unauthenticated.put(link).set('content-md5', Buffer.from(md5, 'hex').toString('base64')).send(HELLO);
   const description = 'The body does not match the header content-md5. Send it again.';
-  const wrong = errors('invalid_body', description);
+  const wrong = errorBody('invalid_body', description);
   await put('00'.repeat(16)).expect(400, wrong);
   expect(sizesOnDisk()).toEqual([]);
   await put(HELLO_MD5).expect(200);
@@ -107,7 +106,7 @@ test('a body that is declared as another type than the upload is for is refused'
   const wrong = 'This upload takes image/*. Send the right file, with its content-type.';
   const put = (type: string) =>
     unauthenticated.put(beginDirect({ accept })).set('content-type', type).send(HELLO);
-  await put('text/vtt').expect(415, errors('unsupported_media_type', wrong));
+  await put('text/vtt').expect(415, errorBody('unsupported_media_type', wrong));
   for (const type of ['image/png', 'application/octet-stream', 'application/x-www-form-urlencoded', ''])
     await put(type).expect(200);
   expect(taken.length).toBe(4);
@@ -118,11 +117,11 @@ test('without its secret, or with the one of another upload, a link is refused',
   const [path, query] = beginDirect().split('?');
   const [, other] = beginDirect().split('?');
   const description = 'This is not the link that was given. Send the file to the whole upload_link.';
-  const refused = errors('upload_link_refused', description);
+  const refused = errorBody('upload_link_refused', description);
   for (const wrong of ['', '?', `?${other}`, `?${query}&${query}`, `?${query}x`, '?token[]=a']) {
     await unauthenticated.put(`${path}${wrong}`).send(HELLO).expect(403, refused);
   }
-  const none = errors('not_found', 'There is no upload with this id.');
+  const none = errorBody('not_found', 'There is no upload with this id.');
   await unauthenticated.put('/uploads/nonesuch?token=a').send(HELLO).expect(404, none);
   expect(sizesOnDisk()).toEqual([]);
 });
@@ -136,7 +135,7 @@ test('after a day on the clock a link is over', async () => {
   await advance(1);
   const over =
     'This upload is over: its links are valid for a day, while its resource exists. Ask for a new one.';
-  await unauthenticated.put(link).send(HELLO).expect(410, errors('upload_expired', over));
+  await unauthenticated.put(link).send(HELLO).expect(410, errorBody('upload_expired', over));
   await unauthenticated.put(late).send(HELLO).expect(200);
   // Taken files stay.
   expect(taken.map(({ path }) => readFileSync(path, 'utf8'))).toEqual(['hello', 'hello']);
@@ -214,7 +213,7 @@ test.each([
     const bytes = Buffer.alloc(1_000_000);
     failNextFile(fault, 200_000);
     const answer = await unauthenticated.put(link).send(bytes);
-    expect([answer.status, answer.body]).toEqual([status, errors(code, description)]);
+    expect([answer.status, answer.body]).toEqual([status, errorBody(code, description)]);
     expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
     expect(await logOf(1)).toMatch(logged);
     await unauthenticated.put(link).send(bytes).expect(200);
@@ -229,7 +228,7 @@ test('when the disk gets full while parts are put together, they stay, and can b
   const complete = () =>
     unauthenticated.put(`/v2/uploads/${upload.id}/complete`).set('authorization', upload.token);
   failNextFile('EDQUOT', 6);
-  await complete().expect(507, errors('insufficient_storage', FULL));
+  await complete().expect(507, errorBody('insufficient_storage', FULL));
   expect([sizesOnDisk(), context.uploads.files.usedBytes, taken]).toEqual([[5, 5], 10, []]);
   await complete().expect(202);
   expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[10], 10]);

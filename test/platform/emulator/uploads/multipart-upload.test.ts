@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { KeptFile } from '../../../../src/platform/emulator/uploads/file-store';
 import { partLink } from '../../../../src/platform/emulator/uploads/uploads';
+import { errorBody } from '../../../support/error-body';
 import { startUploads, type TestUploads } from '../../../support/start-uploads';
 
-const errors = (code: string, description: string) => ({ errors: [{ code, description }] });
 const md5Of = (bytes: Buffer | string) => createHash('md5').update(bytes).digest('hex');
 
 /** A multipart upload, and the calls that clients make of it. */
@@ -83,7 +83,7 @@ test('all faults of the paging are reported at once', async () => {
 
 test('to complete with parts missing names twenty of them, changes nothing, and the upload goes on', async () => {
   const { emulator, put, complete, list } = await start();
-  const missing = (description: string) => complete().expect(409, errors('parts_missing', description));
+  const missing = (description: string) => complete().expect(409, errorBody('parts_missing', description));
   await missing('No part has been uploaded. PUT the parts to their upload_link first.');
   for (const part of [2, 4, 8, 10]) await put(part, 'x').expect(200);
   const before = (await list('?page_length=10')).body;
@@ -102,7 +102,7 @@ test('parts whose files were deleted or changed by others are named until they c
   const path = (part: number) => (upload.parts.get(part) as KeptFile).path;
   writeFileSync(path(1), 'h');
   rmSync(path(3));
-  const lost = errors('parts_missing', 'Parts are missing: 1, 3. Upload them, then complete again.');
+  const lost = errorBody('parts_missing', 'Parts are missing: 1, 3. Upload them, then complete again.');
   await complete().expect(409, lost);
   await complete().expect(409, lost);
   const { body } = await list('?page_length=3').expect(200);
@@ -120,7 +120,7 @@ test('the link of one part takes no other, and there are parts 1 to 10000 only',
   const at = (part: string) =>
     emulator.unauthenticated.put(`/uploads/${upload.id}/parts/${part}?${query}`).send('x');
   await at('2').expect(403);
-  const none = errors('not_found', 'There is no such part: parts have the numbers 1 to 10000.');
+  const none = errorBody('not_found', 'There is no such part: parts have the numbers 1 to 10000.');
   for (const part of ['0', '-1', '10001', '01', '1e3', '1.5', '99999999999999999999', 'a']) {
     await at(part).expect(404, none);
   }
@@ -140,11 +140,11 @@ test('once completed, the parts are listed as before, and take nothing but what 
   expect([emulator.sizesOnDisk(), emulator.taken.length]).toEqual([[3], 1]);
 });
 
-const MISSING = errors(
+const MISSING = errorBody(
   'credential_missing',
   'Send the upload_token in the header Authorization: Bearer <upload_token>.',
 );
-const REFUSED = errors(
+const REFUSED = errorBody(
   'credential_refused',
   'The header Authorization does not hold the upload_token of this upload.',
 );

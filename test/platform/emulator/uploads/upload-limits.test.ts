@@ -5,12 +5,12 @@ import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { partLink, type StoredFile } from '../../../../src/platform/emulator/uploads/uploads';
+import { errorBody } from '../../../support/error-body';
 import { rawExchange, rawRequest } from '../../../support/raw-http';
 import { sendPart, startUploads, uploadsAlone } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
 
 const MB = 1024 * 1024;
-const errors = (code: string, description: string) => ({ errors: [{ code, description }] });
 
 test('5 GB announced are refused before a byte of them has come', async () => {
   const { port, beginDirect, sizesOnDisk, context } = await startUploads({ EMULATOR_UPLOADSMAXMB: '10' });
@@ -21,10 +21,10 @@ test('5 GB announced are refused before a byte of them has come', async () => {
     return JSON.parse(answer.split('\r\n\r\n')[1] ?? '');
   };
   const tooLarge = 'The file is larger than this upload may be: 1024 MB.';
-  expect(await announce(beginDirect())).toEqual(errors('body_too_large', tooLarge));
+  expect(await announce(beginDirect())).toEqual(errorBody('body_too_large', tooLarge));
   const full =
     'The emulator keeps at most 10 MB of uploads (EMULATOR_UPLOADSMAXMB), and 10 MB are free. Delete media, or reset the emulator.';
-  expect(await announce(beginDirect({ maxBytes: 2 ** 40 }))).toEqual(errors('uploads_full', full));
+  expect(await announce(beginDirect({ maxBytes: 2 ** 40 }))).toEqual(errorBody('uploads_full', full));
   expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
 });
 
@@ -57,7 +57,7 @@ test('the parts of a file may not have more bytes than the file', async () => {
     unauthenticated.put(partLink(upload, part, '')).send(Buffer.alloc(bytes));
   await put(1, 6).expect(200);
   const tooLarge = 'The file is larger than this upload may be: 4 bytes.';
-  await put(2, 5).expect(413, errors('body_too_large', tooLarge));
+  await put(2, 5).expect(413, errorBody('body_too_large', tooLarge));
   await put(1, 10).expect(200);
 });
 
@@ -136,8 +136,10 @@ test('a sender that stops sending is cut off', async () => {
   silent.push('a beginning');
   await expect(upload.receiveFile(silent, {})).rejects.toMatchObject({
     status: 408,
-    problems: errors('request_timeout', 'The upload stopped: nothing came for too long. Send the file again.')
-      .errors,
+    problems: errorBody(
+      'request_timeout',
+      'The upload stopped: nothing came for too long. Send the file again.',
+    ).errors,
   });
   expect(uploads.files.usedBytes).toBe(0);
   uploads.reset();

@@ -1,6 +1,7 @@
 import { fairPlayKeyId } from '../../../../src/drm/packaging';
 import { IssuedKeys } from '../../../../src/platform/emulator/upstreams/clearkey-license';
 import { deriveKeys } from '../../../../src/platform/emulator/upstreams/key-provider';
+import { errorBody, invalidBody } from '../../../support/error-body';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
 const PATH = '/keyprovider/clearkey';
@@ -15,12 +16,14 @@ const ask = ({ unauthenticated }: TestEmulator, ...kids: string[]) =>
 const issue = ({ api, client }: TestEmulator, kind: string) =>
   api.get(`/keyprovider/${kind}/${client.name}/demo`).expect(200);
 
-function unknownKey(keyId: string): object {
-  return {
-    code: 'key_unknown',
-    description: `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first; send supplied keys by POST /clearkey/keys on the control port.`,
-  };
-}
+const unknownKeys = (...keyIds: string[]) =>
+  errorBody(
+    'key_unknown',
+    ...keyIds.map(
+      (keyId) =>
+        `The key provider has given out no key with the id ${keyId} since its start. Ask it for the keys first; send supplied keys by POST /clearkey/keys on the control port.`,
+    ),
+  );
 
 test.each(['cenc', 'playready', 'widevine'])(
   'answers the license of a key that %s gave out, without a credential',
@@ -53,8 +56,7 @@ test('answers the license of a key that fairplay gave out, under the id of its l
 test.each(['fairplay', 'aes'])('answers 404 to a key id that %s alone was asked for', async (kind) => {
   const emulator = await startEmulator();
   await issue(emulator, kind);
-  const { body } = await ask(emulator, KEY_ID).expect(404);
-  expect(body).toEqual({ errors: [unknownKey(KEY_ID)] });
+  await ask(emulator, KEY_ID).expect(404, unknownKeys(KEY_ID));
 });
 
 test('answers the keys that were given out, and 404 that names each key id when none was', async () => {
@@ -63,8 +65,7 @@ test('answers the keys that were given out, and 404 that names each key id when 
   const third = 'AAAAAAAAAAAAAAAAAAAAAQ';
   const some = await ask(emulator, OTHER_KEY_ID, KEY_ID, third).expect(200);
   expect(some.body.keys).toEqual([{ kty: 'oct', k: CONTENT_KEY, kid: KEY_ID }]);
-  const { body } = await ask(emulator, OTHER_KEY_ID, third).expect(404);
-  expect(body).toEqual({ errors: [unknownKey(OTHER_KEY_ID), unknownKey(third)] });
+  await ask(emulator, OTHER_KEY_ID, third).expect(404, unknownKeys(OTHER_KEY_ID, third));
 });
 
 test.each<[string, object, string[]]>([
@@ -82,9 +83,11 @@ test.each<[string, object, string[]]>([
     ],
   ],
 ])('answers 400 to a license request with %s', async (_case, body, descriptions) => {
-  const response = await (await startEmulator()).unauthenticated.post(PATH).send(body);
-  const errors = descriptions.map((description) => ({ code: 'invalid_body', description }));
-  expect([response.status, response.body]).toEqual([400, { errors }]);
+  const { unauthenticated } = await startEmulator();
+  await unauthenticated
+    .post(PATH)
+    .send(body)
+    .expect(400, invalidBody(...descriptions));
 });
 
 test('refuses a license request that is too large', async () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { openEnvelope } from '../../../../src/drm/envelope';
 import { type ContentKeys, deriveKeys } from '../../../../src/platform/emulator/upstreams/key-provider';
 import { anyCharacter } from '../../../support/any-character';
+import { errorBody } from '../../../support/error-body';
 import { rawRequest } from '../../../support/raw-http';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
@@ -107,10 +108,7 @@ test.each(['.', '..', '%2e', '%2E%2e', 'a%2Fb', 'a%20b', 'a%00', 'caf%C3%A9', 'a
     const path = `/keyprovider/cenc/${client.name}/${contentId}`;
     const { status, text } = await rawRequest(port, 'GET', path, { 'API-KEY': client.apiKey });
     const description = 'A content id is 1 to 200 letters, digits, _, - and ., and not . or ..';
-    expect([status, JSON.parse(text)]).toEqual([
-      400,
-      { errors: [{ code: 'invalid_content_id', description }] },
-    ]);
+    expect([status, JSON.parse(text)]).toEqual([400, errorBody('invalid_content_id', description)]);
   },
 );
 
@@ -127,15 +125,8 @@ const RECORD = {
   },
 };
 
-const MISSING = {
-  errors: [{ code: 'api_key_missing', description: "Send the client's API key in the header API-KEY." }],
-};
-
-const REFUSED = {
-  errors: [
-    { code: 'api_key_refused', description: "The header API-KEY does not hold this client's API key." },
-  ],
-};
+const MISSING = errorBody('api_key_missing', "Send the client's API key in the header API-KEY.");
+const REFUSED = errorBody('api_key_refused', "The header API-KEY does not hold this client's API key.");
 
 test.each<Record<string, string>>([{ 'API-KEY': KEY }, { API_KEY: KEY }, { 'API-KEY': KEY, API_KEY: KEY }])(
   'answers the record to the API key in %j',
@@ -153,15 +144,13 @@ test.each<[string, Record<string, string>, object]>([
   ['another key', { 'API-KEY': 'demo-client-api-kez' }, REFUSED],
   ['a right and a wrong key', { 'API-KEY': KEY, API_KEY: 'other' }, REFUSED],
 ])('answers 401 to %s', async (_case, headers, body) => {
-  const response = await (await startEmulator()).unauthenticated.get(CONFIG_PATH).set(headers);
-  expect([response.status, response.body]).toEqual([401, body]);
+  await (await startEmulator()).unauthenticated.get(CONFIG_PATH).set(headers).expect(401, body);
 });
 
 test('answers 404 to the name of a client that does not exist', async () => {
-  const { body } = await (await startEmulator()).api.get('/config/v1/clients/nobody').expect(404);
-  const description =
-    'There is no client of this name. The emulator knows the one that EMULATOR_CLIENT names.';
-  expect(body).toEqual({ errors: [{ code: 'client_unknown', description }] });
+  const sentence = 'There is no client of this name. The emulator knows the one that EMULATOR_CLIENT names.';
+  const unknown = errorBody('client_unknown', sentence);
+  await (await startEmulator()).api.get('/config/v1/clients/nobody').expect(404, unknown);
 });
 
 test('answers the record of the client that the environment names', async () => {

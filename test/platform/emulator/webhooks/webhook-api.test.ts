@@ -1,3 +1,4 @@
+import { errorBody, invalidBody } from '../../../support/error-body';
 import { answered } from '../../../support/resource-bodies';
 import { startEmulator } from '../../../support/start-emulator';
 import { tableRows } from '../../../support/table-rows';
@@ -12,9 +13,7 @@ const METADATA = {
   site_ids: ['demosite'],
 };
 const WEBHOOK = { ...answered('webhook', 'id000002'), metadata: METADATA };
-const NOT_FOUND = {
-  errors: [{ code: 'not_found', description: 'This account has no webhook with this id.' }],
-};
+const NOT_FOUND = errorBody('not_found', 'This account has no webhook with this id.');
 
 /** An emulator with an Admin of `demosite` and `othrsite`, and another one of `demosite` alone. */
 async function start() {
@@ -25,10 +24,6 @@ async function start() {
   const { body } = await emulator.control.post('/credentials').send(wanted).expect(201);
   return { ...emulator, create, foreign: emulator.as(body.secret), webhooks: emulator.context.webhooks };
 }
-
-const problems = (...descriptions: string[]) => ({
-  errors: descriptions.map((description) => ({ code: 'invalid_body', description })),
-});
 
 test('shows the secret of a webhook when it is created, and never again', async () => {
   const { admin, webhooks } = await start();
@@ -58,7 +53,7 @@ test.each(tableRows(WRONG))(
     await admin
       .post('/v2/webhooks')
       .send({ metadata })
-      .expect(400, problems(...descriptions));
+      .expect(400, invalidBody(...descriptions));
     expect(webhooks.list()).toEqual([]);
   },
 );
@@ -66,13 +61,11 @@ test.each(tableRows(WRONG))(
 test('answers 403 that names each site out of reach, whether or not it exists', async () => {
   const { foreign, webhooks } = await start();
   const metadata = { ...METADATA, site_ids: ['othrsite', 'demosite', 'nosuchst'] };
-  const { body } = await foreign.post('/v2/webhooks').send({ metadata }).expect(403);
-  expect(body.errors).toEqual(
-    [0, 2].map((place) => ({
-      code: 'site_forbidden',
-      description: `metadata.site_ids.${place}: this credential does not reach a site with this id.`,
-    })),
+  const refused = [0, 2].map(
+    (place) => `metadata.site_ids.${place}: this credential does not reach a site with this id.`,
   );
+  const forbidden = errorBody('site_forbidden', ...refused);
+  await foreign.post('/v2/webhooks').send({ metadata }).expect(403, forbidden);
   expect(webhooks.list()).toEqual([]);
 });
 
@@ -81,13 +74,12 @@ test('updates what the body names and keeps the rest, the secret too', async () 
   const { secret } = await create();
   await advance(1.5);
   const metadata = { name: 'renamed', events: ['media_available'], description: null };
-  const response = await admin.patch('/v2/webhooks/id000002').send({ metadata });
   const updated = {
     ...WEBHOOK,
     last_modified: '2030-01-01T00:00:01.500000+00:00',
     metadata: { ...METADATA, name: 'renamed', events: ['media_available'] },
   };
-  expect([response.status, response.body]).toEqual([200, updated]);
+  await admin.patch('/v2/webhooks/id000002').send({ metadata }).expect(200, updated);
   await admin.get('/v2/webhooks/id000002').expect(200, updated);
   expect(webhooks.find('id000002')?.secret).toBe(secret);
 });
