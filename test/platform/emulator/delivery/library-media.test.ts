@@ -179,19 +179,6 @@ test.each([
   },
 );
 
-test('takes the poster that was chosen last, and draws one when it is deleted', async () => {
-  const { admin, siteId, poster } = delivery;
-  const [first, second] = [await poster(media, PNG), await poster(media, GIF)];
-  const typeOf = async () => (await asked(`/v2/media/${media}/poster.jpg`)).headers.get('content-type');
-  expect(await typeOf()).toBe('image/gif');
-  const path = `/v2/sites/${siteId}/thumbnails/`;
-  const relationships = { media: [{ id: media, is_poster: true }] };
-  await admin.patch(`${path}${first}/`).send({ relationships }).expect(200);
-  expect(await typeOf()).toBe('image/png');
-  for (const id of [first, second]) await admin.delete(`${path}${id}/`).expect(204);
-  expect(await typeOf()).toBe('image/svg+xml; charset=utf-8');
-});
-
 test('draws a poster with the title for a media that has no picture of its own, as wide as asked', async () => {
   for (const ending of ['svg', 'jpg', 'jpeg', 'png', 'webp', 'gif', 'avif']) {
     const response = await asked(`/v2/media/${media}/poster.${ending}?width=320`);

@@ -46,32 +46,11 @@ test('says nothing of a manual channel’s event before it is published', async 
   expect(await channelDocument(channel)).toEqual(active(event));
 });
 
-test('shows a channel as idle as soon as it is disabled', async () => {
-  const channel = await create({});
-  await emulator.connect(channel);
-  await emulator.admin.put(`${channels()}/${channel.id}/disable/`).expect(204);
-  expect(await channelDocument(channel)).toEqual(idle);
-});
-
 test('answers 404 with a message for a channel that is unknown, or deleted', async () => {
   const channel = await create({});
   expect(await channelDocument({ id: 'nowhere0' })).toEqual(noChannel);
   await emulator.admin.delete(`${channels()}/${channel.id}/`).expect(204);
   expect(await channelDocument(channel)).toEqual(noChannel);
-});
-
-test('answers a preflight of a browser', async () => {
-  const { status, headers, text } = await emulator.unauthenticated
-    .options('/live/channels/abcd1234.json')
-    .set('origin', 'https://publisher.example')
-    .set('access-control-request-method', 'GET')
-    .set('access-control-request-headers', 'x-player');
-  expect({ status, text }).toEqual({ status: 204, text: '' });
-  expect(headers).toMatchObject({
-    'access-control-allow-origin': '*',
-    'access-control-allow-methods': 'GET, HEAD',
-    'access-control-allow-headers': 'x-player',
-  });
 });
 
 let channel: Awaited<ReturnType<TestEmulator['createChannel']>>;
