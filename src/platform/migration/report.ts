@@ -8,7 +8,6 @@ import type { V1Parameters } from './parameters';
 import type { FoundCall } from './read-calls/found-call';
 import { asClientLine, asCurl, type Client } from './render';
 
-/** Calls that are the same for the report. */
 interface Group {
   readonly call: FoundCall;
   count: number;

@@ -81,7 +81,6 @@ export const ADVICE = {
     'The upload of a file: in v2 it goes by PUT to the `upload_link` that the create call answers.',
 } as const;
 
-/** The form in v2 of the value of a variable, by the kind of its field. */
 export const FORMS: Readonly<Record<string, string>> = {
   date: 'v2 takes ISO 8601, as 2026-01-31T14:00:00+00:00, in place of UNIX time.',
   list: 'v2 takes an array of texts in place of one text with commas.',

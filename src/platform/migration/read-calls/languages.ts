@@ -192,7 +192,6 @@ function readPhpCall({ firstChild: callee, lastChild: list }: SyntaxNode, finder
   readPathCall(list, finder);
 }
 
-/** The arguments of `call('/videos/create', parameters)`. */
 function readPathCall(list: SyntaxNode, finder: Finder): void {
   const [path, parameters, version] = itemsOf(list);
   const text = path && finder.stringOf(path);
