@@ -20,6 +20,12 @@ test('says that the server does not speak HTTP', async () => {
   const server = createServer((socket) => void socket.on('error', () => undefined).end('220 mail ready\r\n'));
   const url = `http://127.0.0.1:${await listening(server)}`;
   expect(await get(url)).toEqual(unreachable(url, 'the server does not speak HTTP'));
+  // A later try would not help.
+  const onWait = jest.fn();
+  expect(
+    (await cli(['delete', 'a', 'b', '--yes', '--url', url, '--key', 'k'], { cwd: '/', onWait })).code,
+  ).toBe(3);
+  expect(onWait).not.toHaveBeenCalled();
 });
 
 test('takes no page for the word that a sidecar is ready', async () => {
@@ -56,9 +62,11 @@ test.each([
   const cut = 'the connection was cut (is it http:// in place of https://?)';
   const why = `${cut}.${maybe}`.slice(0, -1);
   expect(await cli(put, { cwd: '/' })).toEqual(unreachable(upstream.url, why));
-  upstream.on('*', 504);
-  const away = `The proxy in front of the sidecar at ${upstream.url} can't reach it (status 504).${maybe}`;
-  expect(await cli(put, { cwd: '/' })).toEqual(refused(3, away));
+  for (const status of [503, 504]) {
+    upstream.on('*', status);
+    const away = `The proxy in front of the sidecar at ${upstream.url} can't reach it (status ${status}).${maybe}`;
+    expect(await cli(put, { cwd: '/' })).toEqual(refused(3, away));
+  }
 });
 
 test('shows no API key that a server quotes', async () => {

@@ -117,6 +117,7 @@ describe('put', () => {
     Object.entries({
       '': 'The keys are missing: give --file, --cpix, or --content-id with --client, or the keys as options.',
       '--file x --client c': 'Give the fields in the file or as options, not both.',
+      '--keep-unknown --content-id a': '--keep-unknown goes with --file and an existing key file.',
       '--file list.json': 'list.json holds no fields of a request.',
       '--cmaf cbc':
         "option '--cmaf [scheme]' argument 'cbc' is invalid. Allowed choices are cenc, true, false.",

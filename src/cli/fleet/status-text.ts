@@ -228,11 +228,9 @@ function number(value: number): string {
 }
 
 function bytes(value: number): string {
-  if (value < 1024) return `${value} B`;
-  const units = ['KiB', 'MiB', 'GiB', 'TiB'];
-  const power = Math.min(units.length, Math.floor(Math.log2(value) / 10));
-  const scaled = value / 1024 ** power;
-  return `${scaled >= 100 ? Math.round(scaled) : Number(scaled.toFixed(1))} ${units[power - 1]}`;
+  const units = ['KiB', 'MiB', 'GiB'];
+  const power = Math.max(1, Math.min(units.length, Math.floor(Math.log2(value) / 10)));
+  return `${Number((value / 1024 ** power).toFixed(1))} ${units[power - 1]}`;
 }
 
 /** A time span for a person, to about a tenth of it: `0.4 s`, `12 s`, `3 min`, `5 h`, `2 d`. */

@@ -128,9 +128,8 @@ function lookAt(
 function hasRevision(
   { applied, behind }: FleetPackager,
   { revision }: FleetAnswer,
-  target: number | undefined,
+  target = Number.POSITIVE_INFINITY,
 ): boolean {
-  if (target === undefined) return false;
   const isKnown = revision !== null && revision >= target;
   return (applied !== null && applied >= target) || (behind === 0 && isKnown);
 }

@@ -80,8 +80,10 @@ test('shows what would change before it asks, and writes that', async () => {
 });
 
 test('looks first with --yes --verbose, too: only a look shows the lines', async () => {
+  sidecar.before = () => void (sidecar.batches.length === 3 && sidecar.failing.set('live/b', 'full'));
   const { stdout } = await apply(['manifest.yaml', '--yes', '--verbose']);
   expect(stdout).toMatch(/^4 streams would be created\n/);
+  expect(stdout).toMatch(/\n1 stream failed\n {2}! live\/b \(line 6\)\n {6}full\n$/);
   expect(sidecar.batches.map(({ dryRun }) => dryRun)).toEqual([true, true, false, false]);
 });
 
@@ -98,6 +100,7 @@ test('sends nothing for streams that would stay as they are', async () => {
 
 test('asks at a terminal, and writes nothing after another answer than yes', async () => {
   const { code, stderr } = await apply(['manifest.yaml'], { typed: '', env: { NO_COLOR: '1' } });
+  expect(stderr).toMatch(/Comparing [█░]+ 4 of 4/);
   expect(stderr).toContain(`Write 4 key files at ${sidecar.url}? [y/N] `);
   expect([code, sidecar.files.size]).toEqual([0, 0]);
 });
@@ -139,6 +142,8 @@ test('waits for a sidecar that is busy', async () => {
     code: 0,
     stderr: 'The sidecar cannot be reached or is busy, next try in 1 s.\nmanifest.yaml: 4 created.\n',
   });
+  sidecar.before = () => ({ status: 503, body: { errors } });
+  expect((await apply(['manifest.yaml', '--yes'])).code).toBe(3);
 });
 
 test('takes a group that can’t be read for one failure, by the index of its entry', async () => {

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../../support/after-test';
 import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
+import { CENC_ONLY } from '../../support/post-manual';
 import { startProxy } from '../../support/proxy';
 import { type CliOptions, cli, endOf, jsonOf, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
@@ -43,7 +44,7 @@ describe('delete', () => {
     return STREAMS.filter((stream) => !gone.includes(stream));
   }
 
-  const DATED = /\(of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)/g;
+  const DATED = /of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/g;
 
   test('deletes several streams after a look, and reports one that has no key file', async () => {
     expect(await run(['live/a', 'none', 'vod/x', 'live/a', '--yes'])).toEqual({
@@ -62,10 +63,13 @@ describe('delete', () => {
   });
 
   test('deletes what is below a prefix', async () => {
+    const keys = { ...CENC_ONLY, widevine: {}, contentId: 'news-1' };
+    await sidecar.api.post('/api/keyfile/live%2Fb').send(keys);
     const { code, stdout, stderr } = await run(['--prefix', 'live/', '--yes']);
-    expect({ code, stdout: stdout.replaceAll(DATED, '(DATE)'), stderr, left: await left() }).toEqual({
+    expect({ code, stdout: stdout.replaceAll(DATED, 'DATE'), stderr, left: await left() }).toEqual({
       code: 0,
-      stdout: '3 key files would be deleted\n  - live/a  (DATE)\n  - live/b  (DATE)\n  - live/old  (DATE)\n',
+      stdout:
+        '3 key files would be deleted\n  - live/a  (DATE)\n  - live/b  (DATE, content news-1)\n  - live/old  (DATE)\n',
       stderr: 'Key files: 3 deleted.\n',
       left: ['film', 'vod/x'],
     });
@@ -75,7 +79,7 @@ describe('delete', () => {
 
   test('deletes what a manifest does not name, and nothing else', async () => {
     const { code, stdout, stderr } = await run(['--not-in', 'manifest.csv', '--yes']);
-    expect({ code, stdout: stdout.replaceAll(DATED, '(DATE)'), stderr, left: await left() }).toEqual({
+    expect({ code, stdout: stdout.replaceAll(DATED, 'DATE'), stderr, left: await left() }).toEqual({
       code: 0,
       stdout:
         '2 key files would be deleted\n  - live/old  (DATE)\n  - vod/x  (DATE)\n3 key files would stay\n',
@@ -114,11 +118,12 @@ describe('delete', () => {
   });
 
   test.each([
-    ['y', ['film', 'vod/x']],
-    ['', STREAMS],
-  ])('asks at a terminal, and does as the answer %j says', async (typed, expected) => {
+    ['y', ['film', 'vod/x'], 'Key files: 3 deleted.\n'],
+    ['', STREAMS, 'Nothing was deleted.\n'],
+  ])('asks at a terminal, and does as the answer %j says', async (typed, expected, end) => {
     const { code, stderr } = await run(['--prefix', 'live/'], { typed });
     expect(stderr).toContain(`Delete 3 key files at ${sidecar.url}? [y/N] `);
+    expect(stderr.slice(-end.length)).toBe(end);
     expect({ code, left: await left() }).toEqual({ code: 0, left: expected });
   });
 

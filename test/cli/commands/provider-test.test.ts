@@ -78,6 +78,8 @@ speke2 (as the sidecar asks with these settings)
 
 `);
   expect([code, stderr]).toEqual([0, 'The sidecar can provision with these settings (speke2).\n']);
+  const alone = { ...SPEKE2, [`${NAME}SYSTEMS`]: 'widevine,playready' };
+  expect((await test(`${url}${SPEKE_PATH}`, alone, CONTENT_ID)).stdout).not.toContain('cbcs; fairplay');
 });
 
 const CPIX = 'xmlns="urn:dashif:org:cpix"';
@@ -159,7 +161,7 @@ it('shows when the certificates end', async () => {
     PACKAGERDRMAPI_UPSTREAMTLSKEY: pemPath('client-key'),
   };
   expect((await test(`${upstream.url}${SPEKE_PATH}`, env, CONTENT_ID)).stdout).toContain(
-    'server, key_provider   ends  2126-01-01\n  client, for upstreams  ends  2126-01-01\n',
+    '\nCertificates\n  server, key_provider   ends  2126-01-01\n  client, for upstreams  ends  2126-01-01\n',
   );
 });
 

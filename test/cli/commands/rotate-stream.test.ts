@@ -148,6 +148,7 @@ test('does not overwrite what somebody else writes meanwhile', async () => {
   const { code, stderr } = await rotate(...PROVIDED, '--content-id', '{name}-x', '--url', url);
   expect([code, stderr]).toEqual([1, expect.stringMatching(/changed/)]);
   expect(await keyFile()).toContain(own.cenc.contentkey);
+  expect((await rotate('--random')).stderr).toMatch(/^warning: no_drm_system: /);
 });
 
 test('goes on with the key period after that of the present key, and ends at the last one', async () => {
@@ -158,8 +159,9 @@ test('goes on with the key period after that of the present key, and ends at the
   ]);
   const stdout = `2026-11-26T10:00:00.000Z period a: key id none → ${keyIdAt(1)}\n`;
   expect(await rotate('--cpix', 'show.cpix')).toEqual({ code: 0, stdout, stderr: '' });
-  const ended = await rotate('--cpix', 'show.cpix', '--every', '5', '--count', '3', '--json');
-  expect([ended.code, ...outcomes(ended.stdout)]).toEqual([1, 'period b', 'period c', 'nothing_to_rotate']);
+  const ended = await rotate('--cpix', 'show.cpix', '--every', '5', '--count', '4', '--json');
+  const none = 'nothing_to_rotate';
+  expect([ended.code, ...outcomes(ended.stdout)]).toEqual([1, 'period b', 'period c', none, none]);
   expect((await run(['list', '--json'])).stdout).toContain(keyIdAt(2));
   expect(await rotate('--cpix', 'show.cpix')).toEqual(
     refused(1, 'show.cpix has no key period after c, whose keys the stream has.'),

@@ -250,6 +250,7 @@ test.each(
       'The pattern of --content-id needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise.',
     '--yes --watch':
       '--watch needs --folder, the key folder of the sidecar on this machine: only the machine with the folder can see whether the packager has read a key file.',
+    '--yes --random': '--random is for --stream; leave it out.',
     '--yes --folder .': '--folder and --timeout are for --watch; add it, or leave them out.',
     '--dry-run --watch --folder .': "option '--watch' cannot be used with option '--dry-run'",
     '--yes --watch --folder none': "The folder none of --folder does not exist, or can't be read.",
@@ -351,5 +352,8 @@ const folderIsTraceable =
       1,
       '--folder is not the sidecar’s key folder: the new key file of live/news, camera.stream, vod/hi, vod/lo, x, y is not there. The new keys are written; it is not known whether they were read.',
     ]);
+    const again = ['--content-id', '{streamid}-2', '--watch', '--folder', cwd, '--json'];
+    const { watched } = JSON.parse((await rotate('--yes', ...again)).stdout);
+    expect(watched).toMatchObject({ read: [], unread: ALL });
   });
 });

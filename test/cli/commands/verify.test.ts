@@ -310,6 +310,7 @@ test('a CPIX document decrypts in place of a key file; one without plain keys is
     stdout: expect.stringMatching(/ decrypts\n/),
     stderr: expect.stringContaining('2 renditions: no faults'),
   });
+  expect((await verify(['show.cpix', '--watch'])).stderr).toMatch(/^The stream is finished: /m);
   await give('sealed.cpix', text.replaceAll(/<pskc:PlainValue>[^<]+<\/pskc:PlainValue>/g, ENCRYPTED));
   await give('request.cpix', text.replaceAll(/<cpix:Data>.*?<\/cpix:Data>/gs, ''));
   await give('broken.cpix', text.slice(0, 500));
