@@ -10,9 +10,9 @@ import type { Log } from './log';
 export interface Exchange {
   /** The caller's `x-request-id` when it is fit for a log, else a new one. */
   requestId: string;
-  /** Never secrets. */
+  /** Extra fields of the log line. Never secrets. */
   logFields?: Readonly<Record<string, unknown>> | undefined;
-  /** The name of its API key. */
+  /** For the log line: the name of its API key, and its address. */
   client?: { readonly key: string; readonly address: string } | undefined;
 }
 
@@ -29,9 +29,9 @@ export interface Shell {
   readonly now: () => number;
   /** Logged at `debug`, with all paths below: machines request them every few seconds. */
   readonly quietPaths?: readonly string[];
-  /** Must not throw. */
+  /** Called when the answer to a request is done. Must not throw. */
   readonly observe?: ((answered: AnsweredRequest) => void) | undefined;
-  /** Must not throw. */
+  /** Called with every error that is answered. Must not throw. */
   readonly onError?: ((error: HttpError, request: Request, response: Response) => void) | undefined;
 }
 
@@ -42,6 +42,7 @@ export interface AnsweredRequest {
   /** `CLIENT_GONE` when the connection ended before there was an answer. */
   readonly status: number;
   readonly ms: number;
+  /** The connection ended before the answer did. */
   readonly aborted: boolean;
 }
 
@@ -55,6 +56,7 @@ const API_HEADERS: HelmetOptions = {
     directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
   },
   xFrameOptions: { action: 'deny' },
+  // These are about pages, downloads and plug-ins.
   crossOriginOpenerPolicy: false,
   originAgentCluster: false,
   xDnsPrefetchControl: false,

@@ -1,6 +1,6 @@
 /**
- * Runs once for all simultaneous callers, and keeps the result until `ms` after its start, but no failure.
- * `now` returns monotonic milliseconds.
+ * Runs once for all simultaneous callers, and keeps the result until `ms` after its start. A failure goes to all who
+ * share the run, and is not kept. `now` returns monotonic milliseconds.
  */
 export function cached<Value>(
   ms: number,
@@ -24,7 +24,7 @@ export function cached<Value>(
   };
 }
 
-/** Runs again only after a failure. */
+/** Runs once, and again only after a failure. */
 export function kept<Value>(run: () => Promise<Value>): () => Promise<Value> {
   return cached(Infinity, () => 0, run);
 }

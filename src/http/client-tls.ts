@@ -17,13 +17,16 @@ export interface ClientTls {
 
 interface ClientTlsOptions extends Following {
   readonly variables: Readonly<Record<'authorities' | 'certificate' | 'key', string>>;
-  /** In the log, as `the engine`. */
+  /** The server's name in the log, as `the engine`. */
   readonly server: string;
   readonly message: string;
   readonly onCertificate?: (certificate: X509Certificate, path: string) => void;
 }
 
-/** `tls` returns the same object until the files change to usable ones. @throws ConfigError at the start. */
+/**
+ * Later, unusable files are logged with `message` and the former ones stay. `tls` returns the same object until a
+ * usable change. @throws ConfigError when they can't be used at the start.
+ */
 export function openClientTls(
   { authorities, client }: ClientTlsFiles,
   { log, clock, intervalMs, variables, server, message, onCertificate }: ClientTlsOptions,

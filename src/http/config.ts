@@ -3,7 +3,7 @@ import { nearest } from './faults';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One sentence for each thing to correct. */
+/** `faults` are sentences, one for each thing to correct. */
 export class ConfigError extends Error {
   readonly faults: readonly string[];
 
@@ -31,6 +31,7 @@ export function readConfig<Schema extends z.ZodObject>(schema: Schema, env: Envi
   );
 }
 
+/** The variables with this prefix that are not known, each with the nearest name that is. */
 export function unknownVariables(prefix: string, known: readonly string[], env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith(prefix) && !known.includes(name))

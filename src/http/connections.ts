@@ -21,10 +21,10 @@ const MAX_UNDER_WAY = 4;
 const PIECE_BYTES = 512;
 /** Pieces of a body of a client with a key: the size of Node's reads. */
 const BODY_PIECE_BYTES = 64 * 1024;
-/** Waiting requests without a key, from which on there is a pause after each. */
+/** From this number of waiting requests without a key on, there is a pause after each. */
 const CROWD = 16;
 const CROWD_PAUSE_MS = 2;
-/** For progress of an answer that the client does not read. */
+/** A client that reads nothing of its answer for this time loses the connection. */
 const ANSWER_MS = 5000;
 /**
  * `limit`: another connection needed the place. `request_timeout`: a head, a body or a TLS handshake was
@@ -51,12 +51,14 @@ class Connection {
   readonly network: string;
   /** undefined before the TLS handshake is done. */
   socket: PiecewiseSocket | undefined;
+  /** Whether a request with a valid key came on it. */
   trusted = false;
   reserve = false;
   refused = false;
   /** Requests that are not answered. They are served one after another. */
   underWay = 0;
   readonly waiting: (() => void)[] = [];
+  /** Serves the latest request, unless it is being served. */
   begin: (() => void) | undefined;
   request: IncomingMessage | undefined;
   response: ServerResponse | undefined;
@@ -70,11 +72,11 @@ class Connection {
 
 export interface ConnectionOptions {
   readonly limits?: ConnectionLimits;
-  /** Without this, every connection with a request counts as trusted. */
+  /** Whether a request has a valid key. Without this, every connection with a request counts as trusted. */
   readonly isTrusted?: (request: IncomingMessage) => boolean;
   /** A probe is answered when all places are taken. */
   readonly isProbe?: (request: IncomingMessage) => boolean;
-  /** Must not throw. */
+  /** Called with every connection that is refused or cut. Must not throw. */
   readonly onRefused?: (cause: RefusalCause, network: string) => void;
   readonly answerMs?: number;
 }
@@ -160,6 +162,7 @@ export function createConnections({
       response.once('drain', () => socket?.setTimeout(0).off('timeout', late));
       response.once('close', () => {
         socket?.off('timeout', late);
+        // The next answer has all its time.
         if (connection.response) socket?.setTimeout(0);
       });
     }
@@ -189,6 +192,7 @@ export function createConnections({
   };
 
   return {
+    /** `speak` gets each connection on which HTTP is spoken; a `secure` one after its TLS handshake. */
     follow(server: Server, secure: boolean, speak: (socket: PiecewiseSocket) => void): void {
       const checking = setInterval(limitUnread, answerMs / 5).unref();
       server.on('close', () => clearInterval(checking));
@@ -218,6 +222,7 @@ export function createConnections({
         else socket.destroy();
       });
     },
+    /** Serves a request in its turn: those of a connection one after another. Some limits end it instead. */
     arrived(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
       const connection = open.get(peerOf(request.socket));
       if (!connection || connection.refused) return;
@@ -259,6 +264,7 @@ export function createConnections({
       else if (connection.trusted) begin();
       else later(begin);
     },
+    /** For a connection whose next request cannot be read. */
     refuse: (socket: Peer, cause: RefusalCause, error: HttpError) =>
       refuse(open.get(peerOf(socket)), cause, error),
     counts(): Readonly<Record<ConnectionState, number>> {

@@ -115,10 +115,12 @@ type Fixed<Table extends Catalogue> = {
 
 interface ErrorOptions {
   readonly cause?: unknown;
+  /** In addition to those of the catalogue. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly status?: number;
 }
 
+/** Makes errors by code. The description is left out where the catalogue has the sentence. */
 export function errorsOf<const Table extends Catalogue>(table: Table) {
   function make(code: Fixed<Table>, description?: undefined, options?: ErrorOptions): HttpError;
   function make(code: keyof Table, description: string, options?: ErrorOptions): HttpError;

@@ -71,6 +71,7 @@ export function schemaFaults(
   value: unknown,
   { names = schema, most = MAX_PROBLEMS }: FaultOptions = {},
 ): SchemaFault[] {
+  // Each issue is at least one fault; those beyond the limit are not read.
   const issues = error.issues.slice(0, most);
   return issues.flatMap((issue) => faultsOf({ schema, names, value, most }, issue)).slice(0, most);
 }

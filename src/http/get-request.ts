@@ -1,3 +1,4 @@
+/** A call follows no redirect. */
 export interface GetRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined;
   readonly body?: Buffer | undefined;
@@ -10,6 +11,7 @@ export interface GetRequest {
   /** From the look-up of the name to the last byte. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** For `certificateEnd`, which takes a while to read. */
   readonly readsCertificate?: boolean;
 }
 
@@ -27,6 +29,7 @@ export interface GetAnswer {
 /** Rejects with GetFailed alone. */
 export type Get = (request: GetRequest) => Promise<GetAnswer>;
 
+/** No answer, or an incomplete one. */
 export class GetFailed extends Error {
   constructor(
     /** Of the system, TLS or `lookup`; `ETIMEDOUT`, `ABORT_ERR`, or `PROXY_` with the proxy's status. */

@@ -13,7 +13,7 @@ interface GetOptions {
   readonly tls?: () => Pick<https.AgentOptions, 'ca' | 'cert' | 'key' | 'secureContext'>;
   /** The agent of a proxy, which stops connecting with the signal; undefined: no proxy for this address. */
   readonly tunnel?: ((url: string, connecting: AbortSignal) => http.Agent | undefined) | undefined;
-  /** For a kept connection that waits for the next call. */
+  /** A kept connection that waits longer for the next call is closed. */
   readonly idleMs?: number;
   readonly maxSockets?: number;
 }
@@ -29,6 +29,7 @@ export function createGet({ userAgent, lookup, tls, tunnel, idleMs = 5000, maxSo
   let used = tls?.();
   const secureAgent = () => {
     const present = tls?.();
+    // The former connections finish their calls, and close when they are idle.
     if (present !== used) secure = new https.Agent(kept);
     used = present;
     return secure;

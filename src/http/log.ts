@@ -18,8 +18,9 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 const MAX_WAITING = 1024 * 1024;
 
 /**
- * JSON lines: `time` (ISO 8601, UTC), `level`, `message` and `fields`, written every `batchMs` (0: each turn
- * of the event loop). A slow reader loses lines, and neither blocks the process nor fills its memory.
+ * JSON lines: `time` (ISO 8601, UTC), `level`, `message` and `fields`, which cannot replace these. They are written
+ * every `batchMs` (0: each turn of the event loop), and at the exit. A slow reader loses lines, which is logged, and
+ * neither blocks the process nor fills its memory.
  */
 export function createLog(level: LogLevel, stream: Writable, clock: () => Date, batchMs = 0): Log {
   const none = () => undefined;

@@ -24,6 +24,7 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join(';');
 
+/** Pages need no API key. */
 export function mountPage(app: Express, { path, folder, html, files }: Page): void {
   app.get(path, (request, response, next) => {
     // The addresses in the page are relative, so that a proxy may put a prefix before them.

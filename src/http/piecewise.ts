@@ -19,7 +19,7 @@ export class PiecewiseSocket extends Duplex {
   #isDue = false;
   #hasEnded = false;
 
-  /** `isAsked`: a request has arrived whole and is not answered. */
+  /** `isAsked`: a request has arrived whole and is not answered. `pieceBytes`: at most, of the next piece. */
   constructor(
     readonly inner: Socket,
     private readonly isAsked: () => boolean,
@@ -40,7 +40,7 @@ export class PiecewiseSocket extends Duplex {
       destroy: (_error, done) => {
         this.#rest = undefined;
         inner.destroy();
-        // For a lost client, Node would ask for the bytes that are no HTTP.
+        // Without the error: Node would report a lost client as one that sent no HTTP.
         done(null);
       },
     });
@@ -59,6 +59,7 @@ export class PiecewiseSocket extends Duplex {
       this.#hasEnded = true;
       this.#endSoon();
     });
+    // The event `close` follows, and ends this side.
     inner.on('error', () => undefined);
     inner.on('close', () => this.destroy());
     inner.on('timeout', () => this.emit('timeout'));
@@ -72,6 +73,7 @@ export class PiecewiseSocket extends Duplex {
     });
   }
 
+  /** Passes on that the client has closed its side, behind all that it sent. */
   passOnEnd(): void {
     if (this.#hasEnded && this.#rest === undefined) this.push(null);
   }
@@ -105,7 +107,7 @@ export class PiecewiseSocket extends Duplex {
     return this;
   }
 
-  /** The emulator reads it. */
+  /** The emulator reads how many bytes leaving viewers got. */
   get bytesWritten() {
     return this.inner.bytesWritten;
   }

@@ -1,5 +1,6 @@
 export type Semaphore = ReturnType<typeof createSemaphore>;
 
+/** Those who wait get places in the order of their calls. */
 export function createSemaphore(places: number) {
   let free = places;
   const waiting: (() => void)[] = [];
@@ -19,6 +20,7 @@ export function createSemaphore(places: number) {
   };
 }
 
+/** Others are served during long work. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -29,6 +29,7 @@ export async function listen(
       if (request.httpVersion === '1.1' && request.headers.host === undefined) answerLast(response, NO_HOST);
       else handler(request, response);
     });
+  // Node refuses a longer time for the head than for the whole request.
   const headersTimeout = Math.min(10_000, requestTimeoutMs);
   const server = createServer({ ...OPTIONS, headersTimeout, requestTimeout: requestTimeoutMs }, take);
   const front = tls ? createTlsServer({ noDelay: true }, tls) : createTcpServer({ noDelay: true });
@@ -52,12 +53,12 @@ export async function listen(
   return {
     url: urlOf(tls ? 'https' : 'http', host, address.port),
     port: address.port,
-    /** Lets every request under way be answered. Connections that are still busy after `graceMs` are cut. */
+    /** Takes no new connection, and lets requests under way be answered. Connections busy after `graceMs` are cut. */
     stop: (graceMs: number) => stop(front, connections, graceMs),
   };
 }
 
-/** Waiting to be taken, within the system's limit. Beyond it, clients try for seconds. */
+/** Connections that may wait to be taken, within the system's limit. Beyond it, clients try for seconds. */
 const BACKLOG = 4096;
 const DRAIN_MS = 100;
 
@@ -111,7 +112,7 @@ export function answerHelp(page: string): void {
   process.exit(isHelp ? 0 : 2);
 }
 
-/** Ends the process with 2 after a ConfigError, and names the page of the variables. */
+/** Reports a ConfigError with the page of the variables, and ends the process with 2. */
 export function configOrExit<Config>(page: string, read: () => Config): Config {
   try {
     return read();

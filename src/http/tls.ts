@@ -78,6 +78,7 @@ export function openTls(files: TlsFiles, prefix: string, { log, clock, intervalM
     get ends() {
       return ends;
     },
+    /** Calls `next` with each later context. */
     follow(next: (context: SecureContextOptions) => void): void {
       apply = next;
     },

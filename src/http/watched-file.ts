@@ -21,8 +21,9 @@ const MAX_BYTES = 4 * 1024 * 1024;
 export type NamedFile = readonly [variable: string, path: string];
 
 interface FollowedFiles extends Pick<Following, 'log' | 'intervalMs'> {
-  /** In the order of the files. Its error says why they can't be used. */
+  /** Takes the contents in the order of the files. Its error says why they can't be used. */
   readonly take: (contents: readonly Buffer[]) => void;
+  /** Logged, with `fields`, when files can't be used while the service runs. */
   readonly message: string;
   readonly fields?: LogFields;
   /** Logged of a file that every user of the machine may read. */
@@ -59,6 +60,7 @@ export function followFiles(named: readonly NamedFile[], options: FollowedFiles)
   } catch (thrown) {
     throw new ConfigError(faultsOf(thrown));
   }
+  /** The result of the last look, and its fault until that is reported. */
   let seen = identityOf(taken);
   let fault: { readonly cause: unknown } | undefined;
   let isReported = false;

@@ -89,6 +89,7 @@ async function show() {
     displayRequestDuration: true,
     docExpansion: await docExpansion().catch(() => 'list'),
     defaultModelsExpandDepth: -1,
+    // Secrets are forgotten with the page.
     persistAuthorization: false,
     // Swagger's own validator would be sent the address of this service.
     validatorUrl: null,
