@@ -35,6 +35,7 @@ interface Question {
   readonly speke: Pick<SpekeQuestion, 'version' | 'scheme' | 'tracks'> | undefined;
   /** Systems that the answer must have; undefined: those that it has. */
   readonly systems: readonly CpixSystemName[] | undefined;
+  /** Set where the answer must come encrypted. */
   readonly recipient: CpixRecipient | undefined;
 }
 
@@ -51,6 +52,7 @@ const VERSIONS: Readonly<Partial<Record<ProviderProtocol, SpekeVersion>>> = {
   speke2: 2,
   speke21: 2.1,
 };
+/** A provider that does not answer as this version may speak these. */
 const OLDER = {
   2: 'SPEKE v1, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke1',
   2.1: 'SPEKE 2.0, set PACKAGERDRMAPI_KEYPROVIDERPROTOCOL to speke2',
@@ -238,6 +240,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
   };
 }
 
+/** The parts of a key file have no lines in common. */
 function merged(parts: readonly ProvidedKeys[]): ProvidedKeys {
   return {
     keyFile: Object.assign({}, ...parts.map(({ keyFile }) => keyFile)),
@@ -281,6 +284,7 @@ export async function openDocument(
   throw new HttpError(400, documentProblems(opened.faults));
 }
 
+/** Faults continue the name of the document. */
 async function readDocument(
   { document, chosen, playReadyUrl, contentId }: CpixContent,
   recipient: CpixRecipient | undefined,

@@ -70,7 +70,7 @@ function kindsOf({ aes, choice }: ProviderContent): AnswerKind[] {
   return choice?.systems ? ['cenc', 'aes'] : ['aes'];
 }
 
-/** The caller corrects a key of the request, the operator one of a file. */
+/** For an answer 401 or 403: the caller corrects a key of the request, the operator one of a file. */
 export function refusedBy(
   upstream: Upstream,
   status: number,

@@ -34,6 +34,7 @@ import {
 
 export interface Provisioned {
   readonly keyFile: KeyFile;
+  /** They don't keep the key file from being written. */
   readonly warnings: readonly Finding[];
   readonly source?: 'provider_cache';
 }
@@ -132,6 +133,7 @@ const UNITS: readonly (readonly [seconds: number, name: string])[] = [
 export interface KeptAnswer {
   readonly keyFile: KeyFile;
   readonly time: Date;
+  /** The time since the provider answered. */
   readonly ageMs: number;
 }
 
@@ -141,6 +143,7 @@ interface ProviderCache {
   keep(content: ProviderContent, keyFile: KeyFile): void;
   /** Of the same client, secret and content, unless it is too old. */
   find(content: ProviderContent): Promise<KeptAnswer | undefined>;
+  /** Logs and counts that a kept answer was used. */
   used(time: Date, requestId: string): void;
 }
 
@@ -191,6 +194,7 @@ async function askProvider(
   }
 }
 
+/** Rejects with the first failure that is no outage. */
 async function refusedBy(calls: readonly Promise<unknown>[]): Promise<void> {
   for (const result of await Promise.allSettled(calls)) {
     if (result.status === 'rejected' && !(result.reason instanceof OutageError)) throw result.reason;

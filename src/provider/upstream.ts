@@ -46,9 +46,11 @@ export type UpstreamDocument = Pick<GetAnswer, 'status' | 'headers' | 'body'>;
 export interface Upstream {
   /** @throws HttpError 502 or 504 with the upstream's code for an unreadable answer. */
   get(call: UpstreamCall): Promise<{ status: number; json: unknown }>;
+  /** As `get`, for documents that are no JSON. */
   document(call: UpstreamCall): Promise<UpstreamDocument>;
   /** `why` must not quote the answer: it may hold key material. */
   failed(why: string): HttpError;
+  /** For an answer 404. */
   unknown(why: string): UnknownContentError;
   /** For wrong credentials of the operator. */
   refused(why: string): RefusalError;
@@ -56,7 +58,7 @@ export interface Upstream {
 
 interface UpstreamOptions {
   readonly timeoutMs: number;
-  /** ClientTls) | undefined; => undefined: Node's authorities, no certificate. */
+  /** undefined: Node's authorities, no certificate. */
   readonly tls?: (() => ClientTls) | undefined;
   readonly tunnel?: Tunnel | undefined;
   readonly log: Log;
@@ -75,9 +77,11 @@ export interface TracedCall {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
+  /** Values that were sent and must not be shown. */
   readonly secrets: readonly string[];
   readonly ms: number;
   readonly answer: GetAnswer | undefined;
+  /** Why there was no answer: the system's or TLS's code. */
   readonly failure: string | undefined;
 }
 
@@ -312,7 +316,7 @@ const WORDS = new RegExp(
   `^[-_/]*${WORD}(?:[-_/]+${WORD})*[-_/]*$|^(?:commonEncryptionScheme|intendedTrackType|ContentProtectionData|HLSSignalingData|ContentKey(?:UsageRule|Period)(?:List)?|DeliveryDataList)$`,
 );
 
-/** Printable, 200 characters at most. Secrets, key ids and possible key material are hidden. */
+/** Up to 200 printable characters. Secrets, key ids and possible key material are hidden. Undefined: no text. */
 export function errorText(
   { headers, body }: Pick<GetAnswer, 'headers' | 'body'>,
   secrets: readonly string[],
