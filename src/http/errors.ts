@@ -1,4 +1,5 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
+import { constants } from 'node:os';
 import type { ErrorEntry, Problem } from './faults';
 
 export type { Problem };
@@ -208,7 +209,7 @@ export function describeThrown(thrown: unknown, depth = 0): Record<string, unkno
   const quotes = name === 'SyntaxError';
   return {
     name,
-    ...present('code', textProperty(thrown, 'code')),
+    ...present('code', systemCode(thrown)),
     ...present('syscall', textProperty(thrown, 'syscall')),
     ...present('message', quotes ? undefined : textProperty(thrown, 'message')),
     ...present('stack', stack === undefined ? undefined : framesOf(stack)),
@@ -216,9 +217,14 @@ export function describeThrown(thrown: unknown, depth = 0): Record<string, unkno
   };
 }
 
+const NUMBERS = Object.entries(constants.errno);
+
 /** As `ENOENT`. Not `instanceof Error`: that fails across realms. */
 export function systemCode(thrown: unknown): string | undefined {
-  return textProperty(thrown, 'code');
+  const code = textProperty(thrown, 'code');
+  if (!code?.startsWith('Unknown system error')) return code;
+  // Node has no name for ESTALE of a network file system, nor for EDQUOT.
+  return NUMBERS.find(([, number]) => number === -(numberProperty(thrown, 'errno') ?? 0))?.[0];
 }
 
 function framesOf(stack: string): string[] {

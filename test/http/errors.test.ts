@@ -108,6 +108,9 @@ describe('systemCode', () => {
   it.each([
     [Object.assign(new Error(), { code: 'ENOENT' }), 'ENOENT'],
     [{ code: 'EACCES' }, 'EACCES'],
+    // What Node says of errors that it has no name for.
+    [{ code: 'Unknown system error -116', errno: -116 }, 'ESTALE'],
+    [{ code: 'Unknown system error -122', errno: -122 }, 'EDQUOT'],
     [{ code: 5 }, undefined],
     [undefined, undefined],
     ['ENOENT', undefined],

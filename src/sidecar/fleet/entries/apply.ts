@@ -1,7 +1,7 @@
 import type { LackReason } from '../../../api/fleet';
 import type { StreamId } from '../../../api/stream-id';
 import { etagOf } from '../../../drm/bytes';
-import { HttpError, toHttpError } from '../../../http/errors';
+import { describeThrown, HttpError, toHttpError } from '../../../http/errors';
 import type { Log } from '../../../http/log';
 import { type KeyFileStore, queueByName } from '../../storage/key-file-store';
 import { toStorageError } from '../../storage/open-file';
@@ -119,6 +119,7 @@ export function createApply({ local, ledger, hasLevelled, isEnding, log }: Apply
             log.error('a key file of the fleet could not be written here; the sidecar retries', {
               streamId,
               code: toHttpError(cause).problems[0]?.code,
+              cause: describeThrown(thrown),
             });
           settle(streamId, 'failed');
           await keepUnseen(entry, revision);
