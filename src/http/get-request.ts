@@ -50,6 +50,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'no answer came in time',
   EHOSTUNREACH: 'there is no route to this host',
   ENETUNREACH: 'there is no route to this network',
+  HPE_HEADER_OVERFLOW: 'its answer has more than 16 KiB of headers',
   EPROTO: 'it does not speak TLS (is it https:// in place of http://?)',
   CERT_HAS_EXPIRED: 'its certificate has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',

@@ -16,10 +16,13 @@ test('cuts an answer of more than 64 MiB, as if it did not end', async () => {
   expect(await get(url)).toEqual(unreachable(url, 'the answer does not end, or is larger than a sidecar’s'));
 });
 
-test('says that the server does not speak HTTP', async () => {
-  const server = createServer((socket) => void socket.on('error', () => undefined).end('220 mail ready\r\n'));
+test.each([
+  ['220 mail ready\r\n', 'the server does not speak HTTP'],
+  [`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(16 * 1024)}\r\n\r\n`, 'its answer has more than 16 KiB of headers'],
+])('says of a server what it sends in place of an answer: %#', async (bytes, why) => {
+  const server = createServer((socket) => void socket.on('error', () => undefined).end(bytes));
   const url = `http://127.0.0.1:${await listening(server)}`;
-  expect(await get(url)).toEqual(unreachable(url, 'the server does not speak HTTP'));
+  expect(await get(url)).toEqual(unreachable(url, why));
   // A later try would not help.
   const onWait = jest.fn();
   expect(

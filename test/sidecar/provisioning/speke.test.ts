@@ -231,6 +231,10 @@ describe('a request for a SPEKE provider', () => {
     config.on('/config/demo-client', { body: {} });
     await sidecar.api.post(PATH).send(named).expect(200);
     await sidecar.api.post(PATH).send(BODY).expect(200);
+    await sidecar.api
+      .post(PATH)
+      .send({ ...BODY, client: 'demo-client' })
+      .expect(200);
     expect(config.received.map(({ path }) => path)).toEqual(['/config/demo-client']);
     config.on('/config/demo-client', { status: 403 });
     const { body } = await sidecar.api.post(PATH).send(named).expect(422);
