@@ -143,7 +143,7 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
   if (unpacked === undefined)
     return refused(
       'answer_broken',
-      `is not ${headers['content-encoding']}, although its content-encoding says so; check the server, or a proxy in front of it`,
+      `can't be unpacked by its content-encoding ${headers['content-encoding']}; check the server, or a proxy in front of it`,
     );
   const isRangeIgnored = range !== undefined && status === 200 && unpacked.length > 0;
   const body = isRangeIgnored

@@ -103,9 +103,11 @@ function has(findings: readonly StreamFinding[], code: string): boolean {
 
 function ownFaults({ signalling, init, segment }: TestedRendition): StreamFinding[] {
   const inputs = withoutAnswered([signalling, ...(init ? [init.checked] : [])]);
-  // The compared input shows whether it should be protected.
+  // The compared input shows whether it should be protected. An init segment may be encrypted as its segments are.
   const isLeftOut = (code: string) =>
-    code === 'not_protected' || (code === 'content_key_in_address' && segment?.identityKey === false);
+    code === 'not_protected' ||
+    (code === 'unrecognised' && segment?.opened?.container === 'encrypted_segment') ||
+    (code === 'content_key_in_address' && segment?.identityKey === false);
   return inputs.flatMap(({ name, result }) => ownFindings(name, result, isLeftOut));
 }
 

@@ -304,9 +304,12 @@ const CASES: Readonly<Record<string, Case>> = {
       stream.change('m.mpd', (text) => text.replaceAll(base64(WIDEVINE_BOX), base64(OTHER_BOX))),
   },
   'an init segment that is a web page: E not_media': instead('v.mp4', PAGE),
+  'an init segment that is an error in JSON: E not_media': instead('v.mp4', '{"error":"no token"}'),
+  'an init segment that is empty: E not_media': instead('v.mp4', ''),
+  'a segment that is an error in one word: E not_media': instead('v3.m4s', 'Forbidden\n'),
   'a segment that is an error in XML: E not_media': {
     ...instead('v3.m4s', '<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code></Error>'),
-    says: 'In v3.m4s: The segment is a web page instead of media; open its address in a browser: usually it is the error page of a server or CDN.',
+    says: 'In v3.m4s: The segment is a web page or another text instead of media; open its address in a browser: usually it is the error of a server or CDN.',
     schemes: 'cenc cenc',
   },
   'subtitles in TTML': {

@@ -175,31 +175,36 @@ test('SAMPLE-AES in MPEG-TS decrypts with key and IV of the key file', async () 
 describe('AES-128', () => {
   const key = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
 
-  /** Clear transport streams, encrypted as whole segments; the key is where the playlists say. */
-  async function startEncrypted() {
-    const stream = await startStream('hls', { extension: 'ts', packaging: undefined, flags: [] });
-    for (const name of ['v', 'a'])
-      for (const number of [1, 2, 3]) {
-        const path = join(stream.folder, `${name}${number}.ts`);
-        const iv = Buffer.alloc(16);
-        iv.writeUInt32BE(number - 1, 12);
-        const cipher = createCipheriv('aes-128-cbc', key, iv);
-        const clear = await fs.readFile(path);
-        await fs.writeFile(path, Buffer.concat([cipher.update(clear), cipher.final()]));
-      }
-    const line = '#EXT-X-KEY:METHOD=AES-128,URI="keys/one.key"\n';
-    await changePlaylists(stream, (text) => text.replace('#EXTINF', `${line}#EXTINF`));
+  /** Clear media, encrypted as whole files, an init segment too; the key is where the playlists say. */
+  async function startEncrypted(extension: 'ts' | 'm4s' = 'ts') {
+    const stream = await startStream('hls', { extension, packaging: undefined, flags: [] });
+    const isNamed = extension === 'm4s';
+    for (const name of await fs.readdir(stream.folder)) {
+      const [, number] = /^[va](\d?)\.(?:ts|m4s|mp4)$/.exec(name) ?? [];
+      if (number === undefined) continue;
+      const path = join(stream.folder, name);
+      const iv = Buffer.alloc(16);
+      iv.writeUInt32BE(isNamed ? 7 : Number(number) - 1, 12);
+      const cipher = createCipheriv('aes-128-cbc', key, iv);
+      const clear = await fs.readFile(path);
+      await fs.writeFile(path, Buffer.concat([cipher.update(clear), cipher.final()]));
+    }
+    const line = `#EXT-X-KEY:METHOD=AES-128,URI="keys/one.key"${isNamed ? ',IV=0x7' : ''}\n`;
+    await changePlaylists(stream, (text) => text.replace(/#EXT-X-MAP|#EXTINF/, `${line}$&`));
     await fs.outputFile(join(stream.folder, 'keys/one.key'), key);
     return stream;
   }
 
-  test('decrypts with the key that the playlist names, without a warning', async () => {
-    const report = await (await startEncrypted()).verify({ keyFiles: [] });
-    expectToPlay(report);
-    // As the multivariant playlist has it.
-    expect(report.renditions[0]?.codec).toMatch(/^avc1\./);
-    expect(JSON.stringify(report)).not.toContain(key.toString('hex'));
-  });
+  test.each(['ts', 'm4s'] as const)(
+    'decrypts %s with the key that the playlist names, without a warning',
+    async (extension) => {
+      const report = await (await startEncrypted(extension)).verify({ keyFiles: [] });
+      expectToPlay(report);
+      // As the multivariant playlist has it.
+      expect(report.renditions[0]?.codec).toMatch(/^avc1\./);
+      expect(JSON.stringify(report)).not.toContain(key.toString('hex'));
+    },
+  );
 
   test('a key that is another one, or none, is one error', async () => {
     const stream = await startEncrypted();

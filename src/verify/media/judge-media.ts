@@ -241,8 +241,8 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
     return { ...judgement, tracks: [{ ...judgement, track: 0, keyId: undefined }] };
   };
   if (!track || !whole) return { ...NOTHING, tracks: [] };
-  const judged = (bytes: Buffer) => {
-    const opened = openMedia(init, bytes);
+  const judged = (bytes: Buffer, header = init) => {
+    const opened = openMedia(header, bytes);
     if (!opened.ok) return undefined;
     const judgement = judgeMedia(opened.value, keys);
     return judgement.state === 'clear' || judgement.state === 'decrypts' ? judgement : undefined;
@@ -251,7 +251,8 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
     const ivs = [track.constantIv, iv].flatMap((each) => each ?? []);
     for (const [index, each] of ivs.entries()) {
       const plain = decryptSegment(whole.data, key, each);
-      const inner = plain && judged(plain);
+      // A line before EXT-X-MAP is of the init segment, too (RFC 8216 § 4.3.2.5).
+      const inner = plain && (judged(plain) ?? judged(plain, init && decryptSegment(init, key, each)));
       if (!inner) continue;
       const other = 'It decrypts with the IV that the key came with; the playlist names a different one.';
       if (index > 0) return conclude('garbage', other, inner.evidence, 'wrong_iv');
@@ -267,6 +268,11 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
     }
   }
   const clear = judged(whole.data);
+  if (clear?.state === 'decrypts') {
+    const description =
+      'The playlist says that it is encrypted as a whole (AES-128), but the key decrypts its samples.';
+    return conclude('unknown', description, clear.evidence);
+  }
   if (clear) {
     const description = 'The segment is not encrypted, although the playlist says that it is.';
     return { ...clear, state: 'clear', cause: 'not_encrypted', description };

@@ -26,9 +26,9 @@ import { openMp4 } from './mp4-samples';
 export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): Opened {
   if (segment.length === 0) return refused('no_samples', 'The segment is empty.');
   const iv = hls?.iv ?? ivOfSequence(hls?.sequence ?? 0);
-  if (hls?.method === 'AES-128') return openEncrypted(init, segment, iv);
   const foreign = foreignFormat(segment);
   if (foreign !== undefined) return refused('not_media', `The segment is ${foreign}.`);
+  if (hls?.method === 'AES-128') return openEncrypted(init, segment, iv);
   const encryption = hls?.method === 'SAMPLE-AES' ? { iv, isNamed: hls.iv !== undefined } : undefined;
   if (looksLikeTransportStream(segment)) return openTransportStream(segment, encryption);
   if (init || looksLikeSegment(segment)) return openMp4(init, segment);
@@ -43,11 +43,13 @@ export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEn
 /** The first bytes of a header, and of a cluster (RFC 8794, RFC 9559). */
 const WEBM = ['1a45dfa3', '1f43b675'];
 
-/** The kind of bytes in place of media, if known: `a web page, …`. */
+const PAGE = /^(?:\xef\xbb\xbf)?\s*(?:<(?:!doctype html|html|head|body|\?xml|error)\b|[\t\n\r -~]*$)/i;
+
+/** The kind of bytes in place of media, if known: `a web page …`. */
 export function foreignFormat(bytes: Buffer): string | undefined {
-  const start = bytes.toString('latin1', 0, 100);
-  if (/^(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html|head|body|\?xml|error)\b/i.test(start))
-    return 'a web page instead of media; open its address in a browser: usually it is the error page of a server or CDN';
+  if (bytes.length === 0) return 'empty; check whether the packager still writes it';
+  if (!isText(bytes) && PAGE.test(bytes.toString('latin1', 0, 100)))
+    return 'a web page or another text instead of media; open its address in a browser: usually it is the error of a server or CDN';
   if (WEBM.includes(bytes.toString('hex', 0, 4)))
     return 'WebM, whose encryption cannot be tested; test the renditions in mp4';
   return undefined;

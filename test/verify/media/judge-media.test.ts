@@ -163,11 +163,12 @@ function withType(segment: Buffer, from: number, to: number): Buffer {
 }
 
 describe('a segment under AES-128', () => {
-  const media = (iv: Buffer, content = clearTs.segment('v', 2)) => {
+  const encrypted = (content: Buffer) => {
     const cipher = createCipheriv('aes-128-cbc', KEY, IV);
-    const encrypted = Buffer.concat([cipher.update(content), cipher.final()]);
-    return opened(undefined, encrypted, { method: 'AES-128', iv });
+    return Buffer.concat([cipher.update(content), cipher.final()]);
   };
+  const media = (iv: Buffer, content = clearTs.segment('v', 2), init?: Buffer) =>
+    opened(init, encrypted(content), { method: 'AES-128', iv });
 
   test('is judged by what is in it', () => {
     expect(judged(media(IV), { key: KEY })).toEqual({ state: 'decrypts' });
@@ -189,6 +190,20 @@ describe('a segment under AES-128', () => {
   test('is reported as clear', () => {
     const clear = opened(undefined, clearTs.segment('v', 2), { method: 'AES-128', iv: IV });
     expect(judged(clear, { key: KEY })).toEqual({ state: 'clear', cause: 'not_encrypted' });
+  });
+
+  test.each([
+    ['clear', (init: Buffer) => init],
+    ['encrypted, too', encrypted],
+  ])('has an init segment that is %s', (_, change) => {
+    expect(judged(media(IV, cenc.segment('v', 2), change(cenc.init('v'))), { key: KEY })).toEqual({
+      state: 'decrypts',
+    });
+  });
+
+  test('is not clear if its samples are encrypted', () => {
+    const samples = opened(cbcs.init('v'), cbcs.segment('v', 2), { method: 'AES-128', iv: IV });
+    expect(judged(samples, { key: KEY })).toEqual({ state: 'unknown' });
   });
 });
 
