@@ -17,6 +17,12 @@ const SENTENCES: Readonly<Record<string, string>> = {
   INVALID_OPENING_QUOTE: 'a quote is inside a cell; put the whole cell in quotes, and write its quotes twice',
 };
 
+/** A spreadsheet shows a long number so, and saves what it shows. */
+const SHORTENED = /^\d(?:[.,]\d+)?E\+\d\d$/;
+
+const SHORT =
+  'a number has lost its last digits in a spreadsheet; format its column as text, and enter it again';
+
 const NAMING = ['streamid', 'members', 'smil', 'tracks'];
 
 /** The header row names fields (`cenc.keyid`). An empty cell is not given; a faulty row hides no other. */
@@ -56,6 +62,7 @@ export function readCsv(text: string): ReadText {
     const fields = fieldsOf(header.record, record);
     const [group] = CSV_GROUP_COLUMNS.filter((name) => fields[name] !== undefined);
     const both = `has streamid and ${group}; a row is for one stream, or for one group with members, smil or tracks`;
+    if (record.some((cell) => SHORTENED.test(cell))) faults.push({ line, description: SHORT });
     const cells = `has ${count(record.length, 'cell')}, and the first row has ${width}`;
     if (record.length !== width) faults.push({ line, description: cells });
     else if (fields.streamid !== undefined && group !== undefined) faults.push({ line, description: both });

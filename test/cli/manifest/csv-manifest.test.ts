@@ -137,6 +137,9 @@ live/g,g-1,,SECRET,SECRET
     expect(await faults('a.csv', 'streamid,members\na,b\n', ACME)).toEqual([
       'a.csv:2: has streamid and members; a row is for one stream, or for one group with members, smil or tracks.',
     ]);
+    expect(await faults('a.csv', 'streamid,contentId\n2.02601E+11,c\nE+11,c\n', ACME)).toEqual([
+      'a.csv:2: a number has lost its last digits in a spreadsheet; format its column as text, and enter it again.',
+    ]);
     expect(await faults('a.csv', 'streamid,cmaf\na,b"SECRET"\nb,maybe\n', ACME)).toEqual([
       'a.csv:2: a quote is inside a cell; put the whole cell in quotes, and write its quotes twice.',
       'a.csv:3: cmaf must be true, false or cenc.',
