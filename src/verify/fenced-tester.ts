@@ -6,6 +6,7 @@ import type { StreamReport } from './stream-report';
 import { type VerifyOptions, verifyStream } from './verify-stream';
 
 export interface Fence {
+  /** The path of the built `verify/main.ts`. */
   readonly program: string;
   /** The limit of one test. Fetching takes almost none of it. */
   readonly processorSeconds: number;

@@ -31,6 +31,7 @@ export interface Fetched {
   readonly url: string;
   /** Unpacked; the requested part. */
   readonly body: Buffer;
+  /** A part was requested, and the whole file was sent. */
   readonly isRangeIgnored: boolean;
 }
 

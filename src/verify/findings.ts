@@ -14,6 +14,7 @@ export interface StreamFinding extends Finding {
   readonly names: { readonly [THIS]: string; readonly [OTHER]?: string | undefined };
 }
 
+/** Adds a full stop where the description has none. */
 export function streamFinding(
   severity: Finding['severity'],
   code: string,

@@ -19,6 +19,7 @@ interface FindingsOptions {
   readonly othersEncrypted: boolean;
   /** Whether others are decrypted: the stream may have several keys, of which one was given. */
   readonly othersDecrypt: boolean;
+  /** A rendition without a key is no error while others decrypt. */
   readonly allowMissingKeys: boolean;
 }
 
@@ -284,6 +285,7 @@ function ofIv(
   return [streamFinding('error', 'iv_mismatch', name, text)];
 }
 
+/** All key files, where none has a key id of the samples, or samples name none. */
 function filesOf(keyFiles: readonly ReadKeyFile[], keyIds: readonly Buffer[]): readonly ReadKeyFile[] {
   const meant = keyFiles.filter(({ cenc }) => cenc && isAmong(cenc.keyId, keyIds));
   return meant.length > 0 ? meant : keyFiles;

@@ -67,6 +67,7 @@ export function signalsOfKeyLine({ line, method, format, uri }: KeyLine): Signal
   return [{ systemId: known, name, content: line, fields }];
 }
 
+/** Equal signals of several files are one. */
 export function systemsOf(
   all: readonly { readonly file: string; readonly signals: readonly Signal[] }[],
 ): SystemReport[] {

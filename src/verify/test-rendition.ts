@@ -30,6 +30,7 @@ export interface TestedSegment extends Omit<FetchedPart, 'bytes'> {
   readonly size: number;
   readonly source: SegmentSource;
   readonly opened: OpenedMedia | undefined;
+  /** The key was fetched from an address in the playlist. */
   readonly identityKey: boolean;
   readonly judgement: MediaJudgement | undefined;
 }
@@ -69,6 +70,7 @@ export async function testRendition(
   const segments = memory ? memory.next(rendition, named, now) : named;
   const wanted = segments.newest[0]?.init ?? rendition.init;
   const init = await test.init(wanted);
+  // Without its init segment, a segment can't be judged.
   const isUnreadable = wanted !== undefined && init === undefined;
   const segment = isUnreadable ? undefined : await test.newest(segments, init?.bytes);
   const { former, inPlace } = test;

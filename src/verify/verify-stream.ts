@@ -15,6 +15,7 @@ import { signalsOfInit, signalsOfKeyLine, signalsOfManifest, systemsOf } from '.
 import { type TestedRendition, testRendition } from './test-rendition';
 
 export interface VerifyOptions {
+  /** May refuse addresses. */
   readonly get: Get;
   readonly keyFiles?: readonly GivenKeyFile[];
   /** Key files that the stream had before: they identify a packager that was not restarted. */

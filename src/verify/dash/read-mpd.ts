@@ -13,7 +13,9 @@ import {
 
 /** No manifest of a day with one entry for each segment has as many. */
 const MAX_ELEMENTS = 400_000;
+/** Of periods, adaptation sets and representations, each. */
 const MAX_PARTS = 2000;
+/** Characters. */
 const MAX_TEMPLATE = 4000;
 
 interface MpdSource {
@@ -303,6 +305,7 @@ interface Elements {
 
 interface InheritedRepresentation extends Elements, RepresentationInfo {}
 
+/** An attribute that connects the library's results with the elements. */
 const MARK = 'element-of-the-manifest';
 
 /** The Representations of well-formed XML, `root` being its elements. @throws the library's errors. */

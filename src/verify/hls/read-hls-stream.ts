@@ -95,6 +95,7 @@ function signallingOf(keys: readonly KeyLine[]): string {
   return ['#EXTM3U', '#EXT-X-TARGETDURATION:1', ...keys.map(({ line }) => line), ''].join('\n');
 }
 
+/** Within this number of target durations, a live playlist must get a new segment. */
 const STALE_DURATIONS = 3;
 const STALE_SECONDS = 20;
 

@@ -21,13 +21,14 @@ interface MultivariantPlaylist {
 export interface MediaPlaylist {
   readonly type: 'media';
   readonly live: boolean;
+  /** When the newest part began, by the time of day of the segments that are there. */
   readonly started: Date | undefined;
   readonly ended: Date | undefined;
   readonly segments: Segments;
   readonly targetSeconds: number;
 }
 
-/** By RFC 8216; variables (`imported` from elsewhere) and gaps by 8216bis. A fault continues the name. */
+/** By RFC 8216, variables and gaps by 8216bis. `imported`: the multivariant playlist's. A fault continues its name. */
 export function readPlaylist(
   text: string,
   url: string,

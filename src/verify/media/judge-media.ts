@@ -20,6 +20,7 @@ const MAX_KEYS = 16;
  * Decrypts a segment, and judges whether the result is valid: slices of H.264 and H.265 by their syntax to
  * the last bit, AAC by the ends of its frames, AC-3 by its checksums. Noise passes about once in a thousand
  * samples, so that two prove a wrong key. Tracks of one key id that prove nothing alone are judged together.
+ * Without `keys` the media are judged as they are.
  */
 export function judgeMedia(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudgement {
   const usable = keys.filter(({ key }) => key.length === 16).slice(0, MAX_KEYS);

@@ -19,6 +19,7 @@ export interface MediaTrack {
   readonly kind: MediaKind;
   /** As in RFC 6381 where it is known so far (`avc1.64001f`, `mp4a.40.2`, `ec-3`), else the name of the sample entry. */
   readonly codec: string;
+  /** Undefined where no encryption is signalled. */
   readonly scheme: MediaScheme | undefined;
   /** The key ids of encrypted samples, each once, 16 bytes big endian. SAMPLE-AES and AES-128 name none. */
   readonly keyIds: readonly Buffer[];
@@ -51,7 +52,10 @@ export interface MediaKey {
   readonly iv?: Buffer | undefined;
 }
 
-/** `garbage`: a key makes noise of it. `clear`: it is valid as it is. */
+/**
+ * `garbage`: a key makes noise of it. `clear`: it is valid as it is. `no_key`: none of the keys is for the key id of
+ * the samples. `unknown`: too little to decide.
+ */
 export type JudgementState = 'decrypts' | 'garbage' | 'clear' | 'no_key' | 'unknown';
 
 export type JudgementCause =
@@ -60,6 +64,7 @@ export type JudgementCause =
   | 'wrong_pattern'
   | 'key_byte_order'
   | 'encrypted_twice'
+  /** Nothing says that it is encrypted, and it is no valid picture or sound. */
   | 'not_signalled'
   /** Of `clear`: something says that it is encrypted. The others are of `garbage`. */
   | 'not_encrypted';
@@ -105,6 +110,7 @@ export interface Subsample {
 
 export interface MediaSample {
   readonly data: Buffer;
+  /** Undefined where the sample is said to be clear. */
   readonly encryption: SampleEncryption | undefined;
 }
 

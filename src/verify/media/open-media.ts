@@ -21,7 +21,8 @@ import { openMp4 } from './mp4-samples';
  * Reads the samples of a segment and how they are encrypted; nothing is decrypted yet. Takes mp4 (ISO/IEC
  * 14496-12, 23001-7), MPEG transport streams and packed audio (RFC 8216 § 3). Hostile bytes make a fault,
  * never an exception, and no more work than their length allows.
- * @param hls the encryption in the playlist, since transport streams do not signal SAMPLE-AES
+ * @param hls the encryption in the playlist, since transport streams do not signal SAMPLE-AES; a segment under AES-128
+ *   is unknown before `judgeMedia` decrypts it
  */
 export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): Opened {
   if (segment.length === 0) return refused('no_samples', 'The segment is empty.');

@@ -14,7 +14,7 @@ const CLEAR_OF_SOUND = 16;
 /**
  * Decrypts a sample by Apple's "MPEG-2 Stream Encryption Format for HTTP Live Streaming". Each NAL unit and
  * each frame begins with the IV. A NAL unit is encrypted with its emulation prevention bytes in place, and
- * then gets such bytes once more; the latter alone are taken out.
+ * then gets such bytes once more; the latter alone are taken out. `decrypt` is AES-128-CBC over whole blocks.
  */
 export function decryptSampleAes(
   sample: Buffer,

@@ -148,6 +148,7 @@ interface SampleCheck {
   readonly called: string;
   readonly proof: string;
   check(sample: Buffer, part: EncryptedPart): Outcome;
+  /** The binary logarithm, at most, of how unlikely it is that noise looks like one valid sample. */
   weightOf(part: EncryptedPart): number;
 }
 
