@@ -1,3 +1,4 @@
+/** Thrown by the readers of a syntax for impossible input. */
 export class SyntaxBroken extends Error {}
 
 /** Reads bits, the most significant first. Beyond the end it is broken. */

@@ -42,6 +42,7 @@ export class Cabac {
 
   constructor(private readonly bytes: Uint8Array) {}
 
+  /** `contexts` are m and n of each context, one after the other. */
   initialize(contexts: readonly number[], qp: number): void {
     const clipped = Math.max(0, Math.min(51, qp));
     for (let index = 0; index * 2 < contexts.length; index += 1) {

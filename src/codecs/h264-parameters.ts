@@ -7,6 +7,7 @@ export class H264Parameters {
   readonly sequences = new Map<number, H264Sequence>();
   readonly pictures = new Map<number, H264Picture>();
 
+  /** Ignores unreadable parameter sets. */
   take(nal: Buffer): void {
     const type = (nal[0] ?? 0) & 31;
     try {

@@ -36,6 +36,7 @@ export class CodingTreeReader {
     this.#transform = new TransformReader(cabac, segment);
   }
 
+  /** `start` is the first byte of the data. */
   read(start: number): void {
     const cabac = this.cabac;
     const frame = this.frame;

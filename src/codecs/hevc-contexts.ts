@@ -1,3 +1,4 @@
+/** The first context of each syntax element. */
 export const CONTEXT = {
   saoMerge: 0,
   saoType: 1,

@@ -30,6 +30,7 @@ export interface HevcSegment {
   readonly slice: HevcSlice;
 }
 
+/** In coding tree blocks; those at the right and lower edge may be cut. */
 export function blocksOf({ width, height, treeBlock }: HevcSequence): { columns: number; rows: number } {
   const size = 1 << treeBlock;
   return { columns: Math.ceil(width / size), rows: Math.ceil(height / size) };

@@ -36,6 +36,7 @@ export class TransformReader {
     this.#hasDelta = this.segment.picture.qpDeltaDepth === undefined;
   }
 
+  /** `log2` is of the size of the unit. */
   read(unit: CodingUnit, log2: number): void {
     const { depthIntra, depthInter } = this.segment.sequence;
     const most = unit.isIntra ? depthIntra + (unit.isSplit ? 1 : 0) : depthInter;
