@@ -168,6 +168,7 @@ export function isGiven(value: unknown): boolean {
   return value !== null && value !== undefined;
 }
 
+/** Undefined: the text is no JSON. */
 export function parseJson(text: string, revive?: Parameters<typeof JSON.parse>[1]): unknown {
   try {
     return JSON.parse(text, revive);

@@ -25,6 +25,7 @@ export function sentenceOf({ description }: Pick<Problem, 'description'>, subjec
   return /[.?]$/.test(text) ? text : `${text}.`;
 }
 
+/** `description` continues the name of its subject, without a full stop. */
 export function finding(
   severity: Finding['severity'],
   code: string,

@@ -206,6 +206,7 @@ function inHeader(description: string): string {
 
 export interface UnknownLine {
   readonly line: number;
+  /** Undefined for a name that could be key material in the wrong place. */
   readonly name: string | undefined;
   readonly near: string | undefined;
 }
@@ -237,6 +238,7 @@ function readImportLines(text: string): { lines: NumberedLine[]; problems: Probl
 
 function describeUnknownLine({ name, number }: NumberedLine): UnknownLine {
   const { shown, near } = unknownLine(name);
+  // The name may be in a quoted string of a header.
   return { line: number, name: shown?.replaceAll('"', '?'), near };
 }
 

@@ -32,6 +32,7 @@ export interface WidevinePsshData {
   readonly policy?: string | undefined;
   readonly cryptoPeriodIndex?: number | undefined;
   readonly groupedLicense?: Buffer | undefined;
+  /** The four characters as a big-endian number; `schemeName` reads it. */
   readonly protectionScheme?: number | undefined;
   readonly cryptoPeriodSeconds?: number | undefined;
 }

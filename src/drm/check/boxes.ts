@@ -102,6 +102,7 @@ function otherSystem(report: Report, name: string, found: string, system: string
   return NO_SIGNALLING;
 }
 
+/** `at` begins the name of each field. */
 export function describeWidevineData(report: Report, at: string, data: WidevinePsshData): void {
   const { algorithm, contentId, protectionScheme } = data;
   const show = (name: string, value: string | number | undefined, note?: string) => {
@@ -175,6 +176,7 @@ export function systemName(systemId: string): string | undefined {
   return Object.hasOwn(SYSTEMS, systemId) ? SYSTEMS[systemId] : undefined;
 }
 
+/** Undefined also for an unreadable box and an unknown system. */
 export function foreignSystemOf(box: Buffer, systemId: string): string | undefined {
   const parsed = parsePsshBox(box);
   if (!parsed.ok || parsed.value.systemId === systemId) return undefined;

@@ -262,6 +262,7 @@ function compareProtection(comparison: Comparison, reference: Side, other: Side)
   comparison.differ('not_protected', [other, reference], sentence);
 }
 
+/** Compares with the keys, or where there are none, with other headers. */
 export function compareChecksums(comparison: Comparison, reference: Side, other: Side): void {
   const keys = reference.of('key');
   const ofKeys = keys.flatMap(({ keyId, contentKey }) =>

@@ -18,6 +18,7 @@ export interface ComparedFinding extends Finding {
 }
 
 export interface ComparisonResult {
+  /** Empty if the inputs have no claim in common. */
   readonly compared: readonly ComparedAspect[];
   readonly faults: readonly ComparedFinding[];
 }
@@ -66,6 +67,7 @@ export class Comparison {
     this.#compared.add(aspect);
   }
 
+  /** Notes an aspect as compared, and returns true, if both sides say something of it. */
   notesBoth(aspect: ComparedAspect, known: readonly unknown[], found: readonly unknown[]): boolean {
     if (known.length === 0 || found.length === 0) return false;
     this.note(aspect);

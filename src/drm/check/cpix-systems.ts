@@ -35,6 +35,7 @@ export function namesOf(at: string, checksum = `${at}.checksum`): ValueNames {
   };
 }
 
+/** Returns a report without a limit, of which the caller takes a part. */
 export function describeSystem(system: CpixSystem, key: PlacedKey, isRequest: boolean): Report {
   const report = new Report();
   const { systemId, pssh, protectionHeader, contentProtectionData, uriExtXKey } = system;

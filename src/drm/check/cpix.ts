@@ -49,6 +49,7 @@ export function checkCpix(report: Report, input: Buffer | string): void {
 const FOR_OTHERS =
   '. That is for a key file; packager-drm export writes the keys for other packagers without one';
 
+/** Encrypted values are not opened. Returns the document if it is readable. */
 export function describeCpix(report: Report, input: Buffer | string): CpixDocument | undefined {
   const read = readCpix(input);
   if (!read.ok) {

@@ -41,6 +41,7 @@ export function joinSignalling(all: readonly KeySignalling[]): KeySignalling {
   return { keyIds: all.flatMap(({ keyIds }) => keyIds), ciphers: all.flatMap(({ ciphers }) => ciphers) };
 }
 
+/** `named` are the boxes that should be of the same keys. */
 export function describeProtections(
   report: Report,
   protections: readonly Protection[],

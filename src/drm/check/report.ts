@@ -102,6 +102,7 @@ export class Report {
     if (finding.severity === 'error' && last >= 0) this.findings[last] = finding;
   }
 
+  /** Takes all findings of a part, and its first `most` fields, within the limits of this report. */
   take(part: Report, most = part.fields.length): void {
     for (const { name, value, note } of part.fields.slice(0, most)) this.field(name, value, note);
     this.add(...part.findings);
@@ -143,6 +144,7 @@ interface Claims {
   clear: object;
 }
 
+/** `at` is the field that makes the claim. */
 export type Claim = {
   [Kind in keyof Claims]: { readonly of: Kind; readonly at: string } & Claims[Kind];
 }[keyof Claims];

@@ -68,6 +68,7 @@ export function textOrHex(bytes: Uint8Array): { value: string; note?: string } {
 
 interface BlockRule {
   readonly wanted: 'base64' | 'hex';
+  /** The severity of a key id that is written as a UUID; undefined: an error. */
   readonly uuid?: Finding['severity'];
 }
 
@@ -87,6 +88,7 @@ export function readBlock(report: Report, name: string, text: string, rule: Bloc
   return meant?.bytes.length === 16 ? meant.bytes : undefined;
 }
 
+/** The code names the form that the text has instead. */
 export function encodingFault(text: string, wanted: 'base64' | 'hex'): string {
   if (text === '') return 'empty';
   const meant = readByteText(text);
@@ -122,6 +124,7 @@ export function keyIdField(report: Report, name: string, keyId: Buffer): void {
   if (isZero(keyId)) report.error('all_zero', name, ZERO_KEY_ID);
 }
 
+/** Warns of a key id, in big endian, that reads as a random UUID in the other byte order alone. */
 export function suspectByteOrder(report: Report, name: string, keyId: Buffer): void {
   if (looksSwapped(keyId)) report.warning('key_id_byte_order_suspected', name, BYTE_ORDER_SUSPECTED);
 }

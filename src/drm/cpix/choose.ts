@@ -66,6 +66,7 @@ function choose(document: CpixDocument, choice: CpixChoice): ChosenKeys {
   };
 }
 
+/** @throws faults */
 export function settleRoles(
   document: CpixDocument,
   choice: CpixChoice,
@@ -186,6 +187,7 @@ interface Rules {
   readonly all: readonly CpixRule[];
   readonly inPeriod: readonly CpixRule[];
   readonly byKey: ReadonlyMap<string, readonly CpixRule[]>;
+  /** Ids of keys that have rules in any period. */
   readonly governed: ReadonlySet<string>;
 }
 
@@ -215,6 +217,7 @@ function idOf({ keyId }: { readonly keyId: Buffer }): string {
 interface Narrowed {
   readonly role: Role;
   readonly present: readonly CpixKey[];
+  /** Keys that kid and track select; all if none is given. */
   readonly matched: readonly CpixKey[];
   /** The keys that no rule assigns to another track. */
   readonly spare: readonly CpixKey[];

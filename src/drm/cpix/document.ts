@@ -114,6 +114,7 @@ export interface CpixRule {
   readonly unknownFilters: readonly string[];
 }
 
+/** By the UUID of the key id. */
 export function byKeyId<Item extends { readonly keyId: Buffer }>(
   items: readonly Item[],
 ): Map<string, Item[]> {

@@ -20,6 +20,7 @@ export function unusable(description: string): never {
   return refuse('cpix_not_usable', description);
 }
 
+/** The fault continues `sentence`. @throws faults */
 export function usable<Value>(read: Checked<Value>, sentence: string): Value {
   return read.ok ? read.value : unusable(`${sentence} ${read.problem.description}`);
 }

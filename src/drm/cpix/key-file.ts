@@ -104,6 +104,7 @@ export function shortContentId({ contentId }: CpixDocument): string | undefined 
     : undefined;
 }
 
+/** @throws faults */
 export function fairPlayPart(document: CpixDocument, keyId: Buffer): NonNullable<KeyFile['fairplay']> {
   const key = plainValue(document, keyId);
   const of = `for FairPlay, for the key ${formatUuid(keyId)}`;
@@ -139,6 +140,7 @@ export function systemOf(
   return systems.find((system) => system.systemId === CPIX_SYSTEM_IDS[name] && system.keyId.equals(keyId));
 }
 
+/** @throws faults */
 export function plainValue(document: CpixDocument, keyId: Buffer): Buffer {
   const value = keyOf(document, keyId)?.value;
   if (value?.kind === 'plain') return value.bytes;

@@ -165,6 +165,7 @@ function holdKeys(keys: readonly HeaderKey[], what: string, keyId: Buffer, conte
   return { isProved: isOfKey && !isOfOther, isOfOther };
 }
 
+/** @throws faults */
 export function fairPlayAddress(system: CpixSystem, explicitIv: Buffer | undefined): string | undefined {
   const found = new Set<string>();
   if (system.uriExtXKey !== undefined) found.add(system.uriExtXKey);
