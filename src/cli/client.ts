@@ -74,6 +74,7 @@ export function createHttpCall({ ca, cert, certKey }: Connection): Get {
   return createGet({ tls: () => tls, idleMs: IDLE_MS }).get;
 }
 
+/** All calls of a run share `send`, and with it the connections. */
 export function createSidecarApi(connection: Connection, signal: AbortSignal, send: Get) {
   const address = connection.url.href.replace(/\/$/, '');
   const hide = hiderOf([connection.apiKey]);
@@ -122,6 +123,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
   const post = <Output>(schema: z.ZodType<Output>, path: string) =>
     json(schema, { method: 'POST', path }, BATCH_MS);
 
+  /** `waitSeconds`: how long the sidecar may wait until every packager of a fleet has the change. */
   const change = async (
     { streamId, ...request }: { method: 'POST' | 'DELETE'; streamId: string; body?: unknown },
     precondition: Precondition | undefined,
@@ -134,12 +136,14 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
   return {
     address,
     get: async (streamId: string) => stored(await call({ path: keyFile(streamId) }), address),
+    /** Undefined: the stream has no key file. */
     find: async (streamId: string): Promise<ReturnType<typeof stored> | undefined> => {
       const answer = await answerOrError(call({ path: keyFile(streamId) }));
       if (!(answer instanceof CliError)) return stored(answer, address);
       if (answer.problems[0]?.code === 'key_file_not_found') return undefined;
       throw answer;
     },
+    /** Requests no key material. Undefined: the sidecar gives no ETag. */
     etagOf: async (streamId: string): Promise<string | undefined> =>
       (await call({ method: 'HEAD', path: keyFile(streamId) })).headers.etag,
     put: (streamId: string, body: unknown, precondition?: Precondition, waitSeconds?: number) =>
@@ -315,7 +319,7 @@ export async function* listPages(
 
 const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
 
-/** Repeats a call for half a minute while the sidecar is away or busy. @throws SidecarAway after the last. */
+/** Repeats a call for half a minute while the sidecar is away or busy. @throws SidecarAway after the last try. */
 export async function withRetries<Result>(
   { interrupted: signal, wait }: Pick<Ambient, 'interrupted' | 'wait'>,
   progress: Pick<Progress, 'pause'>,

@@ -7,7 +7,7 @@ import { SidecarAway } from './client';
 import type { CliContext } from './context';
 import { EXIT_CODES, showWaiting, type WaitedForFleet } from './fleet/wait';
 
-/** `purpose` and `otherwise` go into the sentence. @throws CliError when the question can't be answered. */
+/** `purpose` is the effect of a yes, as `apply the manifest`. @throws CliError when the question can't be answered. */
 export function requireTerminal(
   { stdin, stderr, out }: CliContext,
   purpose: string,
@@ -19,7 +19,7 @@ export function requireTerminal(
     );
 }
 
-/** @throws CliError when the user stops the program (Ctrl-C, or the end of the input). */
+/** `otherwise` is said after any answer but yes. @throws CliError when the user stops (Ctrl-C, the end of input). */
 export async function confirm(context: CliContext, question: string, otherwise: string): Promise<boolean> {
   const { stdin, stderr, out } = context;
   const terminal = createInterface({ input: stdin, output: stderr });

@@ -135,6 +135,7 @@ type Provisioned = Awaited<ReturnType<typeof writeManifest>>;
 /**
  * Writes the changes, and waits for the packagers if wanted. An interruption does not cut a request.
  * @param looked the expected changes, which are the result of an item without any; undefined: they were not read.
+ * @returns `sent` is undefined when nothing was sent, `waited` when the user did not wait for packagers.
  */
 export async function writeManifest(
   context: CliContext,

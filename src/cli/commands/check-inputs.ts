@@ -203,6 +203,7 @@ function streamReader(stream: AsyncIterable<unknown>): Reader {
   const chunks: AsyncIterator<unknown> = stream[Symbol.asyncIterator]();
   let waiting: Buffer = Buffer.alloc(0);
   let total = 0;
+  /** False: the stream ends before this length. */
   const fill = async (length: number) => {
     const parts = [waiting];
     let has = waiting.length;

@@ -183,6 +183,7 @@ async function testProtocol(
         }
       : null,
     faults: [...new Map(faults).values()],
+    /** Whether the sidecar would write the key file. */
     usable: keyFile !== undefined && !findings.some(isError),
   };
 }

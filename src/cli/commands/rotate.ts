@@ -191,6 +191,7 @@ function showWatched({ out }: CliContext, { end, read, unread, elsewhere }: Watc
   out.note(sentences[end], end === 'interrupted' ? undefined : style);
 }
 
+/** Returns the folder to watch. */
 function checkCall(
   context: CliContext,
   { watch, folder, timeout, packagerUrl }: RotateOptions,

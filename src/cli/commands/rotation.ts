@@ -31,6 +31,7 @@ export function rotateManifest(items: Manifest, pattern: string, old: ReadonlyMa
   /** Whether applying the manifest unchanged would restore former keys. */
   let namesOthers = false;
 
+  /** Undefined: the keys of the streams are in the manifest. */
   const renewed = ({ streamIds, fields }: SharedContent, line: number | undefined): string | undefined => {
     if ([...SUPPLYING, 'cpix'].some((name) => fields[name] !== undefined)) {
       supplied.push(...streamIds);
@@ -157,9 +158,10 @@ export function fillPattern(
 }
 
 /**
- * The REST calls that restart streams at a Wowza Streaming Engine, on its default server and virtual host. An
- * encoder is disconnected and connects again; a stream that the packager pulls (`.stream`) is reset.
- * PACKAGER_LOGIN is `user:password`; APPLICATION stands for an unknown application.
+ * The REST calls that restart streams at a Wowza Streaming Engine, on its default server and virtual host: the stream
+ * is the last part of its id, the application the part before it unless given. An encoder is disconnected and connects
+ * again; a stream that the packager pulls (`.stream`) is reset. PACKAGER_LOGIN is `user:password`; APPLICATION stands
+ * for an unknown application.
  */
 export function restartCommands(
   streamIds: readonly string[],

@@ -66,6 +66,7 @@ export async function verify(
   }
 }
 
+/** Returns whether there is an error. */
 async function testOnce(context: CliContext, test: StreamTest): Promise<boolean> {
   const { out, stderr } = context;
   let progress: Progress | undefined;

@@ -38,7 +38,10 @@ export function stateOf(folder: string, streamId: string): BigIntStats | undefin
   return attempt(() => statSync(join(folder, `${streamId}.key`), { bigint: true }));
 }
 
-/** With relatime, too, the first read after a change is later than the change; the reader is not known. */
+/**
+ * Waits until each key file that was written since `before`, its states by stream, has been read. With relatime, too,
+ * the first read after a change is later than the change; the reader is not known.
+ */
 export async function watchReads(
   context: CliContext,
   folder: string,
