@@ -170,6 +170,7 @@ const batchSummary = z.object({
   failed: z.int().describe('Streams that failed; their files did not change.'),
 });
 
+/** The streams in the order of the request, then the members of groups. */
 export const batchAnswer = z.object({
   results: z
     .array(batchResult)

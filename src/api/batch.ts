@@ -4,7 +4,7 @@ import { readLimits } from '../drm/quality';
 import { type Parsed, type Problem, readBody } from '../http/faults';
 import { parseStreamId } from './stream-id';
 
-/** With those of groups. */
+/** Streams of a batch, with those of its groups. */
 export const MAX_STREAMS = 10_000;
 
 const SAME_FIELDS = 'These come in addition to the fields of a single request.';

@@ -56,7 +56,7 @@ const cmaf = z
     'Whether there are lines for CMAF next to those for MPEG-DASH: `true`, or `cenc`, which is the scheme of both; `false` for none. Left out: as the service is configured.',
   );
 
-/** In a query or a variable. */
+/** `cmaf` as a text, in a query or a variable. */
 export const cmafText = z
   .enum(['true', 'cenc', 'false'], { error: cmafFault('true, cenc or false') })
   .transform((value) => value !== 'false');
@@ -243,7 +243,7 @@ const providerSystems = listOf([...SYSTEMS, 'aes'])
     'has aes and fairplay, which have the same lines of the key file; name one of the two',
   )
   .meta({ minItems: 1 });
-/** With commas between them, in a query or a variable. */
+/** The names with commas between them, in a query or a variable. */
 export const systemNames = text
   .transform((names) => names.split(',').map((name) => name.trim()))
   .pipe(systems);
@@ -340,7 +340,7 @@ export const cpixBody = z
       'A document with the keys of a content, plain or encrypted for this service. One key is taken for Widevine and PlayReady and one for FairPlay, which may be the same. Where there are several, `track` or `kid` chooses.',
   });
 
-/** Of a request whose body is the document itself. */
+/** The query of a request whose body is the document itself. */
 export const cpixQuery = z.strictObject({
   ...choice,
   systems: systemNames
@@ -368,5 +368,5 @@ export const exportQuery = z.strictObject({
     ),
 });
 
-/** Of a request that exports the keys of its body. */
+/** The query of a request that exports the keys of its body. */
 export const exportBodyQuery = exportQuery.extend(choice);

@@ -82,7 +82,8 @@ const REQUEST_FIELDS = [
 ];
 
 /**
- * Finds fields that most likely are an entry's own, misspelt: the request's reader knows only its own names.
+ * Divides an entry into its own fields and those of the request in it. Fields that most likely are its own, misspelt,
+ * are faults here: the request's reader knows only its own names.
  */
 export function divideFields(entry: JsonObject, schema: z.ZodObject) {
   const own = Object.keys(schema.shape);

@@ -138,6 +138,7 @@ function contentOf(body: z.output<typeof providerBody>): ProviderContent {
   };
 }
 
+/** Finds the form of a body by its fields, and all faults against that form. */
 export function readForm(
   body: unknown,
   rules: ProviderRules,
