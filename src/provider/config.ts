@@ -70,7 +70,7 @@ export function providerConfig(values: Values) {
     keyProviderUrl: values.PACKAGERDRMAPI_KEYPROVIDERURL,
     keyProviderProtocol: protocol === 'json' ? undefined : protocol,
     keyProviderHeadersFile: values[HEADERS_VARIABLE],
-    /** For requests that name none. */
+    /** The systems for requests that name none; undefined: all. */
     keyProviderSystems: values[SYSTEMS],
     /** Where neither a request nor an answer has a PlayReady address. */
     playReadyUrl: values[LAURL],

@@ -81,7 +81,7 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
   const fetchDocument = async (question: Question, content: ProviderContent, call: ProviderCall) => {
     const { clientApiKey, contentId, choice } = content;
     const { speke, systems = [], recipient } = question;
-    // In a GET's address: the request's, or that of SPEKE under `cenc`.
+    // The key id in a GET's address is the request's, or that of SPEKE under `cenc`.
     const keyId = address.includes('{kid}')
       ? (choice?.keyId ?? (await loadSpeke()).spekeKeyId(contentId, 'cenc'))
       : undefined;

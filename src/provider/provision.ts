@@ -141,7 +141,7 @@ export interface KeptAnswer {
 interface ProviderCache {
   /** Replaces an older answer, if there is a secret to seal it with. Returns at once. */
   keep(content: ProviderContent, keyFile: KeyFile): void;
-  /** Of the same client, secret and content, unless it is too old. */
+  /** The answer that was kept for the same client, secret and content, unless it is too old. */
   find(content: ProviderContent): Promise<KeptAnswer | undefined>;
   /** Logs and counts that a kept answer was used. */
   used(time: Date, requestId: string): void;
