@@ -6,7 +6,7 @@ import { LINGER_MS, PiecewiseSocket } from './piecewise';
 
 export interface ConnectionLimits {
   readonly total: number;
-  /** Of IPv6, the first 64 bits count as one address. */
+  /** IPv6 addresses with the same first 64 bits count as one. */
   readonly perAddress: number;
 }
 

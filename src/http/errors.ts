@@ -219,7 +219,7 @@ export function describeThrown(thrown: unknown, depth = 0): Record<string, unkno
 
 const NUMBERS = Object.entries(constants.errno);
 
-/** As `ENOENT`. Not `instanceof Error`: that fails across realms. */
+/** The code of a system error, as `ENOENT`. Not `instanceof Error`: that fails across realms. */
 export function systemCode(thrown: unknown): string | undefined {
   const code = textProperty(thrown, 'code');
   if (!code?.startsWith('Unknown system error')) return code;
@@ -242,7 +242,7 @@ function property(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-/** As the `path` of a system error. */
+/** A text in something thrown, as the `path` of a system error; undefined: there is none. */
 export function textProperty(value: unknown, name: string): string | undefined {
   const found = property(value, name);
   return typeof found === 'string' ? found : undefined;

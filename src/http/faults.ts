@@ -4,7 +4,7 @@ import { nearestName } from '../drm/nearest';
 import { HttpError } from './errors';
 
 export interface Problem extends ProblemOfValue {
-  /** For callers with another field name. Not in answers. */
+  /** For callers that have another name for the field. Not in answers. */
   readonly fault?: SchemaFault;
 }
 

@@ -7,7 +7,7 @@ import { type Get, type GetAnswer, GetFailed, type GetRequest } from './get-requ
 
 interface GetOptions {
   readonly userAgent?: string;
-  /** In place of the system's look-up; may refuse addresses. */
+  /** Looks names up in place of the system, and may refuse addresses. */
   readonly lookup?: LookupFunction;
   /** PEM, or a context. Calls get new connections when it returns another object. */
   readonly tls?: () => Pick<https.AgentOptions, 'ca' | 'cert' | 'key' | 'secureContext'>;

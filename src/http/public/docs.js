@@ -46,7 +46,7 @@ const XmlExamples = {
   },
 };
 
-/** Also those that the referred ones refer to. */
+/** The components that a part of a description refers to, and those that they refer to. */
 function componentsOf({ components }, part, found = {}) {
   for (const [, kind, name] of JSON.stringify(part).matchAll(/"#\/components\/(\w+)\/([^"/]+)"/g)) {
     if (found[kind]?.[name]) continue;

@@ -52,7 +52,7 @@ export interface Change {
   readonly former: Buffer | undefined;
   /** Set when the change is made but a power cut may undo it. */
   readonly notSynced: NotSynced | undefined;
-  /** Also set when the fleet has the result already. */
+  /** Set when a fleet has accepted the change, or has its result already. */
   readonly fleet?: FleetChange;
 }
 
