@@ -94,7 +94,8 @@ describe('the PlayReady address', () => {
   const objectOf = (xml: string) => buildPlayReadyObject([{ type: 1, value: Buffer.from(xml, 'utf16le') }]);
   const withAddress = (address: string) => pssh(playReadyObjectOf(KEY_ID, CONTENT_KEY, address));
   const changed = (pattern: RegExp, to: string, of = header) => pssh(objectOf(of.replace(pattern, to)));
-  const withoutAddress = changed(/<LA_URL>.*<\/LA_URL>/, '');
+  const bare = header.replace(/<LA_URL>.*<\/LA_URL>/, '');
+  const withoutAddress = pssh(objectOf(bare));
   const ofHeader = element('SmoothStreamingProtectionHeaderData', OBJECT);
   const laurl = fragment(`<ms:laurl licenseUrl="${ADDRESS.replaceAll('&', '&amp;')}"/>`);
   const ofPlayReady = `#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES-CTR,URI="data:text/plain;charset=UTF-16;base64,${pro}",KEYFORMAT="com.microsoft.playready"`;
@@ -130,6 +131,7 @@ describe('the PlayReady address', () => {
     ['nothing', '', { ...absent, isProved: false }],
     ['empty elements', '<PSSH></PSSH><ContentProtectionData/>', { ...absent, isProved: false }],
     ['a header without it', withoutAddress, absent],
+    ['one of them in XML', fragment(`<mspr:pro>${toBase64(objectOf(bare))}</mspr:pro>`), absent],
     ['a header with an empty one', changed(/<LA_URL>.*<\/LA_URL>/, '<LA_URL></LA_URL>'), absent],
     ['a header of several keys without checksums', ofKids([2, 'AESCTR'], [1, 'AESCTR']), unproved],
     ['a header with AESCBC', ofKids([1, 'AESCBC']), { ...unproved, isCbc: true }],
