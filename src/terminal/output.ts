@@ -49,6 +49,7 @@ export function createOutput(
     noteStyle,
     write,
     document,
+    /** A line that is shown in any case, also with `--json`. */
     warn: (line: string): void => {
       stderr.write(`${noteStyle('yellow', 'warning:')} ${shown(line)}\n`);
     },
@@ -83,8 +84,10 @@ export function createOutput(
 }
 
 export interface CommandRun {
+  /** Without the program's name. */
   readonly argv: readonly string[];
   readonly version: string;
+  /** The folder that relative paths start from. */
   readonly cwd: string;
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: TerminalOutput;
@@ -93,6 +96,7 @@ export interface CommandRun {
   readonly interrupted: AbortSignal;
 }
 
+/** Takes the signals of this process: to be called once. @param packageFile path of the package.json. */
 export function commandRun(packageFile: string): CommandRun {
   const interrupt = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'])

@@ -3,7 +3,9 @@ import type { CommandRun, Output } from './output';
 
 export type ProgressOutput = Pick<CommandRun, 'stderr'> & { readonly out: Pick<Output, 'json' | 'note'> };
 
+/** On a terminal a bar; elsewhere a note every ten seconds, but none with `--json`. */
 export interface Progress {
+  /** @param state is shown after the bar. */
   advance(items: number, state?: string): void;
   /** Why the work pauses; undefined: it goes on. */
   pause(sentence: string | undefined): void;

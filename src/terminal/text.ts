@@ -28,6 +28,7 @@ function escaped(text: string): string {
 /** A longer cell moves the rest of its row, not of all rows. */
 const WIDEST = 80;
 
+/** Rows as aligned columns, two spaces between them, each with its line feed. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {
@@ -71,6 +72,7 @@ export function firstOf<Item>(items: readonly Item[], all = false): readonly Ite
   return all ? items : items.slice(0, MAX_NAMED);
 }
 
+/** Shows those of a kind below a title: the first ones, or all. Nothing when there is none. */
 export function showSome<Item>(
   out: Pick<Output, 'write' | 'style'>,
   title: string,
@@ -104,7 +106,10 @@ const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 /** A delimiter of any spreadsheet: the text after it would be a separate cell, and could be a formula. */
 const NEEDS_QUOTES = /[",;\t\r\n']|^\s|\s$/;
 
-/** RFC 4180, with its line break. A cell like a formula gets a `'`, which spreadsheets don't show. */
+/**
+ * A row of a CSV file (RFC 4180), with its line break. A cell that a spreadsheet would take for a formula
+ * gets a `'` before it, which spreadsheets don't show. Control characters are shown as �, line feeds stay.
+ */
 export function csvRow(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;
 }
