@@ -31,7 +31,10 @@ type PackagedFile =
 
 const CODECS = { video: /^avc[13]\./, audio: /^mp4a\.40\./ };
 
-/** Writes `dash/manifest.mpd` (static, `cenc`) and `hls/master.m3u8` (VOD, `cbcs`). @throws when aborted. */
+/**
+ * Packages the first video track and all sound of a file, for each system with keys: `dash/manifest.mpd`
+ * (static, `cenc`) and `hls/master.m3u8` (VOD, `cbcs`). @throws when aborted.
+ */
 export async function packageFile(file: FileStream): Promise<PackagedFile> {
   const { folder, keys, signal } = file;
   const read = await readTracks(file);

@@ -27,7 +27,10 @@ const CUT = z
     message: 'must be a later time than the cut begins at',
   });
 
-/** Serves a stream as one clear MP4 file, never to players. A cut begins at the key frame at or before it. */
+/**
+ * Serves a stream as it came, as one clear MP4 file: for the platform, never for players of viewers. A cut
+ * has the media from the key frame at or before `from` on, and is shown from `from` on.
+ */
 export function mountRecordings(app: Express, { streams, programs }: Parts): void {
   readOnly(app)('/streams/:id/recording', async ({ params, query }, response) => {
     const { from, to } = parsedOr400(readQuery(CUT, query));
@@ -154,7 +157,10 @@ const CONVERSIONS = 1;
 /** A film of two hours takes less on two processors. */
 const LONGEST_MS = 2 * 60 * 60 * 1000;
 
-/** Answers the media file of the body in another size: MP4 with H.264 and AAC, **clear**. Keeps no file. */
+/**
+ * Answers the media file of the body in another size: MP4 with H.264 and AAC, **clear**. It keeps no file; a
+ * caller that goes away ends the conversion.
+ */
 export function mountConversions(app: Express, { streams, programs }: Parts): void {
   const turns = createSemaphore(CONVERSIONS);
   app
@@ -191,7 +197,10 @@ const FORMATS = 'mov,matroska,webm,mp3,aac,wav,flac,ogg,mpegts,avi,flv';
 const SOUND_KBITS = 128;
 /** The exit code of a shell for a missing program. */
 const NO_PROGRAM = [126, 127];
-/** Kills a program when its input ends, as it does when the packager is killed. Live streams go first. */
+/**
+ * A program that reads and writes no pipe goes on when the packager is killed. The input of this shell ends
+ * then, and the shell kills the program. Live streams go first (`nice`).
+ */
 const WHILE_WANTED = `exec 3<&0
 nice -n 10 "$0" "$@" 3<&- </dev/null & program=$!
 { read -r _ <&3; kill -9 $program; } >/dev/null 2>&1 & watching=$!

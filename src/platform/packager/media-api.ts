@@ -29,6 +29,7 @@ const TYPES: Readonly<Record<string, string>> = {
 const PLAYLIST = /^[a-z0-9-]+\.m3u8$/;
 const MEDIA_FILE = /^[a-z0-9-]+_(?:init\.mp4|\d+\.m4s)$/;
 
+/** Serves players the playlists, which are joined from those of the parts, and the files that they name. */
 export function mountMedia(
   app: Express,
   { streams, clock }: { readonly streams: Streams; readonly clock: () => Date },
@@ -36,7 +37,10 @@ export function mountMedia(
   const get = onlyMethods('GET', 'HEAD');
 
   const kept = new Map<string, PlaylistPart & { readonly isDone: boolean }>();
-  /** Keys that rotate make hundreds of parts an hour: the same text is the same object, and parsed once. */
+  /**
+   * A complete part is read once: keys that rotate make hundreds of parts in an hour. A part with the same
+   * text stays the same object, which is parsed once: to parse that of a day takes the time of many requests.
+   */
   const readPart = async ({ name, continues, isDone }: PartRecord, path: string): Promise<PlaylistPart> => {
     const known = kept.get(path);
     if (known?.isDone) return known;

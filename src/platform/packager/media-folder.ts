@@ -20,7 +20,10 @@ const NAME = 'packager-media';
 
 export type MediaFolder = Awaited<ReturnType<typeof openMediaFolder>>;
 
-/** Takes the folder of all media for this process. @throws ConfigError if it can't be used, or is in use. */
+/**
+ * Takes the packager's own folder below `parent` for this process, with the streams of earlier ones.
+ * @throws ConfigError if it can't be used, or another packager on this machine uses it.
+ */
 export async function openMediaFolder(parent: string, newId: () => string) {
   const path = join(parent, NAME);
   try {
@@ -43,6 +46,7 @@ export async function openMediaFolder(parent: string, newId: () => string) {
       temporary,
       isLocked: lock !== undefined,
       ids: () => readdirSync(streams),
+      /** The folder of a stream, which need not exist. */
       of: (id: string) => join(streams, id),
       release: async () => lock?.release(),
     };
@@ -53,7 +57,10 @@ export async function openMediaFolder(parent: string, newId: () => string) {
   }
 }
 
-/** Ends the processes of shaka-packager that a killed packager left: each waits for a writer of its FIFO. */
+/**
+ * A process of shaka-packager that was about to open its FIFO when the packager was killed waits for a writer
+ * for ever. A writer that comes and goes lets it read the end of its input.
+ */
 function endReaders(temporary: string): void {
   if (!existsSync(temporary)) return;
   for (const entry of readdirSync(temporary, { withFileTypes: true })) {

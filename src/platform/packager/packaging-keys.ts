@@ -11,7 +11,10 @@ type Read = { readonly ok: true; readonly keys: StreamKeys } | ReturnType<typeof
 /** A key file has about 1 KiB. */
 const MAX_BYTES = 1024 * 1024;
 
-/** Symbolic links below the folder are not followed: they must not choose which file is read. */
+/**
+ * Reads a key file as a packager does when a stream starts. Without one the stream is clear; a faulty one is
+ * a problem. Symbolic links below the folder are not followed: they must not choose which file is read.
+ */
 export function readKeys(folder: string, keyFile: StreamId | undefined): Read {
   if (keyFile === undefined) return { ok: true, keys: CLEAR };
   const name = `${keyFile}.key`;

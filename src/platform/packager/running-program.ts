@@ -5,6 +5,7 @@ import { systemCode } from '../../http/errors';
 import { HIDDEN, hiderOf } from '../../http/secret';
 
 export interface ProgramEnd {
+  /** Undefined when a signal ended it, or it could not be started. */
   readonly code: number | undefined;
   readonly signal: NodeJS.Signals | undefined;
   /** Why it could not be started (`ENOENT`: there is no such program). */
@@ -23,6 +24,7 @@ interface RunProgram {
   /** Inherited as descriptor 3. */
   readonly descriptor?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** In milliseconds; like `signal`, it kills the program. */
   readonly timeout?: number;
 }
 
@@ -31,6 +33,7 @@ export type RunningProgram = ReturnType<typeof runProgram>;
 const KEPT_CHARACTERS = 4096;
 const KEPT_LINES = 3;
 
+/** Starts a program with pipes for its input and output. `ended` says if it can't be started. */
 export function runProgram(path: string, args: readonly string[], options: RunProgram) {
   const { cwd, env, descriptor, signal, timeout } = options;
   const inherited = descriptor === undefined ? [] : [descriptor];
@@ -65,6 +68,7 @@ export function runProgram(path: string, args: readonly string[], options: RunPr
   };
 }
 
+/** The last error text of a program, or how it ended. */
 export function wordsOf({ code, signal, notStarted, lastWords }: ProgramEnd): string {
   return lastWords || (notStarted ?? signal ?? `exit code ${code}`);
 }

@@ -47,6 +47,7 @@ export interface Programs {
 /** An elementary stream of the input, which becomes a folder's `<name>_init.mp4` and `<name>_1.m4s` onwards. */
 export interface ShakaStream {
   readonly input: string;
+  /** The first stream of a kind, or the one of this number. */
   readonly select: 'video' | 'audio' | number;
   /** Names the files and the media playlist (`<name>.m3u8`), so that no two streams of a job may have the same. */
   readonly name: string;
@@ -62,14 +63,19 @@ export interface ShakaJob {
   readonly streams: readonly ShakaStream[];
   /** Exists, and holds nothing of another job. */
   readonly folder: string;
+  /** Whether its segments are played while the input goes on. */
   readonly live: boolean;
   readonly latency?: Latency;
   readonly signal?: AbortSignal;
 }
 
+/** The file of each output that names all others, in the folder of a job. */
 export const ENTRY_FILES = { dash: 'manifest.mpd', hls: 'master.m3u8' } as const;
 
-/** Every segment stays listed and on disk, for the replay. Of HLS, EVENT does so; LIVE has DASH's window. */
+/**
+ * Every segment stays listed and on disk while the input goes on: the replay is made of them, and the window
+ * is cut when parts are joined. For HLS, the type EVENT does this; LIVE would list the window of DASH alone.
+ */
 const KEEP_ALL_SEGMENTS: { readonly [system in System]: readonly string[] } = {
   // In seconds; more than three years.
   dash: ['--time_shift_buffer_depth=100000000', '--preserved_segments_outside_live_window=0'],
@@ -124,7 +130,11 @@ const FILE_MEMORY = 4 * 1024 * 1024;
 /** The output limit of a program, in units of 512 bytes: twice its input, and at least this. */
 const LEAST_OUTPUT = 64 * 1024 * 2;
 
-/** Limits the memory, as a file may claim 4,000 million samples, and the output by its `size` in bytes. */
+/**
+ * The command that runs a program on an uploaded file with a memory limit: a table that claims four thousand
+ * million samples would take all memory of the machine.
+ * @param size bytes of the input, if the program writes one file; without it, the output is not limited
+ */
 export function withinMemory(
   binary: string,
   args: readonly string[],
@@ -135,7 +145,11 @@ export function withinMemory(
   return ['/bin/sh', ['-c', script, binary, ...args]];
 }
 
-/** The keys are in no argument, but in an unlinked file (mode 0600). @throws the system's error about it. */
+/**
+ * The keys are in no argument, and on the disk only for the moment in which a file of flags (mode 0600) is
+ * created, opened and unlinked. The next start of the packager removes the file that a killed one left.
+ * @throws the system's error if the file of flags can't be written
+ */
 export function startShakaPackager({ shakaPackager, env, folder }: Programs, job: ShakaJob): RunningProgram {
   const secrets = protectionFlagsOf(job);
   const descriptor = secrets.length > 0 ? openUnlinked(folder, `${secrets.join('\n')}\n`) : undefined;

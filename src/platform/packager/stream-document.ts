@@ -8,6 +8,7 @@ export type StreamState = 'starting' | 'running' | 'interrupted' | 'refused' | '
 
 const keyIds = z.array(z.string()).nullable();
 
+/** One run of shaka-packager for each system, in a folder of this name. */
 const PART = z.object({
   name: z.string(),
   dash: keyIds,
@@ -51,6 +52,7 @@ export type StreamDocument = ReturnType<typeof documentOf>;
 interface Present {
   readonly state: StreamState;
   readonly problem: Problem | undefined;
+  /** Of parts that are still written: their records have 0. */
   readonly partSeconds: number;
   readonly isPlayable: (system: System) => boolean;
 }

@@ -26,9 +26,11 @@ export type Stream = LiveStream | FileOnDisk;
 interface StreamsOptions extends Omit<LiveSurroundings, 'hasRoom'> {
   readonly folder: MediaFolder;
   readonly maxBytes: number;
+  /** How often the size of all files is looked at. */
   readonly lookMs: number;
 }
 
+/** All streams of the packager, including those of an earlier process. */
 export class Streams {
   readonly #options: StreamsOptions;
   readonly #streams = new Map<string, Stream>();
@@ -77,7 +79,12 @@ export class Streams {
     return stream;
   }
 
-  /** Resolves when it is packaged. @param announced the body's bytes, or 0. @throws HttpError 409, 507. */
+  /**
+   * Packages a media file, without a key file in the clear, and resolves when that is done. A file that can't
+   * be packaged makes the stream `refused`.
+   * @param announced bytes of the body as its sender says, or 0
+   * @throws HttpError 409, 507.
+   */
   async putFile(
     id: string,
     keyFile: StreamId | undefined,
@@ -181,6 +188,7 @@ export class Streams {
   }
 }
 
+/** Removes the parts that a packager was making when it was killed. */
 function removeOtherParts(path: string, { parts }: StreamRecord): void {
   for (const name of readdirSync(path)) {
     if (!name.startsWith('part-') || parts.some((part) => part.name === name)) continue;
@@ -213,6 +221,7 @@ export async function receive(
   }
 }
 
+/** Reserves room for more bytes of a file, and returns whether there is. */
 type TakeRoom = (bytes: number) => boolean;
 
 /** Of a file, in bytes; 0 where there is none. */
@@ -228,6 +237,7 @@ function existsAs(how: string) {
   return packagerError('stream_of_another_kind', `The stream exists ${how}. Delete it first.`);
 }
 
+/** A media file that is packaged as a whole. */
 class FileOnDisk {
   #state: 'starting' | 'refused' | 'ended' | 'failed';
   #problem: Problem | undefined;
@@ -326,6 +336,7 @@ class FileOnDisk {
     }
   }
 
+  /** Also drops the former media, which was to be replaced. */
   async #refuse(keyFile: StreamId | undefined, problem: Problem): Promise<void> {
     this.#state = 'refused';
     this.#problem = problem;

@@ -23,6 +23,7 @@ import { Session, type SessionEnd, type SessionSurroundings } from './session';
 export interface LiveRequest {
   /** An RTMP address; its last part is a secret, as in those of `simulcast`. */
   readonly source: string;
+  /** Undefined: the stream is clear. */
   readonly keyFile: StreamId | undefined;
   readonly simulcast: readonly string[];
   /** A change has its effect when the encoder connects again. */
@@ -39,8 +40,10 @@ export interface LiveSurroundings extends SessionSurroundings {
 
 /** How long a source is tried after the last request for it. */
 const WANTED_MS = 120_000;
+/** How many sessions may fail one after another without a segment; the stream is `failed` then. */
 const MAX_FAILURES = 5;
 
+/** A stream of an encoder that may come and go: its record on disk, and its present session. */
 export class LiveStream {
   readonly #surroundings: LiveSurroundings;
   readonly folder: string;
@@ -83,6 +86,7 @@ export class LiveStream {
     });
   }
 
+  /** Keeps the stream wanted, and tries a failed one again. An ended stream stays as it is. */
   put(request: LiveRequest): void {
     if (this.record.isEnded || this.#ending || this.#isRemoved) return;
     this.#wantedAt = this.#surroundings.now();
@@ -114,11 +118,13 @@ export class LiveStream {
     this.#save();
   }
 
+  /** Ends its processes; the caller removes the folder. */
   async remove(): Promise<void> {
     this.#isRemoved = true;
     await this.stop();
   }
 
+  /** Ends the session, because there is no room for more media. The next request tries it again. */
   refuseMore(): void {
     if (!this.#session) return;
     this.#closeSession();
@@ -207,6 +213,7 @@ export class LiveStream {
     this.#set(state === 'interrupted' && this.record.started === null ? 'starting' : state, reported);
     this.#closeSession();
     if (state !== 'interrupted' || now() - this.#wantedAt > WANTED_MS) return;
+    // An encoder whose connection broke is soon back.
     const isSoon = isOwnFailure || problem.code === 'encoder_gone';
     const delay = isSoon ? limits.retryMs : limits.retryMs * 5;
     this.#retry = setTimeout(() => this.#start(), delay).unref();
@@ -279,6 +286,7 @@ export class LiveStream {
     return isPlayable ? 'interrupted' : 'starting';
   }
 
+  /** During a new attempt, the problem of the one before is still reported. */
   #problemSoFar(session: Session): Problem | undefined {
     return session.isFlowing ? undefined : this.#problem;
   }

@@ -34,6 +34,7 @@ interface PartOptions {
   readonly onFailure: (problem: Problem) => void;
 }
 
+/** The transport stream of a part as it came, in the part's folder: recordings are made of it. */
 export const RECORDING = 'recording.ts';
 
 const NULL_PACKET = Buffer.alloc(188, 0xff);
@@ -41,7 +42,10 @@ NULL_PACKET.writeUInt32BE(0x471fff10);
 /** shaka-packager takes 64 KiB to see that it is a transport stream: of packets that say nothing, so that none wait. */
 const PRELUDE = Buffer.concat(Array.from({ length: Math.ceil(65_536 / 188) }, () => NULL_PACKET));
 
-/** A run of a transport stream with one set of parameters: packaged for each system, recorded as it came. */
+/**
+ * A continuous run of a transport stream with one set of parameters: it is written to one process of
+ * shaka-packager for each system, and recorded as it came. It never throws: `onFailure` gets all failures.
+ */
 export class Part {
   readonly #options: PartOptions;
   readonly #path: string;
@@ -69,6 +73,7 @@ export class Part {
     return this.#options.record;
   }
 
+  /** Bytes that wait for the slowest reader. */
   get waitingBytes(): number {
     return Math.max(0, ...this.#sinks.map(({ writableLength }) => writableLength));
   }
@@ -78,6 +83,7 @@ export class Part {
     if (!this.#isOver) for (const sink of this.#sinks) sink.write(bytes);
   }
 
+  /** Lets the processes write all that has come, and kills those that have not within the time. */
   async finish(limitMs: number): Promise<void> {
     this.#isOver = true;
     const tooLong = setTimeout(() => this.#cut(), limitMs);
@@ -107,6 +113,7 @@ export class Part {
     const { folder, record, kinds, keys, latency, programs } = this.#options;
     const fifo = join(programs.folder, `${basename(folder)}-${record.name}-${system}`);
     this.#fifos.push(fifo);
+    // Node has no call for it.
     execFileSync('mkfifo', ['-m', '600', fifo], { env: programs.env, stdio: 'ignore' });
     // Opened for both, it does not wait for a reader; written data waits for one.
     const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);

@@ -23,8 +23,10 @@ export const LIVE_LIMITS = {
   goneMs: 35_000,
   /** How many bytes may wait for a process of shaka-packager, or the disk, before the pull is paused. */
   waitingBytes: 8 * 1024 * 1024,
+  /** How long the pull may be paused, while a process of shaka-packager takes nothing. */
   stalledMs: 10_000,
   firstSegmentMs: 20_000,
+  /** How long a process may take to write the rest when a part is over. */
   finishMs: 10_000,
   /** How long to wait before a retry after a failure or end here; five times as long after a failure of the source. */
   retryMs: 1000,
@@ -56,8 +58,10 @@ interface SessionOptions extends SessionSurroundings {
   readonly newPart: (kinds: MediaKinds, keys: StreamKeys, continues: boolean) => PartRecord;
   /** Asked at each key frame for other keys than the present ones, with which the next part begins. */
   readonly otherKeys: (present: StreamKeys) => StreamKeys | undefined;
+  /** Called when nothing is written to the part any more; also after `onEnd`. */
   readonly onPartDone: (part: PartRecord) => void;
   readonly hasSegment: (part: PartRecord) => boolean;
+  /** Called once at most, and not after `stop`. */
   readonly onEnd: (end: SessionEnd) => void;
 }
 
@@ -67,7 +71,10 @@ const LOOK_MS = 100;
 /** How long a server may send nothing before ffmpeg gives up by itself, should this process be gone. */
 const SILENCE_SECONDS = 40;
 
-/** One pull of a stream begins a part, and further ones, without a discontinuity, where its keys change. */
+/**
+ * One pull of a stream, until its encoder goes or nothing more can be done with it. Players see its first part
+ * as a period or a discontinuity. Where its keys change, a further part goes on without a discontinuity.
+ */
 export class Session {
   hasSegment = false;
   readonly #options: SessionOptions;
@@ -109,6 +116,7 @@ export class Session {
     return this.#hasData && !this.#isOver && now() - this.#lastDataAt < limits.silentMs;
   }
 
+  /** Of a session that goes on; the problem of one that is over is in its `SessionEnd`. */
   get problem(): Problem | undefined {
     return this.#hasData && !this.isFlowing ? problemOf('encoder_silent') : this.#problem;
   }
@@ -237,6 +245,7 @@ export class Session {
     this.#end(unwritable ? { state: 'failed', problem: unwritable } : { state: 'interrupted', problem });
   }
 
+  /** Checks the time limits, which no event reports. */
   #look(): void {
     const { now, limits, hasSegment } = this.#options;
     const at = now();
@@ -268,11 +277,14 @@ export class Session {
   }
 }
 
-/** Hands the address, which ends with a secret, to ffmpeg's input: arguments would show it to every user. */
+/**
+ * Pulls a stream by ffmpeg, which writes it as a transport stream without encoding it again. The address ends
+ * with a secret, and goes through ffmpeg's input: arguments would show it to every user of the machine.
+ */
 function pull(source: string, withSound: boolean, { ffmpeg, folder, env }: Programs): RunningProgram {
   const args = [
     ...['-hide_banner', '-nostdin', '-loglevel', 'error'],
-    // It would mend times that jump by over 30 hours, or back by seconds, and let sound and picture drift.
+    // ffmpeg would correct times that jump by over 30 hours, or back by seconds: sound and picture would drift.
     ...['-dts_error_threshold', '1e10'],
     ...['-protocol_whitelist', 'pipe,fd,rtmp,rtmps,rtmpt,tcp,tls'],
     ...['-f', 'concat', '-safe', '0', '-i', 'pipe:0'],
@@ -280,7 +292,8 @@ function pull(source: string, withSound: boolean, { ffmpeg, folder, env }: Progr
     ...['-f', 'mpegts', '-mpegts_copyts', '0', '-flush_packets', '1', '-muxdelay', '0', 'pipe:1'],
   ];
   const program = runProgram(ffmpeg, args, { cwd: folder, env, secrets: secretsOfAddress(source) });
-  // It would wait for twenty pictures to guess their rate, and 90 seconds for sound that never comes.
+  // By default, ffmpeg waits for twenty pictures to guess their rate, which is not used here, and 90 seconds
+  // for sound that is announced and never comes.
   const probing = 'option fpsprobesize 0\noption analyzeduration 5000000\n';
   const options = `option rw_timeout ${SILENCE_SECONDS * 1_000_000}\n${probing}`;
   program.stdin.end(`ffconcat version 1.0\nfile '${source}'\n${options}`);

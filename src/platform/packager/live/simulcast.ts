@@ -34,6 +34,7 @@ export class Simulcast {
     if (this.#program.stdin.writableLength > MAX_WAITING) this.#program.kill();
   }
 
+  /** Sends what waits to the target, for at most five seconds, and ends. */
   end(): void {
     this.#isOver = true;
     this.#program?.stdin.end();

@@ -125,7 +125,10 @@ function codecOf(type: number, descriptors: Buffer): Codec {
 /** Steps of a decoding time, in units of 1/90,000 s, that no pause of an encoder explains. */
 const JUMP_FORWARD = 10 * 90_000;
 const JUMP_BACKWARD = -90_000;
-/** ffmpeg writes a time that has gone back as the last one and a unit more. RTMP has milliseconds. */
+/**
+ * Where the times of a stream go back, ffmpeg writes the last one plus one unit for each picture, until they
+ * are beyond it again. A smaller step than this millisecond shows that: RTMP has no finer times.
+ */
 const HELD_STEP = 90;
 /** So many pictures in a row; those of one moment may be a few. */
 const HELD_PICTURES = 10;
@@ -147,6 +150,7 @@ export class ChangeWatch {
     this.#pid = (streams.find(({ kind }) => kind === 'video') ?? streams[0])?.pid ?? 0;
   }
 
+  /** Returns whether the stream has changed in these packets. */
   push(packets: readonly Buffer[]): boolean {
     for (const packet of packets) {
       if (pidOf(packet) !== this.#pid) continue;
@@ -208,13 +212,16 @@ function timeAt(pes: Buffer, at: number): number | undefined {
   return high * 2 ** 30 + (pes.readUInt16BE(at + 1) >> 1) * 2 ** 15 + (pes.readUInt16BE(at + 3) >> 1);
 }
 
-/** Bytes for the present part or the one before; or the next part begins, or the one before is over. */
+/** `next` makes the next part the present one; after `end_of_former`, nothing comes for the one before. */
 interface CutStep {
   readonly to: 'former' | 'present' | 'next' | 'end_of_former';
   readonly bytes: Buffer;
 }
 
-/** Cuts at key frames. Sound goes with the pictures that it is heard with, wherever it is multiplexed. */
+/**
+ * Cuts a transport stream of ffmpeg at key frames, so that each frame is in exactly one part: pictures from
+ * the key frame on are in the next one, as is the sound that is heard with them, wherever it is multiplexed.
+ */
 export class StreamCutter {
   readonly #video: number | undefined;
   readonly #audio: number | undefined;
@@ -231,10 +238,12 @@ export class StreamCutter {
     this.#audio = pidOfFirst('audio');
   }
 
+  /** Whether sound is announced next to the picture, and none has come. */
   get lacksSound(): boolean {
     return this.#video !== undefined && this.#audio !== undefined && !this.#hasSound;
   }
 
+  /** @param isDue asked at each key frame whether the next part begins with it. */
   push(packets: readonly Buffer[], isDue: () => boolean): CutStep[] {
     const steps: { readonly to: CutStep['to']; readonly packets: Buffer[] }[] = [];
     const add = (to: CutStep['to'], ...more: Buffer[]) => {

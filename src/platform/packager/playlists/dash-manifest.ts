@@ -28,8 +28,9 @@ const DELAY_SEGMENTS = 3;
 const CLOCK_SECONDS = 1;
 
 /**
- * Joins the parts' MPDs, a period each; empty until each track of a part has a segment. A live period starts
- * where its clock says, not before the end of the one ahead: only the last part may be incomplete.
+ * Joins the MPDs of a stream's parts, in their order, into one with a period a part. A live period starts
+ * where the clock says that it began, and never before the end of the one ahead: only the last part may be
+ * incomplete. A part shows when each of its tracks has a segment; the text is empty while none does.
  * @throws an Error that names the part if its text is no MPD of shaka-packager
  */
 export function joinManifests(parts: readonly PlaylistPart[], options: ManifestOptions): string {
@@ -105,6 +106,7 @@ export function secondsOfManifest(text: string): number[] {
   return part.isBeginning ? [...seconds, 0] : seconds;
 }
 
+/** By the object of a part, which stays the same while its text does. */
 const readParts = new WeakMap<PlaylistPart, Part | undefined>();
 
 /** Reads an MPD; undefined without a segment. Times are in seconds of the media. */

@@ -6,6 +6,7 @@ export type Latency = (typeof LATENCIES)[number];
 /** The length that is aimed at. A segment ends at the next key frame; players keep three before them. */
 export const SEGMENT_SECONDS: Readonly<Record<Latency, number>> = { default: 2, low: 1 };
 
+/** The part of a stream that one run of shaka-packager wrote. */
 export interface PlaylistPart {
   /** The folder of its files, below that of the joined playlist. */
   readonly folder: string;
@@ -38,7 +39,11 @@ interface Segment {
 const LEAST_TARGET_DURATIONS = 3;
 const NO_KEY = '#EXT-X-KEY:METHOD=NONE';
 
-/** Each playlist of a stream gets the same parts (empty texts for missing ones): so their numbers agree. */
+/**
+ * Joins the media playlists of one rendition, one a part, in their order. Segments and discontinuities are
+ * counted from the first part on, also outside the window. So their numbers are the same in every playlist of
+ * a stream, as long as each gets the same parts (with an empty text for one that it is not in).
+ */
 export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: PlaylistOptions): string {
   const { ended, windowSeconds, latency = 'default' } = options;
   // Of times that go on, only the keys are new: that is no discontinuity (RFC 8216 § 4.3.2.3).
@@ -67,6 +72,7 @@ export function joinMediaPlaylists(parts: readonly PlaylistPart[], options: Play
   let map = '';
   for (const segment of listed) {
     const isNewPart = segment.part > part;
+    // One for each part, also without a segment here: another playlist may have segments of a part between.
     for (; part < segment.part; part += 1) lines.push('#EXT-X-DISCONTINUITY');
     if (isNewPart || segment.keys !== keys) lines.push(segment.keys || (keys && NO_KEY));
     if (isNewPart || segment.map !== map) lines.push(segment.map);
@@ -126,8 +132,9 @@ function firstInWindow(segments: readonly Segment[], target: number, windowSecon
 }
 
 /**
- * The newest of the parts' multivariant playlists (oldest first) lists the tracks. Bandwidths are the highest
- * of all, because a player plans with them for the older parts too. Empty without a stream yet.
+ * Makes the multivariant playlist of a stream from those of its parts, oldest first. The newest lists the
+ * tracks; bandwidths are the highest of all, because a player plans with them for the older parts too.
+ * Addresses carry the window on as `?window=`. The text is empty while no part lists a stream.
  */
 export function masterPlaylist(masters: readonly string[], windowSeconds: number | undefined): string {
   const read = masters.filter((text) => text.includes('#EXT-X-STREAM-INF:')).map(readMaster);
