@@ -37,69 +37,50 @@ test('starts without any variable, and takes an empty one as absent', () => {
   );
 });
 
-test('takes every variable', () => {
-  const config = readEmulatorConfig({
-    EMULATOR_HOST: '0.0.0.0',
-    EMULATOR_PORT: '65535',
-    EMULATOR_CONTROL_HOST: '::1',
-    EMULATOR_CONTROL_PORT: '0',
-    EMULATOR_RTMP_PORT: '1936',
-    EMULATOR_SITE_ID: 'site0001, site0002',
-    EMULATOR_API_SECRET: '0123456789abcdef',
-    EMULATOR_V1_SECRET: 'fedcba9876543210',
-    EMULATOR_RATELIMIT: 'on',
-    EMULATOR_ALLOW_HTTP_WEBHOOKS: 'true',
-    EMULATOR_CHANNEL_ID: 'Stadium1',
-    EMULATOR_CHANNEL_STREAM_KEY: 'stream-key_012345',
-    EMULATOR_UPLOADSFOLDER: '/var/uploads',
-    EMULATOR_UPLOADSMAXMB: '5',
-    EMULATOR_CLIENT: 'acme.tv',
-    EMULATOR_CLIENT_API_KEY: 'k',
-    EMULATOR_CLIENT_SHARED_SECRET: '0123456789abcdef',
-    EMULATOR_SEED: '-42',
-    EMULATOR_LOGLEVEL: 'silent',
-  });
-  expect(config).toEqual({
-    host: '0.0.0.0',
-    port: 65_535,
-    controlHost: '::1',
-    controlPort: 0,
-    rtmpPort: 1936,
-    siteIds: ['site0001', 'site0002'],
-    apiSecret: '0123456789abcdef',
-    v1Secret: 'fedcba9876543210',
-    rateLimit: true,
-    allowHttpWebhooks: true,
-    channel: { id: 'Stadium1', streamKey: 'stream-key_012345' },
-    uploadsFolder: '/var/uploads',
-    uploadsMaxBytes: 5 * 1024 * 1024,
-    client: { name: 'acme.tv', apiKey: 'k', sharedSecret: '0123456789abcdef' },
-    seed: -42,
-    logLevel: 'silent',
-    unknownVariables: [],
-  });
+const differs = (env: Readonly<Record<string, string>>, fields: object) =>
+  expect(readEmulatorConfig(env)).toEqual({ ...DEFAULTS, ...fields });
+
+/** Variables, and what of the configuration they make other than by default, one a line. */
+const TAKEN = `
+EMULATOR_HOST=0.0.0.0 → {"host":"0.0.0.0"}
+EMULATOR_PORT=65535 → {"port":65535}
+EMULATOR_CONTROL_HOST=::1 → {"controlHost":"::1"}
+EMULATOR_CONTROL_PORT=0 → {"controlPort":0}
+EMULATOR_RTMP_PORT=1936 → {"rtmpPort":1936}
+EMULATOR_SITE_ID=site0001, site0002 → {"siteIds":["site0001","site0002"]}
+EMULATOR_API_SECRET=0123456789abcdef → {"apiSecret":"0123456789abcdef","v1Secret":"0123456789abcdef"}
+EMULATOR_V1_SECRET=fedcba9876543210 → {"v1Secret":"fedcba9876543210"}
+EMULATOR_RATELIMIT=on → {"rateLimit":true}
+EMULATOR_ALLOW_HTTP_WEBHOOKS=true → {"allowHttpWebhooks":true}
+EMULATOR_CHANNEL_ID=Stadium1&EMULATOR_CHANNEL_STREAM_KEY=key_0-0123456789 → {"channel":{"id":"Stadium1","streamKey":"key_0-0123456789"}}
+EMULATOR_UPLOADSFOLDER=/var/uploads → {"uploadsFolder":"/var/uploads"}
+EMULATOR_UPLOADSMAXMB=5 → {"uploadsMaxBytes":5242880}
+EMULATOR_SEED=-42 → {"seed":-42}
+EMULATOR_LOGLEVEL=silent → {"logLevel":"silent"}
+EMULATOR_TLSCERT=tls.crt&EMULATOR_TLSKEY=tls.key → {"tls":{"certificate":"tls.crt","key":"tls.key"}}
+EMULATOR_TLS=off → {}
+EMULATOR_PROT=1 → {"unknownVariables":["EMULATOR_PROT (did you mean EMULATOR_PORT?)"]}
+`;
+
+test.each(tableRows(TAKEN))('takes %s', (env, fields = '') =>
+  differs(Object.fromEntries(new URLSearchParams(env)), JSON.parse(fields)),
+);
+
+test('takes the client with its API key and its shared secret', () => {
+  const client = { name: 'acme.tv', apiKey: 'k', sharedSecret: '0123456789abcdef' };
+  const env = { EMULATOR_CLIENT: client.name, EMULATOR_CLIENT_API_KEY: client.apiKey };
+  differs({ ...env, EMULATOR_CLIENT_SHARED_SECRET: client.sharedSecret }, { client });
 });
 
-test('serves HTTPS with the certificate that is given, or with its own, for its names and others', () => {
-  const given = { EMULATOR_TLSCERT: 'tls.crt', EMULATOR_TLSKEY: 'tls.key' };
-  const tls = { certificate: 'tls.crt', key: 'tls.key', clientAuthorities: undefined };
-  expect(readEmulatorConfig(given)).toEqual({ ...DEFAULTS, tls });
-  expect(readEmulatorConfig({ EMULATOR_TLS: 'self-signed', EMULATOR_HOST: '0.0.0.0' })).toEqual({
-    ...DEFAULTS,
-    host: '0.0.0.0',
-    tls: { folder: './emulator-tls', names: ['localhost', 'emulator', '127.0.0.1', '::1'] },
-  });
-  const env = {
-    EMULATOR_TLS: 'self-signed',
-    EMULATOR_TLSFOLDER: '/tls',
-    EMULATOR_TLSNAMES: 'api.test, 192.0.2.1, localhost',
-    EMULATOR_HOST: 'box.internal',
-  };
-  expect(readEmulatorConfig(env).tls).toEqual({
+test('serves HTTPS with its own certificate, for its names and others', () => {
+  const own = { EMULATOR_TLS: 'self-signed', EMULATOR_HOST: '0.0.0.0' };
+  const names = ['localhost', 'emulator', '127.0.0.1', '::1'];
+  differs(own, { host: '0.0.0.0', tls: { folder: './emulator-tls', names } });
+  const others = { EMULATOR_TLSFOLDER: '/tls', EMULATOR_TLSNAMES: 'api.test, 192.0.2.1, localhost' };
+  expect(readEmulatorConfig({ ...own, ...others, EMULATOR_HOST: 'box.internal' }).tls).toEqual({
     folder: '/tls',
-    names: ['localhost', 'emulator', '127.0.0.1', '::1', 'box.internal', 'api.test', '192.0.2.1'],
+    names: [...names, 'box.internal', 'api.test', '192.0.2.1'],
   });
-  expect(readEmulatorConfig({ EMULATOR_TLS: 'off' })).toEqual(DEFAULTS);
 });
 
 test.each([
@@ -140,12 +121,7 @@ test.each(tableRows(FAULTS))('refuses %s', (env, fault) => {
 });
 
 test.each(['off', '0'])('takes no encoders over RTMP with EMULATOR_RTMP_PORT=%s', (value) => {
-  expect(readEmulatorConfig({ EMULATOR_RTMP_PORT: value })).toEqual({ ...DEFAULTS, rtmpPort: undefined });
-});
-
-test('names a misspelt variable with the one that was meant, and starts all the same', () => {
-  const unknownVariables = ['EMULATOR_PROT (did you mean EMULATOR_PORT?)'];
-  expect(readEmulatorConfig({ EMULATOR_PROT: '1' })).toEqual({ ...DEFAULTS, unknownVariables });
+  differs({ EMULATOR_RTMP_PORT: value }, { rtmpPort: undefined });
 });
 
 const PACKAGER_URL = 'must be an http:// or https:// address without a password or a query';
