@@ -33,6 +33,22 @@ export function idName({ one }: { readonly one: string }): string {
 
 export const NOW = '2030-01-01T00:00:00.000000+00:00';
 
+/** The metadata of a media of which nothing is said. */
+export const MEDIA_METADATA = {
+  title: '',
+  description: null,
+  author: null,
+  permalink: null,
+  category: null,
+  language: null,
+  publish_start_date: NOW,
+  publish_end_date: null,
+  tags: [],
+  external_id: null,
+  protection_rule_key: null,
+  custom_params: {},
+};
+
 /** The fields of every answer about a resource that was created and last changed at the start. */
 export function answered(type: string, id: unknown = expect.any(String)) {
   return { id, type, created: NOW, last_modified: NOW, metadata: {}, relationships: {}, schema: null };

@@ -13,6 +13,18 @@ export const posterFields = (poster: string, type = 'image/svg+xml') => ({
   images: [320, 640, 1280].map((width) => ({ src: `${poster}?width=${width}`, width, type })),
 });
 
+/** The document of a media of which nothing is said, but for these fields of its item. */
+export function documentOf(origin: string, id: string, fields: Readonly<Record<string, unknown>>) {
+  const { title = '', description = '' } = fields;
+  const link = `${origin}/v2/media/${id}`;
+  const said = { title, description, duration: 0, pubdate: expect.any(Number), tags: '', tracks: [] };
+  const poster = posterFields(`${link}/poster.svg`);
+  return {
+    ...{ title, description, kind: 'Single Item', feed_instance_id: expect.stringMatching(/./) },
+    playlist: [{ ...said, mediaid: id, link, ...poster, variations: {}, ...fields }],
+  };
+}
+
 export type TestDelivery = Awaited<ReturnType<typeof startDelivery>>;
 
 /** An emulator with a library for viewers. */

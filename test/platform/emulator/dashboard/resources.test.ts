@@ -1,5 +1,7 @@
 import type { EmulatorContext } from '../../../../src/platform/emulator/context';
+import { channelMetadata } from '../../../support/channel-metadata';
 import { complaintsOf, rowsOf, textOf } from '../../../support/read-page';
+import { MEDIA_METADATA } from '../../../support/resource-bodies';
 import { fieldsOfForm, startLibraryPages, type TestLibraryPages } from '../../../support/start-library-pages';
 
 interface Item {
@@ -33,17 +35,10 @@ const KINDS: Readonly<Record<string, Kind>> = {
       dvr: 'off',
       reconnect_window: '30',
     },
-    made: {
-      title: 'News',
-      tags: ['a', 'b'],
-      custom_params: {},
-      dvr: 'off',
-      publishing_mode: 'manual',
-      latency: 'default',
-      reconnect_window: 30,
-      simulcast_targets: [],
-      text_tracks: [],
-    },
+    made: channelMetadata({
+      ...{ title: 'News', tags: ['a', 'b'], dvr: 'off' },
+      ...{ publishing_mode: 'manual', reconnect_window: 30 },
+    }),
     row: ['no encoder yet', 'manual', expect.stringMatching(/^•+ Show Hide /), 'Disable News'],
     changed: { 'custom_params.name': 'stream_id', 'custom_params.value': 'news' },
     after: { title: 'News', custom_params: { stream_id: 'news' } },
@@ -64,17 +59,12 @@ const KINDS: Readonly<Record<string, Kind>> = {
       'custom_params.value': ['one\r\ntwo', '', ''],
     },
     made: {
+      ...MEDIA_METADATA,
       title: 'Evening news',
       description: 'First line\nsecond line',
-      author: null,
-      permalink: null,
-      category: null,
       language: 'en',
       publish_start_date: '2030-02-01T12:30:00.000000+00:00',
-      publish_end_date: null,
       tags: ['news', 'with, comma'],
-      external_id: null,
-      protection_rule_key: null,
       custom_params: { channel: 'one\ntwo', empty: '' },
     },
     row: ['no content yet', 'video', '–', 'from 2030-02-01 12:30:00 UTC', START],

@@ -1,5 +1,11 @@
 import { onceForAll } from '../../../support/after-test';
-import { NOTHING, posterFields, startDelivery, type TestDelivery } from '../../../support/start-delivery';
+import {
+  documentOf,
+  NOTHING,
+  posterFields,
+  startDelivery,
+  type TestDelivery,
+} from '../../../support/start-delivery';
 import { FILM } from '../../../support/start-library';
 
 let delivery: TestDelivery;
@@ -22,25 +28,6 @@ const METADATA = {
   tags: ['boats', 'sea'],
   custom_params: { sponsor: 'Acme' },
 };
-
-/** The document of a media of which nothing is said, but for these fields of its item. */
-function documentOf(id: string, fields: { readonly [name: string]: unknown }) {
-  const { title = '', description = '' } = fields;
-  const link = `${delivery.url}/v2/media/${id}`;
-  const said = { title, description, duration: 0, pubdate: expect.any(Number), tags: '', tracks: [] };
-  const item = {
-    ...said,
-    mediaid: id,
-    link,
-    ...posterFields(`${link}/poster.svg`),
-    variations: {},
-    ...fields,
-  };
-  return {
-    ...{ title, description, kind: 'Single Item', feed_instance_id: expect.stringMatching(/./) },
-    playlist: [item],
-  };
-}
 
 test('describes an uploaded media with its manifest, renditions, text tracks and custom parameters', async () => {
   const { film, track, url, unauthenticated } = delivery;
@@ -69,16 +56,16 @@ test('describes an uploaded media with its manifest, renditions, text tracks and
     ],
     sponsor: 'Acme',
   };
-  expect(body).toEqual(documentOf(media, fields));
+  expect(body).toEqual(documentOf(url, media, fields));
   expect(headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'no-store' });
 });
 
 test('describes external content by its own address, and a media of which little is said with every field', async () => {
-  const { external, get } = delivery;
+  const { external, get, url } = delivery;
   const file = 'https://cdn.example/live/master.m3u8?session=1';
   const media = await external({}, file);
   const sources = { sources: [{ file, type: 'application/vnd.apple.mpegurl' }] };
-  expect(await get(`/v2/media/${media}/`)).toEqual({ status: 200, body: documentOf(media, sources) });
+  expect(await get(`/v2/media/${media}/`)).toEqual({ status: 200, body: documentOf(url, media, sources) });
   expect(await get(`/manifests/${media}.m3u8`)).toEqual(NOTHING);
 });
 

@@ -1,6 +1,6 @@
 import { onceForAll } from '../../../support/after-test';
 import { startFakePackager } from '../../../support/fake-packager';
-import { NOTHING, posterFields, startDelivery } from '../../../support/start-delivery';
+import { documentOf, NOTHING, startDelivery } from '../../../support/start-delivery';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { tableRows } from '../../../support/table-rows';
 import { until } from '../../../support/until';
@@ -80,42 +80,18 @@ const textOf = async (path: string) => (await fetch(`${emulator.url}${path}`)).t
 /** 2030-01-01T00:00:00Z, the start of the test's clock. */
 const START = 1_893_456_000;
 
-function documentOf(
-  id: string,
-  { file, duration, pubdate }: { file: string; duration: number; pubdate: number },
-) {
-  const poster = `${emulator.url}/v2/media/${id}/poster.svg`;
-  return {
-    title: 'Town hall',
-    description: '',
-    kind: 'Single Item',
-    feed_instance_id: expect.stringMatching(/./),
-    playlist: [
-      {
-        sponsor: 'Acme',
-        title: 'Town hall',
-        mediaid: id,
-        description: '',
-        link: `${emulator.url}/v2/media/${id}`,
-        ...posterFields(poster),
-        duration,
-        pubdate,
-        tags: 'news,live',
-        sources: [{ file: `${emulator.url}${file}`, type: 'application/vnd.apple.mpegurl' }],
-        tracks: [],
-        variations: {},
-      },
-    ],
-  };
+/** The answer about the event, or its replay, of the channel. */
+function answerOf(id: string, file: string, times: { readonly duration: number; readonly pubdate: number }) {
+  const sources = [{ file: `${emulator.url}${file}`, type: 'application/vnd.apple.mpegurl' }];
+  const fields = { title: 'Town hall', tags: 'news,live', sponsor: 'Acme', ...times, sources };
+  return { status: 200, body: documentOf(emulator.url, id, fields) };
 }
 
 test('answers a playlist for a live event, with its custom parameters next to the fields', async () => {
   const event = await start();
   const { status, body, headers } = await get(`/v2/media/${event}`);
-  expect({ status, body }).toEqual({
-    status: 200,
-    body: documentOf(event, { file: `/live/events/${event}.m3u8`, duration: 0, pubdate: START }),
-  });
+  const times = { duration: 0, pubdate: START };
+  expect({ status, body }).toEqual(answerOf(event, `/live/events/${event}.m3u8`, times));
   expect(headers).toMatchObject({
     'access-control-allow-origin': '*',
     'cache-control': 'no-store',
@@ -127,10 +103,8 @@ test('answers a playlist for the replay under the same id at once when the event
   const event = await start();
   await endEvent(90);
   const { status, body } = await get(`/v2/media/${event}/`);
-  expect({ status, body }).toEqual({
-    status: 200,
-    body: documentOf(event, { file: `/manifests/${event}.m3u8`, duration: 90, pubdate: START + 90 }),
-  });
+  const times = { duration: 90, pubdate: START + 90 };
+  expect({ status, body }).toEqual(answerOf(event, `/manifests/${event}.m3u8`, times));
 });
 
 test('hides a manual event until it is published, as if it did not exist', async () => {

@@ -1,3 +1,4 @@
+import { channelMetadata } from '../../../support/channel-metadata';
 import { errorBody } from '../../../support/error-body';
 import { answered } from '../../../support/resource-bodies';
 import { startEmulator } from '../../../support/start-emulator';
@@ -9,17 +10,7 @@ const CREATED = {
   stream_key: 'secret-000000000000000000000000000000001',
   preview_url: [],
   recent_events: [],
-  metadata: {
-    title: '',
-    tags: [],
-    custom_params: {},
-    dvr: 'on',
-    publishing_mode: 'auto',
-    latency: 'default',
-    reconnect_window: 60,
-    simulcast_targets: [],
-    text_tracks: [],
-  },
+  metadata: channelMetadata({ title: '', reconnect_window: 60 }),
 };
 
 const METADATA = {

@@ -1,5 +1,5 @@
 import { invalidBody } from '../../../support/error-body';
-import { answered, NOW } from '../../../support/resource-bodies';
+import { answered, MEDIA_METADATA } from '../../../support/resource-bodies';
 import { FILM, startLibrary } from '../../../support/start-library';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
@@ -16,20 +16,7 @@ const CREATED = {
   trim_out_point: null,
   external_id: null,
   source_url: null,
-  metadata: {
-    title: '',
-    description: null,
-    author: null,
-    permalink: null,
-    category: null,
-    language: null,
-    publish_start_date: NOW,
-    publish_end_date: null,
-    tags: [],
-    external_id: null,
-    protection_rule_key: null,
-    custom_params: {},
-  },
+  metadata: MEDIA_METADATA,
 };
 
 test('a media without a word about it waits for a file at a link, and has every field with its default', async () => {
@@ -167,7 +154,7 @@ describe('an update', () => {
     const { id } = await create({ metadata: BEFORE });
     await notifications();
     const { body } = await admin.patch(`${site}/media/${id}/`).send({ metadata }).expect(200);
-    expect(body.metadata).toEqual({ ...CREATED.metadata, ...BEFORE, ...changes });
+    expect(body.metadata).toEqual({ ...MEDIA_METADATA, ...BEFORE, ...changes });
     expect(await notifications()).toEqual([`media_updated ${id}`]);
   });
 });
