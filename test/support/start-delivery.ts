@@ -1,4 +1,5 @@
 import type { Environment } from '../../src/http/config';
+import { startFakePackager } from './fake-packager';
 import { FILM, startLibrary } from './start-library';
 
 /** The answer for everything that viewers may not have. */
@@ -74,4 +75,10 @@ export async function startDelivery(env: Environment = {}) {
       return { status, body };
     },
   };
+}
+
+/** The same with a packager, which is a fake. */
+export async function startPackaged(env: Environment = {}) {
+  const packager = await startFakePackager();
+  return { ...(await startDelivery({ EMULATOR_PACKAGERURL: packager.url, ...env })), packager };
 }

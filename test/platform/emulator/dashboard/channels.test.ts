@@ -1,6 +1,5 @@
-import { startFakePackager } from '../../../support/fake-packager';
 import { rowsOf, textOf } from '../../../support/read-page';
-import { startDelivery } from '../../../support/start-delivery';
+import { startPackaged } from '../../../support/start-delivery';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
@@ -168,15 +167,14 @@ test('finds webhooks by name, address and event, and by their last try', async (
 });
 
 async function start(env: Record<string, string> = {}) {
-  const packager = await startFakePackager();
-  const delivery = await startDelivery({ EMULATOR_PACKAGERURL: packager.url, ...env });
+  const delivery = await startPackaged(env);
   /** The text of a page, and its links to the stream tester. */
   const page = async (path: string) => {
     const { text } = await delivery.unauthenticated.get(`/dashboard${path}`).expect(200);
     const tests = [...text.matchAll(/href="(\/verify[^"]*)"/g)].map(([, target = '']) => target);
     return { text: textOf(text), tests };
   };
-  return { ...delivery, packager, page };
+  return { ...delivery, page };
 }
 
 test('says on the page of a channel what the packager does with its event, and leads to the stream tester', async () => {

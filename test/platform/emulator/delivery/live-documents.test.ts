@@ -1,6 +1,5 @@
 import { onceForAll } from '../../../support/after-test';
-import { startFakePackager } from '../../../support/fake-packager';
-import { documentOf, NOTHING, startDelivery } from '../../../support/start-delivery';
+import { documentOf, NOTHING, startPackaged } from '../../../support/start-delivery';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { tableRows } from '../../../support/table-rows';
 import { until } from '../../../support/until';
@@ -172,10 +171,7 @@ publish, delete channel, expire, renew → true false
 `;
 
 describe('asks the packager for what may be watched now and for nothing else, whatever happened before', () => {
-  const shared = onceForAll(async () => {
-    const packager = await startFakePackager();
-    return { packager, ...(await startDelivery({ EMULATOR_PACKAGERURL: packager.url })) };
-  });
+  const shared = onceForAll(() => startPackaged());
 
   test.each(tableRows(RIGHTS))('%s: %s', async (steps = '', expected) => {
     const { packager, admin, site, context, unauthenticated, ...delivery } = await shared();

@@ -1,12 +1,7 @@
 import { request as httpRequest, type ServerResponse } from 'node:http';
 import fc from 'fast-check';
-import {
-  DASH_KEY_ID,
-  type FakePackager,
-  HLS_KEY_ID,
-  startFakePackager,
-} from '../../../support/fake-packager';
-import { NOTHING, startDelivery, type TestDelivery } from '../../../support/start-delivery';
+import { DASH_KEY_ID, HLS_KEY_ID } from '../../../support/fake-packager';
+import { NOTHING, startPackaged } from '../../../support/start-delivery';
 import { until } from '../../../support/until';
 
 const HLS = 'application/vnd.apple.mpegurl';
@@ -14,19 +9,12 @@ const DASH = 'application/dash+xml';
 const SEGMENT = 'video/iso.segment';
 const MASTER = '#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nvideo.m3u8\n';
 
-interface Streaming extends TestDelivery {
-  readonly packager: FakePackager;
-  /** Waits until something can be played under an id, and puts files there. */
-  packaged(id: string): Promise<void>;
-  /** Connects an encoder to a channel with this metadata; answers the id of its event, once it is packaged. */
-  live(metadata?: object): Promise<string>;
-  /** The paths below `/media` that the packager was asked for. */
-  forwarded(): string[];
-}
+type Streaming = Awaited<ReturnType<typeof start>>;
 
-async function start(): Promise<Streaming> {
-  const packager = await startFakePackager();
-  const delivery = await startDelivery({ EMULATOR_PACKAGERURL: packager.url });
+async function start() {
+  const delivery = await startPackaged();
+  const { packager } = delivery;
+  /** Waits until something can be played under an id, and puts files there. */
   const packaged = async (id: string) => {
     await until(() => delivery.context.packaging.deliverable(id) !== undefined);
     packager.media.set(`/media/${id}/hls/master.m3u8`, { type: HLS, body: MASTER });
@@ -35,13 +23,14 @@ async function start(): Promise<Streaming> {
   };
   return {
     ...delivery,
-    packager,
     packaged,
-    async live(metadata) {
+    /** Connects an encoder to a channel with this metadata; answers the id of its event, once it is packaged. */
+    async live(metadata?: object) {
       const id = await delivery.connect(await delivery.createChannel(metadata));
       await packaged(id);
       return id;
     },
+    /** The paths below `/media` that the packager was asked for. */
     forwarded: () => packager.calls.flatMap(({ path }) => (path.startsWith('/media/') ? [path] : [])),
   };
 }

@@ -1,24 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamDocument } from '../../../../src/platform/emulator/packaging/packager-client';
-import { type FakePackager, startFakePackager } from '../../../support/fake-packager';
-import { startDelivery, type TestDelivery } from '../../../support/start-delivery';
-import { type Answered, FILM, startLibrary } from '../../../support/start-library';
+import { startPackaged } from '../../../support/start-delivery';
+import { type Answered, FILM } from '../../../support/start-library';
 import { MEDIA_VECTORS } from '../../../support/start-packager';
 import { until } from '../../../support/until';
 
-interface Started extends TestDelivery {
-  readonly packager: FakePackager;
+async function start() {
+  const delivery = await startPackaged();
+  const { packager } = delivery;
   /** The calls that change a stream. */
-  orders(id: string): string[];
-}
-
-async function start(): Promise<Started> {
-  const packager = await startFakePackager();
-  const delivery = await startDelivery({ EMULATOR_PACKAGERURL: packager.url });
   const orders = (id: string) =>
     packager.said().filter((call) => /^(?:PUT|DELETE|POST)/.test(call) && call.includes(`/${id}`));
-  return { ...delivery, packager, orders };
+  return { ...delivery, orders };
 }
 
 test('sends the file of a media once, byte for byte', async () => {
@@ -166,8 +160,7 @@ describe('conversions', () => {
   const CONVERTED = readFileSync(join(MEDIA_VECTORS, 'stream.mp4'));
 
   async function start() {
-    const packager = await startFakePackager();
-    const library = await startLibrary({ EMULATOR_PACKAGERURL: packager.url });
+    const library = await startPackaged();
     const { context, post, read, createReady } = library;
     const renditionsOf = (id: string) => context.state.renditions.of(id);
     const untilSettled = (id: string) =>
@@ -177,7 +170,6 @@ describe('conversions', () => {
       });
     return {
       ...library,
-      packager,
       renditionsOf,
       untilSettled,
       /** Asks for a rendition of a ready media, and answers its path. */

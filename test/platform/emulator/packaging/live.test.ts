@@ -3,23 +3,18 @@ import { existsSync, mkdirSync, readdirSync, renameSync, statSync, utimesSync, w
 import { join } from 'node:path';
 import type { StreamDocument } from '../../../../src/platform/emulator/packaging/packager-client';
 import { temporaryFolder } from '../../../support/after-test';
-import { type FakePackager, startFakePackager } from '../../../support/fake-packager';
-import { type ChannelAnswer, startEmulator, type TestEmulator } from '../../../support/start-emulator';
+import { startFakePackager } from '../../../support/fake-packager';
+import { startEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
 
-interface Started extends TestEmulator {
-  readonly packager: FakePackager;
-  /** Connects an encoder to a channel with this metadata, and waits until the packager has its event. */
-  onAir(metadata?: object): Promise<{ readonly channel: ChannelAnswer; readonly id: string }>;
-}
-
-async function start(env: Record<string, string> = {}): Promise<Started> {
+async function start(env: Record<string, string> = {}) {
   const packager = await startFakePackager();
   const emulator = await startEmulator({
     EMULATOR_PACKAGERURL: packager.url,
     EMULATOR_PACKAGERRTMPURL: 'rtmp://emulator:1935/live',
     ...env,
   });
+  /** Connects an encoder to a channel with this metadata, and waits until the packager has its event. */
   const onAir = async (metadata?: object) => {
     const channel = await emulator.createChannel(metadata);
     const id = await emulator.connect(channel);
@@ -29,7 +24,8 @@ async function start(env: Record<string, string> = {}): Promise<Started> {
   return { ...emulator, packager, onAir };
 }
 
-const state = ({ packager }: Started, id: string) => packager.streams.get(id)?.state;
+const state = ({ packager }: Awaited<ReturnType<typeof start>>, id: string) =>
+  packager.streams.get(id)?.state;
 
 test('sends an event to the packager as soon as it is on air, and again and again', async () => {
   const emulator = await start();

@@ -1,14 +1,13 @@
 import type { Environment } from '../../../../src/http/config';
-import { startFakePackager } from '../../../support/fake-packager';
-import { FILM, startLibrary } from '../../../support/start-library';
+import { startPackaged } from '../../../support/start-delivery';
+import { FILM } from '../../../support/start-library';
 import { until } from '../../../support/until';
 
 const RECORDED = FILM.toString('latin1');
 
 async function start(env: Environment = {}) {
-  const packager = await startFakePackager();
-  const library = await startLibrary({ EMULATOR_PACKAGERURL: packager.url, ...env });
-  const { context, createChannel, connect, disconnect, advance, admin, site } = library;
+  const library = await startPackaged(env);
+  const { context, packager, createChannel, connect, disconnect, advance, admin, site } = library;
   /** An event of a channel without a reconnect window, that the packager has. */
   const onAir = async (metadata: object = {}) => {
     const channel = await createChannel({ reconnect_window: 0, ...metadata });
@@ -30,7 +29,7 @@ async function start(env: Environment = {}) {
     const query = `trim_in_point=00:00:${from}&trim_out_point=00:00:${to}`;
     return (await admin.put(`${path}/clip/?${query}`).expect(200)).body.media_id;
   };
-  return { ...library, packager, onAir, master, clip, event: (id: string) => context.state.events.find(id) };
+  return { ...library, onAir, master, clip, event: (id: string) => context.state.events.find(id) };
 }
 
 /** The answer of the fake, which is text. */
