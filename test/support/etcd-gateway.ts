@@ -17,23 +17,7 @@ export interface Asked {
 /** JSON of an answer, which gets the header that all have; or a function that answers. */
 export type Answer = object | ((response: ServerResponse) => unknown);
 
-export interface Gateway {
-  readonly url: string;
-  /** The requests in order, without watches. */
-  readonly asked: Asked[];
-  /** The body of each watch that was begun. */
-  readonly watches: Record<string, unknown>[];
-  /** The header of its answers. */
-  header: Record<string, string>;
-  /** Answers calls; undefined: with the header alone. */
-  answer: (asked: Asked, count: number) => Answer | undefined;
-  /** Begins a watch. */
-  onWatch: (response: ServerResponse, count: number) => unknown;
-  /** Sends a message to the watches. */
-  send(result: object): void;
-  /** Resets all connections. */
-  cut(): void;
-}
+export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
 export const header = { cluster_id: '5', member_id: '6', revision: '100', raft_term: '2' };
 export const base64 = (text: string) => Buffer.from(text, 'latin1').toString('base64');
@@ -54,7 +38,9 @@ export const refusal =
     response.writeHead(status).end(JSON.stringify({ error: message, message, code }));
 
 /** An HTTP server with the paths of etcd's JSON gateway whose answers the test writes; it ends with the test. */
-export async function startGateway(answer: Gateway['answer'] = () => undefined): Promise<Gateway> {
+export async function startGateway(
+  answer: (asked: Asked, count: number) => Answer | undefined = () => undefined,
+) {
   const open = new Set<ServerResponse>();
   const lineOf = (result: object) => `${JSON.stringify({ result: { header: gateway.header, ...result } })}\n`;
   const server = createServer(async (request, response) => {
@@ -72,16 +58,23 @@ export async function startGateway(answer: Gateway['answer'] = () => undefined):
     if (typeof found === 'function') found(response);
     else response.end(JSON.stringify({ header: gateway.header, ...found }));
   });
-  const gateway: Gateway = {
+  const gateway = {
     url: `http://127.0.0.1:${await listening(server)}`,
-    asked: [],
-    watches: [],
-    header,
+    /** The requests in order, without watches. */
+    asked: [] as Asked[],
+    /** The body of each watch that was begun. */
+    watches: [] as Record<string, unknown>[],
+    /** The header of its answers. */
+    header: header as Record<string, string>,
+    /** Answers calls; undefined: with the header alone. */
     answer,
-    onWatch: (response) => response.write(lineOf({ created: true })),
-    send(result) {
+    /** Begins a watch. */
+    onWatch: (response: ServerResponse, _count: number): unknown => response.write(lineOf({ created: true })),
+    /** Sends a message to the watches. */
+    send(result: object) {
       for (const response of open) response.write(lineOf(result));
     },
+    /** Resets all connections. */
     cut: () => server.closeAllConnections(),
   };
   return gateway;

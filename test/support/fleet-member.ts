@@ -1,13 +1,9 @@
 import { engineKeysUnder } from '../../src/sidecar/fleet/engine-keys';
-import {
-  createMembership,
-  type Membership,
-  type MembershipOptions,
-} from '../../src/sidecar/fleet/members/membership';
+import { createMembership, type MembershipOptions } from '../../src/sidecar/fleet/members/membership';
 import type { Report } from '../../src/sidecar/fleet/members/packagers';
 import { afterTest } from './after-test';
-import type { FakeCluster, FakeEngine } from './fake-engine';
-import { type LogLine, recordedLog } from './recorded-log';
+import type { FakeCluster } from './fake-engine';
+import { recordedLog } from './recorded-log';
 
 /** A report of a packager that has nothing yet. */
 export const NO_REPORT: Report = {
@@ -21,15 +17,7 @@ export const NO_REPORT: Report = {
 
 export const KEYS = engineKeysUnder('fleet/');
 
-export interface Member {
-  readonly membership: Membership;
-  readonly engine: FakeEngine;
-  readonly lines: readonly LogLine[];
-  /** The events about the name. */
-  readonly taken: readonly boolean[];
-  /** Its report on request. */
-  report: Report;
-}
+export type Member = ReturnType<typeof fleetMember>;
 
 /** Waits of a fifteenth of the real ones, or less. */
 const PACE = {
@@ -43,14 +31,12 @@ const PACE = {
 };
 
 /** A packager among others, at a stopped clock; it is closed after the test. */
-export function fleetMember(
-  cluster: FakeCluster,
-  name: string,
-  options: Partial<MembershipOptions> = {},
-): Member {
+export function fleetMember(cluster: FakeCluster, name: string, options: Partial<MembershipOptions> = {}) {
   const engine = cluster.connect();
   const { log, lines } = recordedLog();
+  /** The events about the name. */
   const taken: boolean[] = [];
+  /** Its report is asked for. */
   const member = { engine, lines, taken, report: NO_REPORT };
   const membership = createMembership({
     engine,
