@@ -3,6 +3,7 @@ import type { TestEmulator } from './start-emulator';
 import { until } from './until';
 
 type Parameters = Readonly<Record<string, string>>;
+type Caller = Pick<TestEmulator, 'unauthenticated'>;
 
 /** Any fields of an answer. */
 export type Fields = { readonly [name: string]: unknown };
@@ -14,7 +15,7 @@ export interface V1Link {
 
 /** Signs a call of v1, such as `videos/show`, and sends it as a form. */
 export async function callV1(
-  { unauthenticated }: Pick<TestEmulator, 'unauthenticated'>,
+  { unauthenticated }: Caller,
   call: string,
   parameters: Parameters = {},
   credentials: V1Credentials = {},
@@ -24,11 +25,7 @@ export async function callV1(
 }
 
 /** The same, by GET. */
-export async function getV1(
-  { unauthenticated }: Pick<TestEmulator, 'unauthenticated'>,
-  call: string,
-  parameters: Parameters = {},
-) {
+export async function getV1({ unauthenticated }: Caller, call: string, parameters: Parameters = {}) {
   return answerOf(await unauthenticated.get(signedPath(`/v1/${call}`, parameters)));
 }
 
@@ -39,11 +36,7 @@ function answerOf({ status, body }: { status: number; body: Fields }) {
 }
 
 /** The fields of an answer that must be a success. */
-export async function okV1(
-  emulator: Pick<TestEmulator, 'unauthenticated'>,
-  call: string,
-  parameters: Parameters = {},
-): Promise<Fields> {
+export async function okV1(emulator: Caller, call: string, parameters: Parameters = {}): Promise<Fields> {
   const { status, body } = await callV1(emulator, call, parameters);
   expect([status, body]).toEqual([200, expect.objectContaining({ status: 'ok' })]);
   return body;
@@ -51,7 +44,7 @@ export async function okV1(
 
 /** The key of what a create call made. */
 export async function createV1(
-  emulator: Pick<TestEmulator, 'unauthenticated'>,
+  emulator: Caller,
   kind: 'video' | 'channel' | 'player' | 'track' | 'conversion',
   parameters: Parameters = {},
 ): Promise<string> {
@@ -63,7 +56,7 @@ export async function createV1(
 
 /** The code and the message of a refusal. */
 export async function refusedV1(
-  emulator: Pick<TestEmulator, 'unauthenticated'>,
+  emulator: Caller,
   call: string,
   parameters: Parameters = {},
 ): Promise<readonly unknown[]> {
@@ -74,7 +67,7 @@ export async function refusedV1(
 
 /** Sends a file as a form to the link that an answer has. */
 export async function uploadForm(
-  { unauthenticated }: Pick<TestEmulator, 'unauthenticated'>,
+  { unauthenticated }: Caller,
   { link }: Fields,
   file: string,
   type = 'video/mp4',
