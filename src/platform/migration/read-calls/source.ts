@@ -60,7 +60,8 @@ const MAX_NESTING = 5000;
 const MENTION =
   /jw-?_?(?:platform|player)|bitsontherun|botr|longtail|\/v1\/(?:videos|channels|players|accounts|status)\b/i;
 const CLIENT = /jw|botr|platform/i;
-const CLIENT_CALL = /(?:jw|botr|platform)\w*\s*\??\.\s*(?:videos|channels|players|accounts)\b/i;
+const CLIENT_CALL =
+  /(?:jw|botr|platform)\w*\s*\??\.\s*(?:videos|channels|players|accounts)\b|call\(\s*['"]\/?(?:videos|channels|players|accounts)(?:\/\w+)?\/(?:list|show|create|update|delete)['"]/i;
 
 /** Whether a program may call v1 at all: parsing each file of a large tree would take long. */
 export function mayCallV1(text: string): boolean {

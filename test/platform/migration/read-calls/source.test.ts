@@ -257,6 +257,8 @@ test('a program without calls is not parsed', () => {
   expect(mayCallV1("const app = require('express')()")).toBe(false);
   expect(mayCallV1("require('jwplatform')")).toBe(true);
   expect(mayCallV1('this.jw.videos.list()')).toBe(true);
+  expect(mayCallV1("$this->api->call('/videos/thumbnails/show', $p)")).toBe(true);
+  expect(mayCallV1("$this->call('GET', '/videos/list')")).toBe(false);
   expect(mayCallV1('prisma.videos.create({})')).toBe(false);
   expect(mayCallV1('import jwplatform')).toBe(true);
   expect(mayCallV1("require_once('botr/api.php');")).toBe(true);
