@@ -94,6 +94,7 @@ test('the sidecar of docs/packager-drm-api.service writes keys and log only, gai
       'NoNewPrivileges=true',
       'CapabilityBoundingSet=',
       'LimitCORE=0',
+      'RestartSec=3',
       'SystemCallFilter=@system-service',
       'SystemCallErrorNumber=EPERM',
     ]),
