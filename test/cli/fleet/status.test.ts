@@ -246,6 +246,11 @@ describe('--watch', () => {
     const screens = (await watch(3, at, [], '')).stdout.split('\u001b[H');
     expect(screens[2]).toContain('The service failed.');
     expect(screens[3]).toContain('All 3 live packagers have everything.');
+    const { stdout, stderr } = await watch(3, at, ['--json']);
+    expect([stdout.trimEnd().split('\n').length, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^warning: The service failed\./),
+    ]);
   });
 
   test('writes an answer a line with --json, and needs a terminal without', async () => {
