@@ -261,11 +261,19 @@ function ofUndetermined({ opened, name }: TestedSegment, judgement: MediaJudgeme
 }
 
 function ofClearLead(segment: TestedSegment, first: TestedSegment | undefined): StreamFinding[] {
-  const isEncrypted = segment.opened?.tracks.some(({ encryptedSamples }) => encryptedSamples > 0);
-  const lead = first?.opened?.tracks;
-  if (!isEncrypted || !lead?.length || lead.some(({ encryptedSamples }) => encryptedSamples > 0)) return [];
-  const text = `The stream has a clear lead: ${OTHER} is not encrypted and ${THIS} is. Everyone can watch its start; if this is not intended, set the packager's clear lead to 0`;
-  return [streamFinding('warning', 'clear_lead', segment.name, text, { other: first?.name })];
+  const tracks = segment.opened?.tracks ?? [];
+  const lead = first?.opened?.tracks ?? [];
+  const isClear = ({ encryptedSamples }: { readonly encryptedSamples: number }) => encryptedSamples === 0;
+  const remedy = "if this is not intended, set the packager's clear lead to 0";
+  const name = segment.name;
+  if (tracks.every(isClear)) {
+    const text = `${THIS} is not encrypted, as in a clear lead, although its init segment names a key. Everyone can watch it; ${remedy}`;
+    const isMeant = tracks.some(({ scheme }) => scheme !== undefined);
+    return isMeant ? [streamFinding('warning', 'clear_lead', name, text)] : [];
+  }
+  if (lead.length === 0 || !lead.every(isClear)) return [];
+  const text = `The stream has a clear lead: ${OTHER} is not encrypted and ${THIS} is. Everyone can watch its start; ${remedy}`;
+  return [streamFinding('warning', 'clear_lead', name, text, { other: first?.name })];
 }
 
 /** FairPlay's players take the IV of the license, which the key file has, and not the IV of the media. */

@@ -77,12 +77,15 @@ export async function testRendition(
   const isTested = segments.first?.number === segment?.source.number;
   const wantsFirst = !live && segment && !isTested ? segments.first : undefined;
   const first = wantsFirst && (await test.firstOf(wantsFirst, wanted, init));
+  // The last one may be too short to decide.
+  const decides = segment?.judgement?.state === 'unknown' && first?.judgement?.state !== 'unknown';
+  const isEncrypted = first?.opened?.tracks.some(({ encryptedSamples }) => encryptedSamples > 0);
   const { name, text } = rendition.signalling;
   return {
     rendition,
     signalling: { ...checkInput(text), name },
     init: init && { ...init, checked: { ...checkInput(init.bytes), name: init.name } },
-    segment,
+    segment: decides && isEncrypted ? first : segment,
     first,
     newest: named.newest[0],
     problems: test.problems,

@@ -172,6 +172,11 @@ const CASES: Readonly<Record<string, Case>> = {
   'IVs in saiz and saio alone': { change: ({ folder }) => hideBox(folder, MEDIA, 'senc') },
   'no boxes in the init segments': { change: ({ folder }) => hideBox(folder, INIT, 'pssh') },
   'a clear lead: W clear_lead': { options: { flags: ['--clear_lead=2'] } },
+  'a clear lead as long as the stream: W clear_lead': {
+    options: { flags: ['--clear_lead=100'] },
+    states: 'clear clear',
+    says: /^v3\.m4s is not encrypted, as in a clear lead, although .*\. The same is true of a3\.m4s\.$/,
+  },
   'several keys of which one is given: E key_id_unknown': {
     options: OF_TWO_KEYS,
     verify: { keyFiles: [ofPicture] },
@@ -190,6 +195,11 @@ const CASES: Readonly<Record<string, Case>> = {
     verify: named(keyFile(KEY_ID, OTHER_KEY)),
     states: 'garbage garbage',
     says: /^The content key of news\.key does not decrypt v3\.m4s.*\. Package the stream again so that .* The same is true of a3\.m4s\. In v3\.m4s: \S.*\.$/,
+  },
+  'a wrong key where the last segment of the sound has a frame alone: E content_key_wrong': {
+    options: { flags: ['--segment_duration=5.96'] },
+    verify: named(keyFile(KEY_ID, OTHER_KEY)),
+    states: 'garbage garbage',
   },
   'another default_KID: E key_id_mismatch': {
     change: (stream) => withDefaultKid(stream, '99999999-8888-4777-7666-555544443333'),
