@@ -57,6 +57,7 @@ interface BroadcastParts {
   readonly newSecret: () => string;
 }
 
+/** The sessions of encoders, over RTMP or simulated by the control port, and the ends of their events. */
 export function createBroadcast({ state, clock, notify, newResourceId, newSecret }: BroadcastParts) {
   /** By channel id: a channel has at most one event that is not over. */
   const onAir = new Map<string, OnAir>();
@@ -155,7 +156,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
       if (!current) notify('channel_active', channel);
       return { ok: true, session };
     },
-    /** After the channel's reconnect window without another connect the event ends. @param why drops it */
+    /** Without another connect in the channel's reconnect window, the event ends. @param why drops it */
     disconnect(session: EncoderSession, why?: string): void {
       const air = onAir.get(session.channelId);
       // A session that the platform has ended, or another encoder replaced, is over already.

@@ -9,6 +9,7 @@ export const RTMP_INGEST_SETTINGS = {
   /** How many connections may be open that have shown no stream key. */
   maxAsking: 256,
   keyWithinMs: 10_000,
+  /** Of all streams together. */
   maxPlayers: 128,
   /** The largest group of pictures that a new player gets at once; less than the limit of waiting bytes. */
   maxGroupBytes: 12 * 1024 * 1024,
@@ -114,8 +115,8 @@ interface RtmpParts {
 export type RtmpIngest = Awaited<ReturnType<typeof startRtmpIngest>>;
 
 /**
- * Takes encoders at `rtmp://<host>:<port>/live/<stream key>`. A player has the key, or the event's pull
- * token. Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`, `EACCES`).
+ * Takes encoders at `rtmp://<host>:<port>/live/<stream key>`, and players, with the key or the event's pull
+ * token, while the encoder streams. Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`).
  */
 export async function startRtmpIngest(
   { broadcast, log, newId }: RtmpParts,
@@ -164,7 +165,10 @@ export async function startRtmpIngest(
   };
 }
 
-/** Of the network with the most of them: a client that opens connections in masses ends its own. */
+/**
+ * Ends the oldest connection of the network with the most of them. So a client that opens connections in
+ * masses ends its own, and those that wait longest are the least likely to have a stream key.
+ */
 function endOldest(asking: Map<Socket, string>): void {
   const counts = new Map<string, number>();
   for (const network of asking.values()) counts.set(network, (counts.get(network) ?? 0) + 1);
@@ -178,13 +182,14 @@ function endOldest(asking: Map<Socket, string>): void {
 interface RtmpConnectionParts extends Omit<RtmpParts, 'newId'> {
   readonly relays: Map<string, LibraryRelay>;
   readonly settings: RtmpIngestSettings;
+  /** Called once, when the peer has shown a stream key with which it may publish or play. */
   readonly onKeyShown: () => void;
 }
 
 /**
- * A peer publishes one stream, or plays one. The library alone answers a publish and a play before it asks
- * anybody, and believes every header: 16 MB for each of 65,536 chunk streams.
- * The creator listens for the socket's errors, and sets a time for the stream key.
+ * Speaks RTMP with one peer, which publishes one stream or plays one, until its connection ends. The library
+ * alone answers a publish and a play before it asks anybody, and believes every header: 16 MB for each of
+ * 65,536 chunk streams. The creator listens for the socket's errors, and sets a time for the stream key.
  */
 class RtmpConnection extends Protocol {
   readonly id: string;

@@ -47,6 +47,7 @@ const StreamDocument = z.object({
 
 export type StreamDocument = z.output<typeof StreamDocument>;
 
+/** Whether a stream does not change any more by itself. */
 export function isDone({ state }: StreamDocument): boolean {
   return state === 'ended' || state === 'failed' || state === 'refused';
 }
@@ -111,7 +112,10 @@ export class PackagerClient {
     return this.#call(call, (answer) => answer);
   }
 
-  /** An answer of any status. Requested once more when the packager has closed the kept connection. */
+  /**
+   * The packager's answer of any status to a request of a viewer. The call is made once more when the
+   * packager has closed the kept connection.
+   */
   async forward(call: Call): Promise<Outcome<IncomingMessage>> {
     const forwarded = { ...call, timeout: this.limits.idleMs };
     const outcome = await this.#open(forwarded, this.#viewers);

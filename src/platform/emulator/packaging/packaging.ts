@@ -25,6 +25,7 @@ export const PACKAGING_SETTINGS = {
 };
 export type PackagingSettings = Readonly<typeof PACKAGING_SETTINGS>;
 
+/** How many files are sent at a time. */
 const FILES = 2;
 /** A refused file is sent again after so many rounds. */
 const WAIT = 8;
@@ -37,7 +38,7 @@ interface FileOrder {
   readonly keyFile: string | undefined;
 }
 
-/** `interrupted`: the encoder may come back. `replay`: the event is over. */
+/** The wanted stream of an id. `interrupted`: its encoder may come back; `replay`: its event is over. */
 type Wanted =
   | { readonly kind: 'live'; readonly order: object }
   | { readonly kind: 'interrupted' | 'replay' }
@@ -69,7 +70,10 @@ interface PackagingParts {
   readonly wallClock: () => Date;
 }
 
-/** In each round and at each change, compares the wanted streams with the packager's, if there is one. */
+/**
+ * Reconciles the packager with the platform: in each round, and at each change of an event, a media or a
+ * channel, it compares the wanted streams with those of the packager. Without a packager it does nothing.
+ */
 export class Packaging {
   readonly client: PackagerClient | undefined;
   readonly #parts: PackagingParts;
@@ -146,6 +150,7 @@ export class Packaging {
     return this.client !== undefined && keyFileOf(media) !== undefined;
   }
 
+  /** Resolves when the packager was compared once more. */
   nextRound(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }

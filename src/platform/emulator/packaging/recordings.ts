@@ -16,6 +16,7 @@ const CONVERSION_MS = 12 * 60 * 60 * 1000;
 
 type Wanted = Pick<WantedRecording, 'take' | 'problem'> & Partial<Pick<WantedRecording, 'isWanted'>>;
 
+/** Fetches recordings of events, as soon as they are complete, and conversions from the packager. */
 export class Recordings {
   readonly #fetches = createSemaphore(FETCHES);
   /** Next to them: a conversion takes long. */

@@ -14,7 +14,10 @@ interface NotesParts {
   readonly log: Log;
 }
 
-/** Each is an empty file: after a kill, the next process finds the streams that it has to remove. */
+/**
+ * Notes which streams this process has at a packager, each as an empty file: after a kill, the next process
+ * finds there which ones it has to remove. The first fault is logged; then a stream may stay at the packager.
+ */
 export function createStreamNotes(packagerUrl: string, { notesFolder, wallClock, log }: NotesParts) {
   // Another packager has none of these streams.
   const kind = `streams-${createHash('sha256').update(packagerUrl).digest('hex').slice(0, 16)}`;

@@ -37,7 +37,7 @@ const REDIRECTS = [301, 302, 303, 307, 308];
 
 class FetchFailure extends Error {}
 
-/** From addresses that a webhook may call; this also applies to each redirect. Never rejects. */
+/** GETs a file, from addresses that a webhook may call; this also applies to each redirect. Never rejects. */
 export async function fetchFile(address: string, given: FetchTask): Promise<Fetched> {
   const silence = new AbortController();
   const task = { ...given, signal: AbortSignal.any([given.signal, silence.signal]) };

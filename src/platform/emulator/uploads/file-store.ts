@@ -54,6 +54,7 @@ interface Run {
   readonly sizes: Map<string, number>;
 }
 
+/** Keeps files in a folder of its own until they are removed, up to a limit for all together. */
 export class FileStore {
   #run: Run;
 

@@ -13,7 +13,10 @@ interface FileFacts {
 
 const HEAD_BYTES = 16_384;
 
-/** Recognizes MP4, QuickTime, JPEG, PNG, GIF, WebP, SVG, WebVTT and SubRip; reads little of large files. */
+/**
+ * Recognizes MP4, QuickTime, JPEG, PNG, GIF, WebP, SVG, WebVTT and SubRip by their bytes, of which it reads
+ * few. Undefined for any other file, and for one that can't be read.
+ */
 export async function probe({ path }: { readonly path: string }): Promise<FileFacts | undefined> {
   // It may have been deleted meanwhile.
   const file = await open(path, 'r').catch(() => undefined);

@@ -10,7 +10,10 @@ const UNREADABLE = "The form can't be read: it ends early, or its parts are not 
 /** The most bytes of a form in addition to its file. */
 const FORM_BYTES = 64 * 1024;
 
-/** `multipart/form-data` (RFC 7578). @throws HttpError 400, 408, 409, 410, 413, 415; keeps nothing then. */
+/**
+ * Takes the file of a direct upload from a form (`multipart/form-data`, RFC 7578); other fields are dropped.
+ * @throws HttpError 400, 408, 409, 410, 413, 415; nothing is kept, and the form may come again.
+ */
 export async function receiveForm(
   request: IncomingMessage,
   upload: Upload,

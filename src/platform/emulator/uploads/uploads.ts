@@ -25,6 +25,7 @@ const LIFETIME_MS = 24 * 60 * 60 * 1000;
 /** How many uploads that are over answer 410 in place of 404; the oldest is forgotten first. */
 const REMEMBERED = 10_000;
 
+/** The uploads of every kind that are open or were a while ago, and the files that came. */
 export class Uploads {
   readonly files: FileStore;
   readonly #byId = new Map<string, Upload>();
@@ -39,6 +40,7 @@ export class Uploads {
     this.files = new FileStore(settings, surroundings.log);
   }
 
+  /** Waits for a file, for a day of the platform's clock. */
   begin(wanted: WantedUpload): Upload {
     const { clock, newResourceId, newSecret } = this.surroundings;
     const created = clock.now();
@@ -107,6 +109,7 @@ export class Uploads {
   }
 }
 
+/** The fields of an answer by which a client sends its file. */
 export function uploadFields(upload: Upload, origin: string): Readonly<Record<string, string>> {
   if (upload.method === 'multipart') return { upload_id: upload.id, upload_token: upload.token };
   return { upload_link: `${origin}/uploads/${upload.id}?token=${upload.token}` };
@@ -152,6 +155,7 @@ export interface Sent {
   readonly check?: ((received: Received) => Error | undefined) | undefined;
 }
 
+/** A file that is to come, until it has come or its time is over. */
 export class Upload {
   readonly #parts = new Map<number, KeptFile>();
   /** Parts whose files were deleted or changed by others, until they come again. */

@@ -27,7 +27,7 @@ export function requireContentId(contentId: string | undefined): string {
 /** Older documents of the platform write the header with an underscore, newer ones with a dash. */
 const HEADERS = ['api-key', 'api_key'];
 
-/** By its API key in `API-KEY`, `API_KEY` or both. @throws HttpError 404, 401 for a missing or wrong key. */
+/** Finds the client; `API-KEY`, `API_KEY` or both must have its key. @throws HttpError 404, 401. */
 export function authorizedClient(clients: Clients, name: string, headers: IncomingHttpHeaders): Client {
   const client = clients.get(name);
   if (!client) {

@@ -257,6 +257,7 @@ interface Issue {
   readonly systems: readonly CpixSystem[];
 }
 
+/** Gives out one key with the signalling of its systems, and remembers it for licenses. */
 function issue({ issuedKeys }: ProviderParts, { contentId, keys, key, systems }: Issue) {
   const isFairPlayAlone =
     systems.length > 0 && systems.every(({ systemId }) => systemId === FAIRPLAY_SYSTEM_ID);

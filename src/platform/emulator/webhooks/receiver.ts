@@ -78,7 +78,7 @@ export function mayCall(address: string, protocol: string, { allowHttp }: Receiv
   return reach === 'loopback' || (reach === 'public' && protocol === 'https:');
 }
 
-/** A name is not looked up: it may exist later, and its addresses are checked at each connection. */
+/** All faults. A name is not looked up: it may exist later, and is checked at each connection. */
 export function receiverUrlFaults(text: string, rules: ReceiverRules): string[] {
   if (text.length > MAX_URL_LENGTH) return [`is longer than ${MAX_URL_LENGTH} characters`];
   // The URL parser would drop line breaks, tabs and spaces around the address without an error.
@@ -109,7 +109,7 @@ export type Answer = { readonly status: number } | { readonly failure: string };
 const WEBHOOK_AGENT = 'packager-drm-emulator-webhook';
 export const FETCH_AGENT = 'packager-drm-emulator-fetch';
 
-/** A client chooses the address of webhooks and fetches, and a server without credentials would obey them. */
+/** Refuses webhooks and fetches of emulators: clients choose the address, and no credential is asked for. */
 export const refuseWebhooks: RequestHandler = (request, _response, next) => {
   const agent = request.get('user-agent') ?? '';
   if (agent.startsWith(WEBHOOK_AGENT)) {
@@ -185,6 +185,7 @@ function answerOf(outgoing: ClientRequest, timeoutMs: number): Promise<Answer> {
   });
 }
 
+/** Keeps only addresses that may be called, so that no name leads into a private network. */
 export function lookupWithin(protocol: string, rules: ReceiverRules): LookupFunction {
   return (hostname, options, done) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
@@ -209,6 +210,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   [NOT_ALLOWED]: NOT_ALLOWED,
 };
 
+/** Why a connection or a call failed, by the code of the system's error. */
 export function failureOf(code = 'unknown'): string {
   const known = FAILURES[code];
   if (known) return known;

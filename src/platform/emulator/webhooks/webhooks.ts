@@ -104,6 +104,7 @@ export class Webhooks {
     }
   };
 
+  /** The latest tries, oldest first, of one webhook or of all. */
   history(webhookId?: string): readonly Delivery[] {
     return this.#history.filter((delivery) => webhookId === undefined || delivery.webhookId === webhookId);
   }
