@@ -71,7 +71,10 @@ export function sendFile(response: Response, { path, md5 }: StoredFile, type: st
   });
 }
 
-/** HEAD, 304 and errors count no bytes. @param onBegin called when the answer had the start of the file. */
+/**
+ * Counts the bytes that a viewer of a site gets, when the answer is over. HEAD, 304 and errors have none.
+ * @param onBegin called when the answer had the start of the requested file.
+ */
 export function countBytes(
   { state, clock }: Pick<DeliveryParts, 'state' | 'clock'>,
   response: Response,
@@ -94,7 +97,10 @@ export function countBytes(
 
 export const FILE_HEADERS = 'accept-ranges, content-length, content-range, etag';
 
-/** Also answers preflights: the security headers of the rest of the platform forbid other origins. */
+/**
+ * Lets pages of any origin load the answers without a credential, and answers preflights. The security
+ * headers of the rest of the platform forbid it.
+ */
 export const openToAll: RequestHandler = openFor('GET, HEAD');
 
 /** The same for other methods. `exposed` names the headers of answers that a page may read. */

@@ -165,8 +165,9 @@ function sourcesOf(context: DeliveryParts, watchable: Watchable, origin: string)
 }
 
 /**
- * For protected streams DASH is first: browsers without its systems skip it, while many start HLS and fail at
- * FairPlay. For others HLS is first, which everything plays.
+ * The streams that the packager has, or will have soon. For protected ones DASH is first: browsers without
+ * its systems skip it, while many start HLS and fail at FairPlay. For others HLS is first, which everything
+ * plays.
  */
 function streamsOf(context: DeliveryParts, path: string, id: string, origin: string): Source[] {
   const { packaging, state } = context;
@@ -311,6 +312,7 @@ function itemElement({ item, customParams }: Entry): object {
     },
     'jwplayer:image': image,
     ...(feedid !== undefined && { 'jwplayer:feedid': feedid }),
+    // Tracks in the stream itself have no file.
     'jwplayer:track': item.tracks.flatMap(({ kind, file, label, language }) =>
       file === undefined
         ? []

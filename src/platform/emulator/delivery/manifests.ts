@@ -168,7 +168,7 @@ function fail(response: Response): void {
   answer(response.status(502), '', { message: 'The packager does not answer. Try again in a moment.' });
 }
 
-/** Without segments. It exists only while a player may have it, so that clients get the right status. */
+/** For a stream without a segment. It exists only while players may have it, so that the status is right. */
 function emptyPlaylist({ live }: Shown): string {
   const lines = [
     '#EXTM3U',

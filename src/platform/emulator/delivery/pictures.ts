@@ -46,7 +46,7 @@ export function mountPictures(app: Express, context: DeliveryParts): void {
   );
 }
 
-/** Sends it whether or not viewers may see it. @param width in pixels, as the query asks for it. */
+/** Sends a picture whether or not viewers may see it. @param width in pixels, as the query asks for it. */
 export async function sendThumbnail(response: Response, thumbnail: Thumbnail, title: string, width: unknown) {
   const { file } = thumbnail;
   if (file) sendFile(response, file, await typeOf(thumbnail, file));
@@ -78,6 +78,7 @@ async function typeOf({ thumbnailType }: Thumbnail, file: StoredFile): Promise<s
 
 const POSTER_WIDTHS = [320, 640, 1280];
 
+/** The poster as documents have it: in several widths, each of them the same picture. */
 export async function renderPosters(context: DeliveryParts, watchable: Watchable, address: string) {
   const type = (await posterPicture(context, watchable))?.type ?? DRAWN;
   const poster = `${address}/poster.${ENDINGS.get(type)}`;

@@ -52,12 +52,14 @@ export interface Asked {
   readonly search?: string;
   readonly article?: string;
   readonly relatedId?: string | undefined;
+  /** Limits the media of the playlist; without values all. */
   readonly tags?: Tags;
   readonly sort?: Sort | undefined;
   /** Whether a playlist that finds nothing shows trending media. */
   readonly backfill?: boolean | undefined;
 }
 
+/** All of a playlist that viewers may watch now, in its order. */
 export function watchablesOf(
   context: PlaylistParts,
   playlist: Pick<Playlist, 'id' | 'siteId' | 'playlistType' | 'metadata'>,

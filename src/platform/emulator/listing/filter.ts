@@ -56,6 +56,7 @@ export function numericOf<T>(field: Field<T>, item: T): number | undefined {
   return Number.isNaN(number) ? undefined : number;
 }
 
+/** The texts of a field; a number or a time as it is written. */
 export function textsOf<T>(field: Field<T>, item: T): readonly string[] {
   if (!isNumeric(field)) return [field.of(item) ?? []].flat().map(String);
   const value = numericOf(field, item);

@@ -87,7 +87,7 @@ interface SortKey<T> {
   readonly isDescending: boolean;
 }
 
-/** Several `field:asc` or `field:dsc` with commas, else the newest first. Equal items stay in order. */
+/** Reads `sort`: `field:asc` or `field:dsc`, several with commas. Without it, the newest come first. */
 function readOrder<T>(sort: string, fields: Fields<T>) {
   const whole = sort.trim();
   if (whole === '' || whole === 'created:dsc') return { keys: [], faults: [] };

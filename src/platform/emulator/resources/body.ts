@@ -188,6 +188,7 @@ export function actionSchema<F extends SetFields>(fields: F) {
   return schema as z.ZodType<GivenOf<F>>;
 }
 
+/** A parameter that is given twice arrives as an array. */
 export function querySchema(fields: SetFields): z.ZodType<Readonly<Record<string, unknown>>> {
   const shape = Object.entries(fields).map(([name, { schema, required }]) => {
     const once = z.string('is given twice').pipe(schema as z.ZodType<unknown, string>);

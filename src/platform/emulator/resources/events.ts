@@ -185,7 +185,10 @@ function pieceOf(query: Readonly<Record<string, unknown>>): { from: number; to: 
 
 const MASTER_LIFETIME_MS = 24 * 60 * 60 * 1000;
 
-/** At once or when its file has arrived. Returns false, and does nothing, before the event is over. */
+/**
+ * Makes the master of an event's recording available, at once or when its file has arrived. Returns false,
+ * and does nothing, before the event is over.
+ */
 function requestMaster(parts: EventParts, event: LiveEvent): boolean {
   if (!isOver(event.state)) return false;
   const { clock, recordings, state, newSecret } = parts;

@@ -3,6 +3,7 @@ import { wireTime } from '../clock';
 import { field, objectOf, text } from '../json-body';
 import type { FieldKind } from '../listing/filter';
 
+/** A field that clients set. */
 export interface SetField<Schema extends z.ZodType = z.ZodType> {
   readonly schema: Schema;
   readonly says: string;
@@ -18,6 +19,7 @@ export interface SetField<Schema extends z.ZodType = z.ZodType> {
   readonly otherwise?: 'created';
 }
 
+/** A field that the platform sets. */
 export interface ShownField {
   readonly schema: z.ZodType;
   readonly says: string;

@@ -202,7 +202,10 @@ function cancelProcessing({ timers }: Media): void {
   timers.processing = undefined;
 }
 
-/** Once for each content, now or at its publish start date. To be called whenever that may have changed. */
+/**
+ * Notifies webhooks, once for each content, that viewers can have a media: now, or at its publish start date.
+ * To be called whenever that may have changed.
+ */
 function announce(parts: Platform, media: Media): void {
   const { clock, notify } = parts;
   media.timers.publication?.cancel();

@@ -56,6 +56,7 @@ export interface WantedConversion {
   readonly signal: AbortSignal;
   /** The taker owns the file from then on. */
   readonly take: (file: StoredFile) => Promise<void>;
+  /** The packager converts nothing, for this reason. */
   readonly unconverted: (description: string) => void;
   /** It failed for this reason; it is tried again unless that is final. */
   readonly problem: (description: string, isFinal: boolean) => void;
@@ -114,7 +115,10 @@ export function renditionPath({ mediaId, id }: Rendition): string {
   return `/videos/${mediaId}-${id}.mp4`;
 }
 
-/** Height in pixels, and kbit/s of the picture. A template of another height has the rate of the next one. */
+/**
+ * The automatic renditions of a video that is at least as high: pixels, and kbit/s of the picture. A template
+ * of another height has the rate of the next one.
+ */
 const LADDER: readonly (readonly [height: number, bitrate: number])[] = [
   [180, 300],
   [270, 500],

@@ -27,7 +27,10 @@ import {
 
 export type ResourceCalls = ReturnType<typeof callsOf>;
 
-/** @param now the platform's clock, for the fields that lists are filtered by. */
+/**
+ * The calls of a resource, for the routes of v2 and v1, the dashboard and the control port.
+ * @param now the platform's clock, for the fields that lists are filtered by.
+ */
 export function callsOf<R extends Resource, Item extends Kept<R>>(
   resource: R,
   behaviour: Behaviour<R, Item>,

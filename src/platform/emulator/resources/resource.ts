@@ -23,6 +23,7 @@ export interface Action {
   readonly status: 200 | 202 | 204;
   /** The fields at the top of its body; without them no body is read. */
   readonly body?: SetFields;
+  /** Its body has the resource's own `upload`. */
   readonly upload?: true;
   /** The fields of its query. Other parameters are left alone, as in lists. */
   readonly query?: SetFields;
@@ -117,7 +118,10 @@ export interface Behaviour<R extends Resource, Item extends Kept<R>> {
   /** Without it, the metadata and the time of the change are set. @param metadata the new one. `body` is the call's. */
   readonly update?: (item: Item, metadata: MetadataOf<R>, body: BodyOf<R>, view: View) => void;
   readonly remove?: (item: Item) => void;
-  /** Those that the item lacks itself: `media_type` is its `mediaType`. `undefined` leaves one out. */
+  /**
+   * The values of the fields that the platform sets, but for those that the item has itself: `media_type` as
+   * its `mediaType`. `undefined` leaves one out.
+   */
   readonly shown?: { readonly [Name in keyof R['shown']]?: (item: Item, view: View) => unknown };
   readonly relationships?: (item: Item) => object;
   readonly actions?: {
@@ -138,6 +142,7 @@ export interface GivenUpload {
   readonly trim_out_point?: string | null | undefined;
 }
 
+/** Validated by the fields of the action; `upload` is empty if it takes none. */
 export interface ActionCall {
   readonly upload: GivenUpload;
   readonly query: Readonly<Record<string, unknown>>;
@@ -163,6 +168,7 @@ export function newItem({ clock, newResourceId }: Pick<Platform, 'clock' | 'newR
   return { id: newResourceId(), siteId, created, lastModified: created };
 }
 
+/** Lists, finds and removes the items of a site. @param idName the parameter of their path. */
 export function inSite<Item extends { readonly id: string }>(store: ItemStore<Item>, idName: string) {
   return {
     list: ({ siteId = '' }: PathIds) => store.of(siteId),
