@@ -34,7 +34,7 @@ export function addressesFor(
 /** Endings that no public name has (RFC 2606, RFC 6761, RFC 6762, and ICANN's for private use). */
 const PRIVATE_NAME = /\.(?:localhost|test|local|internal)$/;
 
-/** A name that anybody could own and point here (DNS rebinding). Text that is not a host counts as public. */
+/** Whether anybody could own a name and point it here (DNS rebinding). Text that is no host counts. */
 export function isPublicName(host: string): boolean {
   const url = `http://${host}`;
   if (!URL.canParse(url)) return host !== '';

@@ -86,7 +86,10 @@ export function callerOf({ locals: { credential } }: Response): Credential {
   return credential;
 }
 
-/** A site that doesn't exist and one that is out of reach get the same answer. */
+/**
+ * Guards a management route: a credential must have this permission, and reach the site of `:siteId`, if any.
+ * A site that doesn't exist and one that is out of reach get the same answer.
+ */
 export function requireCredential(context: CredentialParts, needed: Permission): Guard {
   return (request, response, next) => {
     const credential = credentialOf(context, request);

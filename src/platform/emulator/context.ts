@@ -15,6 +15,7 @@ import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
 
 export type EmulatorContext = ReturnType<typeof createContext>;
 
+/** The shared state of the routes. It lives as long as the process and starts with the seeds only. */
 export function createContext(
   seeds: EmulatorConfig,
   given: Surroundings,
@@ -59,7 +60,7 @@ export function createContext(
     clients: new Map([[seeds.client.name, seeds.client]]),
     issuedKeys,
     source,
-    /** Back to the start of the process. @param restore replaces its state; journal, files and keys stay. */
+    /** Back to the seeds, real time, no encoder, no fault. With `restore`, journal, files and keys stay. */
     reset(restore?: () => void): void {
       if (!restore) {
         source?.reset();

@@ -15,8 +15,8 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const VALID_DAYS = 397;
 
 /**
- * X.509 v3, ECDSA on P-256. The authority's key is not kept. Strict clients (Python from 3.13 on) refuse
- * certificates that don't name their keys by identifiers.
+ * Makes an authority and a server certificate (X.509 v3, ECDSA on P-256). The authority's key is not kept.
+ * Strict clients (Python from 3.13 on) refuse certificates that don't name their keys by identifiers.
  */
 export async function makeCertificates(names: readonly string[], now: Date): Promise<Certificates> {
   const { KeyUsageFlags } = x509;

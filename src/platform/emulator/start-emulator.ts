@@ -79,6 +79,7 @@ export async function startEmulator(
     return {
       url: platform.url,
       controlUrl: control.url,
+      /** Requests that are under way have `graceMs` to be answered. */
       stop: (graceMs: number) => stopAll(context, running, { graceMs, stateFile }),
     };
   } catch (thrown) {

@@ -30,7 +30,11 @@ export function createControlApp(context: EmulatorContext): RequestListener {
   });
 }
 
-/** A page from anywhere can send requests to this machine, also by a name of its own (DNS rebinding). */
+/**
+ * A page from anywhere can send requests to this machine, and the control port asks for no credential. A
+ * browser names the page's origin, or says that a page sent the request and not a person. A page whose public
+ * name was made to point here (DNS rebinding) calls by that name.
+ */
 const refusePages: RequestHandler = (request, _response, next) => {
   const { origin, host = '', 'sec-fetch-site': sender = 'none' } = request.headers;
   if (origin !== undefined || sender !== 'none' || isPublicName(host)) {

@@ -83,6 +83,7 @@ function credentialFor({ state }: CredentialParts, request: Request<{ id: string
   throw new HttpError(404, { code: 'not_found', description: 'There is no credential with this id.' });
 }
 
+/** Those that the user of the request sees; all when it names none. */
 export function renderCredentials({ state }: CredentialParts, request: Pick<Request, 'headers' | 'query'>) {
   const user = userOf(request);
   const seen = state.credentials.all().filter((each) => isSeenBy(each, user));

@@ -43,7 +43,10 @@ export class FaultSwitches {
     return this.#switches;
   }
 
-  /** @param goOn is called once, with whether the time is over. @returns lets the call continue at once. */
+  /**
+   * Holds a call back for so long. The returned function lets it continue at once; so does `clear`.
+   * @param goOn is called once, with whether the time is over.
+   */
   hold(ms: number, goOn: (isOver: boolean) => void): () => void {
     const end = (isOver: boolean) => {
       if (this.#held.delete(letGo)) goOn(isOver);

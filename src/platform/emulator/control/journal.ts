@@ -73,6 +73,7 @@ export class Journal {
       this.#bytes -= this.#entries.shift()?.bytes ?? 0;
   }
 
+  /** @param last the id of the latest request, from which it counts on. */
   clear(last = this.#last): void {
     this.#entries = [];
     this.#bytes = 0;
@@ -179,6 +180,7 @@ function withoutNamed(text: string): string {
 
 export type ShownExchange = ReturnType<typeof renderExchanged>;
 
+/** Without secrets, and with a hint for the client after a 400 or 404. */
 export function renderExchanged(context: EmulatorContext, exchanged: Exchanged) {
   const { id, at, ms, method, url, status, headers, body, length, answer } = exchanged;
   const hide = secretsOf(context);

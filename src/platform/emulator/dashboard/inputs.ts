@@ -167,7 +167,7 @@ function digest(sent: FormBody, name: string): string {
   return createHash('sha256').update(JSON.stringify(texts)).digest('base64url').slice(0, 12);
 }
 
-/** As a body of the API, without unedited fields. @throws HttpError 400 for values that no body can have. */
+/** A body of the API, without unedited fields. @throws HttpError 400 for values that no body can contain. */
 export function readFields(fields: SetFields, sent: FormBody): Readonly<Record<string, unknown>> {
   const before = sent.text(WAS).split('\n');
   const problems: string[] = [];

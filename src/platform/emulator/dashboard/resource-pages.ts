@@ -35,6 +35,7 @@ interface FormFields {
   readonly relationships?: SetFields;
 }
 
+/** The list, the form and the page of a resource, as data. */
 export interface ResourcePages<T extends Item> extends Omit<List<T>, 'path' | 'caption' | 'empty'> {
   readonly intro: string;
   readonly empty?: Content;
@@ -60,6 +61,7 @@ export interface ResourcePages<T extends Item> extends Omit<List<T>, 'path' | 'c
   /** The parts of the page by names, with the form at its place. */
   readonly parts?: (item: T, asked: Asked, form: Content) => Readonly<Record<string, Content>>;
   readonly facts?: (item: T, origin: string) => readonly Fact[];
+  /** The parts that are deleted with the item, and other consequences. */
   readonly farewell: readonly [says: string, consequence?: string];
 }
 

@@ -185,7 +185,7 @@ const refused = () =>
     'it is an address of a private network, which the emulator does not call unless EMULATOR_ALLOW_HTTP_WEBHOOKS=true is set',
   );
 
-/** Goes where webhooks may go. @param origin the emulator's own: it is called within the process. */
+/** It GETs where webhooks may go. @param origin the emulator's own, which is called within the process. */
 async function createTesterGet({ seeds }: EmulatorContext, origin: string, platform: RequestListener) {
   const rules = { allowHttp: seeds.allowHttpWebhooks };
   const { get, close } = createGet({ userAgent: FETCH_AGENT, lookup: lookupWithin(PROTOCOL, rules) });

@@ -42,7 +42,7 @@ type Opened = { readonly upload: Upload | undefined; readonly undo?: string; rea
 
 type Open = (media: Media, sent: Sent, method: UploadMethod) => Opened | Promise<Opened>;
 
-/** For the script, which sends the file elsewhere, and as a form. @param done the change to report then. */
+/** Takes uploads of the script, which sends files elsewhere, and forms. @param done the change to report. */
 export function mountUpload(
   mountForm: MountForm<Media>,
   below: string,

@@ -62,6 +62,7 @@ export interface Row {
   readonly parameters?: readonly OpenApi.ParameterObject[];
   readonly body?: Bodies;
   readonly answers: Readonly<Record<number, Answer>>;
+  /** In addition to the errors of any request. */
   readonly errors?: readonly AnsweredError[];
   /** Replaces all errors, for v1, which has its own form. */
   readonly failures?: Readonly<Record<string, Answer>>;

@@ -232,7 +232,10 @@
 
     makeVideo();
 
-    /** Undefined where there is some. A manifest that can't be read is not empty: the player says why. */
+    /**
+     * The state of a source with nothing to play, and the message on it; undefined where there is something.
+     * A manifest that can't be read from here is not empty: the player says why it can't.
+     */
     async function absenceOf({ file }) {
       try {
         return isEmpty(await getText(file)) ? { next: 'pictureless' } : undefined;

@@ -184,7 +184,7 @@ export interface Parameter {
   readonly writtenValue: string;
 }
 
-/** In its order. @throws HttpError ParameterEncodingError for a percent-encoding that is not UTF-8. */
+/** Reads a query or form, in order. @throws HttpError ParameterEncodingError if it does not encode UTF-8. */
 export function readParameters(text: string, what = 'The query'): readonly Parameter[] {
   try {
     return text.split('&').flatMap((pair) => {
@@ -218,7 +218,10 @@ export function stringToSign(parameters: readonly Pick<Parameter, 'name' | 'valu
   return joined(sorted(parameters.map(({ name, value }) => [encode(name), encode(value)])));
 }
 
-/** For a client that sends exactly the string it signs, the sent form is better than any encoding rule. */
+/**
+ * The strings that released clients sign in its place. For a client that sends exactly the string it signs,
+ * the sent form is better than any rule on its encoding.
+ */
 function* otherStrings(parameters: readonly Parameter[]): Generator<string> {
   const asSent = parameters.map(({ writtenName, writtenValue }): Pair => [writtenName, writtenValue]);
   // Sorted by a locale's rules, as `custom.a` before `custom.B`.
