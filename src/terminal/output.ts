@@ -84,7 +84,6 @@ export function createOutput(
 }
 
 export interface CommandRun {
-  /** Without the program's name. */
   readonly argv: readonly string[];
   readonly version: string;
   /** The folder that relative paths start from. */

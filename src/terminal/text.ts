@@ -106,10 +106,7 @@ const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 /** A delimiter of any spreadsheet: the text after it would be a separate cell, and could be a formula. */
 const NEEDS_QUOTES = /[",;\t\r\n']|^\s|\s$/;
 
-/**
- * A row of a CSV file (RFC 4180), with its line break. A cell that a spreadsheet would take for a formula
- * gets a `'` before it, which spreadsheets don't show. Control characters are shown as �, line feeds stay.
- */
+/** RFC 4180, with its line break. A cell like a formula gets a `'` before it, which spreadsheets don't show. */
 export function csvRow(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;
 }

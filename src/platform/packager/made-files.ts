@@ -157,10 +157,7 @@ const CONVERSIONS = 1;
 /** A film of two hours takes less on two processors. */
 const LONGEST_MS = 2 * 60 * 60 * 1000;
 
-/**
- * Answers the media file of the body in another size: MP4 with H.264 and AAC, **clear**. It keeps no file; a
- * caller that goes away ends the conversion.
- */
+/** Answers the media file of the body in another size: MP4 with H.264 and AAC, **clear**. Keeps no file. */
 export function mountConversions(app: Express, { streams, programs }: Parts): void {
   const turns = createSemaphore(CONVERSIONS);
   app

@@ -29,7 +29,6 @@ const TYPES: Readonly<Record<string, string>> = {
 const PLAYLIST = /^[a-z0-9-]+\.m3u8$/;
 const MEDIA_FILE = /^[a-z0-9-]+_(?:init\.mp4|\d+\.m4s)$/;
 
-/** Serves players the playlists, which are joined from those of the parts, and the files that they name. */
 export function mountMedia(
   app: Express,
   { streams, clock }: { readonly streams: Streams; readonly clock: () => Date },

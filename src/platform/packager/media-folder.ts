@@ -20,10 +20,7 @@ const NAME = 'packager-media';
 
 export type MediaFolder = Awaited<ReturnType<typeof openMediaFolder>>;
 
-/**
- * Takes the packager's own folder below `parent` for this process, with the streams of earlier ones.
- * @throws ConfigError if it can't be used, or another packager on this machine uses it.
- */
+/** Takes a folder below `parent` for this process. @throws ConfigError if it can't be used, or is in use. */
 export async function openMediaFolder(parent: string, newId: () => string) {
   const path = join(parent, NAME);
   try {
@@ -46,7 +43,6 @@ export async function openMediaFolder(parent: string, newId: () => string) {
       temporary,
       isLocked: lock !== undefined,
       ids: () => readdirSync(streams),
-      /** The folder of a stream, which need not exist. */
       of: (id: string) => join(streams, id),
       release: async () => lock?.release(),
     };

@@ -68,7 +68,6 @@ export function runProgram(path: string, args: readonly string[], options: RunPr
   };
 }
 
-/** The last error text of a program, or how it ended. */
 export function wordsOf({ code, signal, notStarted, lastWords }: ProgramEnd): string {
   return lastWords || (notStarted ?? signal ?? `exit code ${code}`);
 }

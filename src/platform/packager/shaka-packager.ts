@@ -47,7 +47,6 @@ export interface Programs {
 /** An elementary stream of the input, which becomes a folder's `<name>_init.mp4` and `<name>_1.m4s` onwards. */
 export interface ShakaStream {
   readonly input: string;
-  /** The first stream of a kind, or the one of this number. */
   readonly select: 'video' | 'audio' | number;
   /** Names the files and the media playlist (`<name>.m3u8`), so that no two streams of a job may have the same. */
   readonly name: string;
@@ -69,7 +68,6 @@ export interface ShakaJob {
   readonly signal?: AbortSignal;
 }
 
-/** The file of each output that names all others, in the folder of a job. */
 export const ENTRY_FILES = { dash: 'manifest.mpd', hls: 'master.m3u8' } as const;
 
 /**

@@ -26,7 +26,6 @@ export type Stream = LiveStream | FileOnDisk;
 interface StreamsOptions extends Omit<LiveSurroundings, 'hasRoom'> {
   readonly folder: MediaFolder;
   readonly maxBytes: number;
-  /** How often the size of all files is looked at. */
   readonly lookMs: number;
 }
 
@@ -80,10 +79,8 @@ export class Streams {
   }
 
   /**
-   * Packages a media file, without a key file in the clear, and resolves when that is done. A file that can't
-   * be packaged makes the stream `refused`.
-   * @param announced bytes of the body as its sender says, or 0
-   * @throws HttpError 409, 507.
+   * Packages a media file, without a key file in the clear. Resolves when that is done, or the file `refused`.
+   * @param announced bytes of the body as its sender says, or 0. @throws HttpError 409, 507.
    */
   async putFile(
     id: string,

@@ -26,7 +26,6 @@ export const LIVE_LIMITS = {
   /** How long the pull may be paused, while a process of shaka-packager takes nothing. */
   stalledMs: 10_000,
   firstSegmentMs: 20_000,
-  /** How long a process may take to write the rest when a part is over. */
   finishMs: 10_000,
   /** How long to wait before a retry after a failure or end here; five times as long after a failure of the source. */
   retryMs: 1000,
@@ -116,7 +115,6 @@ export class Session {
     return this.#hasData && !this.#isOver && now() - this.#lastDataAt < limits.silentMs;
   }
 
-  /** Of a session that goes on; the problem of one that is over is in its `SessionEnd`. */
   get problem(): Problem | undefined {
     return this.#hasData && !this.isFlowing ? problemOf('encoder_silent') : this.#problem;
   }

@@ -238,7 +238,6 @@ export class StreamCutter {
     this.#audio = pidOfFirst('audio');
   }
 
-  /** Whether sound is announced next to the picture, and none has come. */
   get lacksSound(): boolean {
     return this.#video !== undefined && this.#audio !== undefined && !this.#hasSound;
   }

@@ -6,7 +6,6 @@ export type Latency = (typeof LATENCIES)[number];
 /** The length that is aimed at. A segment ends at the next key frame; players keep three before them. */
 export const SEGMENT_SECONDS: Readonly<Record<Latency, number>> = { default: 2, low: 1 };
 
-/** The part of a stream that one run of shaka-packager wrote. */
 export interface PlaylistPart {
   /** The folder of its files, below that of the joined playlist. */
   readonly folder: string;
