@@ -37,14 +37,15 @@ export function showProgress({ stderr, out }: ProgressOutput, title: string, tot
     clearOnComplete: true,
     linewrap: false,
     stream: stderr,
-    format: `${title} {bar} {value} of {total} {state}`,
+    // The end of a long line is not seen.
+    format: `{why}${title} {bar} {value} of {total} {state}`,
     formatValue: (value, _options, type) =>
       type === 'value' || type === 'total' ? number(value) : String(value),
   });
-  bar.start(total, 0, { state: '' });
+  bar.start(total, 0, { why: '', state: '' });
   return {
     advance: (items, state) => bar.increment(items, state === undefined ? {} : { state }),
-    pause: (sentence = '') => bar.update({ state: sentence }),
+    pause: (sentence) => bar.update({ why: sentence === undefined ? '' : `${sentence} ` }),
     stop: () => bar.stop(),
   };
 }

@@ -106,8 +106,8 @@ test('get --reveal writes byte for byte what it has, but for a terminal without 
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());
 
-function start(json: boolean) {
-  const stderr = new PassThrough();
+function start(json: boolean, isTTY = false) {
+  const stderr = Object.assign(new PassThrough(), { isTTY });
   const out = createOutput(new PassThrough(), stderr, {}, json);
   const progress = showProgress({ stderr, out }, 'Comparing', 100_000);
   return { progress, reported: () => stderr.read()?.toString() ?? '' };
@@ -124,6 +124,17 @@ test('reports its progress to a log every ten seconds, until it stops', () => {
   progress.stop();
   jest.advanceTimersByTime(60_000);
   expect(reported()).toBe('');
+});
+
+test('says on a terminal before its bar why it pauses, because a narrow one cuts what follows', () => {
+  const { progress, reported } = start(false, true);
+  progress.pause('The sidecar is busy.');
+  jest.advanceTimersByTime(1000);
+  expect(reported()).toMatch(/The sidecar is busy\. Comparing ░/);
+  progress.pause(undefined);
+  jest.advanceTimersByTime(1000);
+  expect(reported()).not.toContain('busy');
+  progress.stop();
 });
 
 test('reports no progress next to a JSON document', () => {
