@@ -45,7 +45,7 @@ function documentOf(...tracks: readonly Track[]): string {
     system('playready', [track.digit], playReadyOf(track)),
   ]);
   return cpixText({
-    attributes: ` contentId="${CONTENT_ID}"`,
+    attributes: ` id="doc-1" contentId="${CONTENT_ID}"`,
     keys: [...tracks.map(({ digit }) => key(digit)), key(FAIRPLAY, iv)],
     systems: ofDash.join('') + system('fairplay', [FAIRPLAY]),
     rules: tracks.map(({ digit, track }) => rule(digit, track)).join(''),
