@@ -65,10 +65,10 @@ test.each([
   const cut = 'the connection was cut (is it http:// in place of https://?)';
   const why = `${cut}.${maybe}`.slice(0, -1);
   expect(await cli(put, { cwd: '/' })).toEqual(unreachable(upstream.url, why));
-  for (const status of [503, 504]) {
+  for (const status of [502, 503, 504]) {
     upstream.on('*', status);
-    const away = `The proxy in front of the sidecar at ${upstream.url} can't reach it (status ${status}).${maybe}`;
-    expect(await cli(put, { cwd: '/' })).toEqual(refused(3, away));
+    const away = `The proxy in front of the sidecar at ${upstream.url}/base can't reach it (status ${status}).${maybe}`;
+    expect(await cli([...put, '--url', `${upstream.url}/base/`], { cwd: '/' })).toEqual(refused(3, away));
   }
 });
 

@@ -4,7 +4,6 @@ import fs from 'fs-extra';
 import { stringify } from 'yaml';
 import { CMAF_CBCS_REFUSED } from '../../src/drm/key-file';
 import { temporaryFolder } from '../support/after-test';
-import { startFakeUpstream } from '../support/fake-upstream';
 import { type CliOptions, type CliRun, cli, jsonOf, refused } from '../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
 
@@ -179,14 +178,6 @@ test('delete removes a key file, only the one of --if-match', async () => {
   await sidecar.api.post('/api/keyfile/news').send(BODY);
   const { stdout } = await run(['delete', 'news', '--json']);
   expect(JSON.parse(stdout)).toEqual({ streamid: 'news', result: 'deleted' });
-});
-
-test('ends with 3 when a proxy answers for the sidecar', async () => {
-  const { url, on } = await startFakeUpstream();
-  on('/base/api/keyfile/news', { status: 502, body: '<html>' });
-  expect(await run(['get', 'news', '--url', `${url}/base/`])).toEqual(
-    refused(3, `The proxy in front of the sidecar at ${url}/base can't reach it (status 502).`),
-  );
 });
 
 describe('the program', () => {

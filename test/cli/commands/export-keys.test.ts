@@ -6,8 +6,8 @@ import fs from 'fs-extra';
 import { openCpix } from '../../../src/drm/cpix/encryption';
 import { readCpix } from '../../../src/drm/cpix/read';
 import { exportCpix } from '../../../src/drm/export/export-cpix';
-import { type ExportedKeys, exportKeyFile, schemesOf } from '../../../src/drm/export/export-key-file';
-import { EXPORT_NAMES, type ExportName, type ExportScheme } from '../../../src/drm/export/names';
+import { type ExportedKeys, exportKeyFile } from '../../../src/drm/export/export-key-file';
+import type { ExportName, ExportScheme } from '../../../src/drm/export/names';
 import { MASK } from '../../../src/drm/key-file';
 import { temporaryFolder } from '../../support/after-test';
 import { cbcsDocument, IV, KEY } from '../../support/cbcs-document';
@@ -49,26 +49,24 @@ const warningsOf = ({ findings }: ExportedKeys) =>
 
 const spellings = (secret: Buffer) => [secret.toString('hex'), secret.toString('base64')];
 
-describe.each(EXPORT_NAMES)('get --as %s', (as) => {
-  it('shows the keys as the sidecar exports them, with --reveal', async () => {
-    for (const scheme of [undefined, 'cenc', 'cbcs'] as const) {
-      if (scheme && !schemesOf(as).includes(scheme)) continue;
-      expect(await get(['--as', as, '--reveal', ...(scheme ? ['--scheme', scheme] : [])])).toEqual({
-        code: 0,
-        stdout: exported(as, scheme).text,
-        stderr: warningsOf(exported(as, scheme)),
-      });
-    }
-  });
+describe('get --as', () => {
+  it.each([[], ['--scheme', 'cbcs']] as const)(
+    'shows the keys as the sidecar exports them, with --reveal: %j',
+    async (...scheme) => {
+      const made = exported('shaka', scheme[1]);
+      const ended = { code: 0, stdout: made.text, stderr: warningsOf(made) };
+      expect(await get(['--as', 'shaka', '--reveal', ...scheme])).toEqual(ended);
+    },
+  );
 
   it('masks key material without it, as text and as JSON', async () => {
     for (const json of [[], ['--json']]) {
-      const { code, stdout, stderr } = await get(['--as', as, ...json]);
+      const { code, stdout, stderr } = await get(['--as', 'shaka', ...json]);
       expect(code).toBe(0);
       expect(stdout).toContain(MASK);
       for (const secret of SECRETS.flatMap(spellings)) expect(stdout).not.toContain(secret);
       const note = json.length > 0 ? '' : 'Key material is masked; --reveal shows it.\n';
-      expect(stderr).toBe(`${warningsOf(exported(as))}${note}`);
+      expect(stderr).toBe(`${warningsOf(exported('shaka'))}${note}`);
     }
   });
 });
@@ -139,24 +137,17 @@ describe('export', () => {
     return cli(['export', 'show.file', ...args], { cwd });
   };
 
-  it.each(EXPORT_NAMES)(
-    'writes the keys of a document or a key file as %s, masked unless revealed',
-    async (as) => {
-      const document = as === 'ffmpeg' ? cbcsDocument({ scheme: 'cenc' }) : cbcsDocument();
-      const made = exportCpix(document, { as });
-      if (!made.ok) throw new Error(JSON.stringify(made.faults));
-      expect(await run(['--as', as, '--reveal'], document)).toEqual({
-        code: 0,
-        stdout: made.value.text,
-        stderr: warningsOf(made.value),
-      });
-      const hidden = await run(['--as', as], document);
-      expect(hidden.stdout).toContain(MASK);
-      for (const secret of [KEY, IV].flatMap(spellings)) expect(hidden.stdout).not.toContain(secret);
-      const ofFile = await run(['--as', as, '--reveal'], POST_MANUAL_FILE);
-      expect(ofFile.stdout).toBe(exported(as).text);
-    },
-  );
+  it('writes the keys of a document or a key file, masked unless revealed', async () => {
+    const made = exportCpix(cbcsDocument(), { as: 'shaka' });
+    if (!made.ok) throw new Error(JSON.stringify(made.faults));
+    const ended = { code: 0, stdout: made.value.text, stderr: warningsOf(made.value) };
+    expect(await run(['--as', 'shaka', '--reveal'])).toEqual(ended);
+    const hidden = await run(['--as', 'shaka']);
+    expect(hidden.stdout).toContain(MASK);
+    for (const secret of [KEY, IV].flatMap(spellings)) expect(hidden.stdout).not.toContain(secret);
+    const ofFile = await run(['--as', 'shaka', '--reveal'], POST_MANUAL_FILE);
+    expect(ofFile.stdout).toBe(exported('shaka').text);
+  });
 
   it('reads standard input, and answers JSON with the name of the file', async () => {
     const { stdout } = await cli(['export', '-', '--as', 'shaka', '--scheme', 'cbcs', '--json'], {

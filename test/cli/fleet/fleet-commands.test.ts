@@ -1,9 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { apiError } from '../../../src/sidecar/errors';
 import { temporaryFolder } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
-import { refusedUrl } from '../../support/fake-upstream';
 import { startProxy } from '../../support/proxy';
 import { type CliOptions, type CliRun, cli, endOf, jsonOf, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
@@ -189,13 +187,3 @@ test.each([['status'], ['import'], ['reseal'], ['retire', 'a', '--yes']])(
     );
   },
 );
-
-test('distinguishes a sidecar that is away from one that refuses', async () => {
-  const { code } = await run(['status'], { env: { PACKAGERDRM_URL: await refusedUrl() } });
-  expect(code).toBe(3);
-  fleet.fault = apiError('fleet_denied');
-  expect(await run(['reseal'])).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/^error: The engine of the fleet refuses/),
-  });
-});
