@@ -90,7 +90,10 @@ export function listParameter(mapping: RouteMapping, name: string): ListParamete
   );
 }
 
-/** @param searchesCustom whether v2 searches in all custom parameters at once, as the emulator does. */
+/**
+ * Reads the parameters of a list, and leaves others alone; undefined for a route that is no list.
+ * @param searchesCustom whether v2 searches in all custom parameters at once, as the emulator does.
+ */
 export function readListParameters(
   mapping: RouteMapping,
   parameters: Readonly<Record<string, string>>,

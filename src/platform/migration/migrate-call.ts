@@ -51,7 +51,7 @@ export interface Migration {
   readonly answers: readonly { readonly v1: string; readonly v2: string | null }[];
 }
 
-/** Without secrets and values of unknown parameters. @param site its id; without one, a placeholder. */
+/** The calls of v2 that do the same, without secrets and values of unknown parameters. @param site its id. */
 export function migrateCall({ route, parameters }: V1Call, site = '{site_id}'): Migration {
   const mapping = findRoute(route);
   if (!mapping) return unknownRoute(route);
@@ -163,6 +163,7 @@ function answersOf({ resource, action }: RouteMapping): Migration['answers'] {
   return [...list, ...fields, ...custom];
 }
 
+/** The removed parameters that v1 also answered. */
 const REMOVED_ANSWERS = ['md5', 'size'];
 
 interface Work {

@@ -132,6 +132,7 @@ function customName({ resource, action }: RouteMapping, name: string): string | 
   return /^custom\.(-?.+)$/su.exec(name)?.[1];
 }
 
+/** v1 sets some custom parameters, takes some away, and leaves the others. */
 function customChanges(mapping: RouteMapping, texts: Readonly<Record<string, string>>) {
   const set = emptyRecord<string>();
   const removed: string[] = [];

@@ -28,6 +28,7 @@ function queryText(query: Readonly<Record<string, string>>): string {
   return text === '' ? '' : `?${text}`;
 }
 
+/** Uses `request` of a released client where it has no method for the call. */
 export function asClientLine(call: V2Call, client: Client): string {
   return client === 'python' ? asPython(call) : asPhp(call);
 }

@@ -46,6 +46,7 @@ export class Collector {
     return this.#calls - this.#callsBefore;
   }
 
+  /** Calls with the same values are one entry. */
   add(call: FoundCall, file?: string): void {
     const values = Object.entries(call.parameters).filter(([name]) => !isAuthentication(name));
     values.sort(([one], [other]) => (one < other ? -1 : 1));
@@ -80,6 +81,7 @@ export class Collector {
     else group.morePlaces += 1;
   }
 
+  /** Ends the present input, which has all calls since the last one. */
   addInput(input: Omit<InputSummary, 'calls'>): void {
     const { name, kind, ...rest } = input;
     this.#inputs.push({ name, kind, calls: this.calls, ...rest });

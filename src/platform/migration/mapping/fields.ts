@@ -11,7 +11,9 @@ export interface FieldMapping {
    * `member.…`, to choose the member of a playlist.
    */
   readonly request?: string;
+  /** Where v2 answers it; undefined where it doesn't. */
   readonly answer?: string;
+  /** Why it isn't where it was. */
   readonly sentence?: string;
   /** The actions that take it as a parameter, when not all do. */
   readonly only?: readonly V1Action[];
@@ -95,6 +97,7 @@ const CHANNEL_VIDEO: readonly FieldMapping[] = [
   sent('position', 'member.position', 'number'),
   sent('position_from', 'member.before', 'number'),
   sent('position_to', 'member.after', 'number'),
+  // v2 has the whole list at once.
   { ...sent('result_limit', 'member.limit', 'number'), only: ['list'] },
   { ...sent('result_offset', 'member.offset', 'number'), only: ['list'] },
 ];

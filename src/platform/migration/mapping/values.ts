@@ -7,6 +7,7 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** A v1 value in v2's form, or its fault, as `must be …`. */
 type Translated =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly fault: string };

@@ -46,6 +46,7 @@ function isOfV1(url: string, route: string, parameters: V1Call['parameters']): b
   return HOSTS.test(url) || 'api_signature' in parameters || looksLikeV1(route);
 }
 
+/** Undefined when the body has some that can't be read. */
 function bodyParameters(postData: PostData | undefined): V1Call['parameters'] | undefined {
   if (typeof postData !== 'object' || postData === null) return {};
   const { mimeType, text, params } = postData;

@@ -4,6 +4,7 @@ import { findRoute, ROUTES } from '../mapping/routes';
 import { isPlaceholder } from '../mapping/values';
 import { addParameter, CLASSES, type FoundCall, readUrl, UnreadableInput } from './found-call';
 
+/** A language whose calls are found, as its syntax tree names things. */
 export interface Language {
   readonly parse: (text: string) => Tree;
   readonly readers: Readonly<Record<string, (node: SyntaxNode, finder: Finder) => void>>;
@@ -29,6 +30,7 @@ export interface Entry {
 /** The value of an expression; undefined when the program's text does not say it. */
 export type Literal = { readonly kind: 'text'; readonly text: string } | KnownRecord | undefined;
 
+/** Names and values; incomplete when some of them can't be known. */
 interface KnownRecord {
   readonly kind: 'record';
   readonly entries: Map<string, string>;
@@ -59,6 +61,7 @@ const MAX_NESTING = 5000;
 
 const MENTION =
   /jw-?_?(?:platform|player)|bitsontherun|botr|longtail|\/v1\/(?:videos|channels|players|accounts|status)\b/i;
+/** A client that was made elsewhere, by its name. */
 const CLIENT = /jw|botr|platform/i;
 const CLIENT_CALL =
   /(?:jw|botr|platform)\w*\s*\??\.\s*(?:videos|channels|players|accounts)\b|call\(\s*['"]\/?(?:videos|channels|players|accounts)(?:\/\w+)?\/(?:list|show|create|update|delete)['"]/i;
@@ -100,6 +103,7 @@ function isNestedDeeper(text: string, limit: number): boolean {
 
 type Extent = { readonly from: number; readonly to: number };
 
+/** Collects the calls of one program, and the values of its variables, in the order of its text. */
 export class Finder {
   readonly text: string;
   readonly calls: FoundCall[] = [];
@@ -176,6 +180,7 @@ export class Finder {
     return { kind: 'record', entries: known, isComplete };
   }
 
+  /** The text of a string, or of several that are joined, with placeholders for variables. */
   stringOf(node: SyntaxNode): string | undefined {
     return this.#nested(() => this.#readString(node));
   }
