@@ -144,7 +144,7 @@ export function productProgram(house: 'sidecar' | 'cli'): string {
 const LOOPBACK = '127.0.0.1';
 const TRIES = 100;
 
-/** The first port that is free and not `promised`. @throws Error when a hundred in a row are taken. */
+/** The first free port from `wanted` on that is not `promised`. @throws Error when a hundred are taken. */
 export async function freePort(wanted: number, promised: ReadonlySet<number> = new Set()): Promise<number> {
   for (let port = wanted; port < wanted + TRIES; port += 1) {
     if (!promised.has(port) && (await isFree(port))) return port;

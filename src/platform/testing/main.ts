@@ -41,6 +41,7 @@ export interface ActiveFault extends Omit<Fault, 'times'> {
   readonly times: number | null;
 }
 
+/** Without any of these, all requests are meant. */
 export interface RequestFilter {
   readonly method?: string;
   /** Matches the path; `*` and `:name` match any part. */
@@ -77,6 +78,7 @@ export interface StateEntry {
 }
 
 export interface State {
+  /** ISO 8601, by the emulator's clock. */
   readonly now: string;
   readonly sites: readonly string[];
   readonly credentials: readonly StateEntry[];
@@ -130,6 +132,7 @@ export interface RunningEmulator {
     clear(): Promise<void>;
   };
   readonly encoder: {
+    /** @param streamKey the `stream_key` of a channel. */
     connect(streamKey: string): Promise<Encoder>;
     disconnect(streamKey: string): Promise<Encoder>;
   };
@@ -148,6 +151,7 @@ export interface RunningEmulator {
 
 export interface RunningSidecar {
   readonly url: string;
+  /** For the header `x-api-key`. */
   readonly apiKey: string;
   /** Where the key files are; temporary, it is removed by `close`. */
   readonly keyFilesFolder: string;
