@@ -106,7 +106,7 @@ const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 /** A delimiter of any spreadsheet: the text after it would be a separate cell, and could be a formula. */
 const NEEDS_QUOTES = /[",;\t\r\n']|^\s|\s$/;
 
-/** RFC 4180, with its line break. A cell like a formula gets a `'` before it, which spreadsheets don't show. */
+/** RFC 4180, with its line break. A cell like a formula gets a `'` first, which spreadsheets don't show. */
 export function csvRow(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;
 }

@@ -79,7 +79,7 @@ export class Streams {
   }
 
   /**
-   * Packages a media file, without a key file in the clear. Resolves when that is done, or the file `refused`.
+   * Packages a media file, without a key file in the clear. Resolves when that is done, or the file refused.
    * @param announced bytes of the body as its sender says, or 0. @throws HttpError 409, 507.
    */
   async putFile(
