@@ -15,7 +15,8 @@ import {
 
 /**
  * JavaScript and TypeScript, with JSX: `client.videos.show({…})` of the package jwplatform, `api.get('v1/videos/show',
- * {…}, {…}, callback)` of jwplatform-api, `call_api({ path }, {…})` of jwplayer-node, and addresses in texts.
+ * {…}, {…}, callback)` of jwplatform-api, `call_api({ path }, {…})` of jwplayer-node, `api.get('videos/show', …)` of an
+ * HTTP client with `baseURL`, and addresses in texts.
  */
 export const JAVASCRIPT: Language = {
   parse: (text) => javaScriptParser.configure({ dialect: 'ts jsx' }).parse(text),
@@ -58,12 +59,13 @@ function readJavaScriptCall(node: SyntaxNode, finder: Finder): void {
   const route = finder.routeOfChain(names);
   if (route !== undefined) finder.found(node, route, records(values.slice(0, 1), finder));
   else if ((method === 'get' || method === 'post') && first?.kind === 'text' && names.length > 1) {
-    const called = /^\/?v1\//.test(first.text) ? finder.routeOfPath(first.text) : undefined;
+    const isWhole = /^\/?v1\//.test(first.text);
+    const called = isWhole || finder.hasBaseUrl ? finder.routeOfPath(first.text) : undefined;
     // A server's own routes begin with a slash.
     if (!called || !values[0] || !(first.text.startsWith('v1') || looksLikeV1(called.route))) return;
     finder.readUntil = values[0].to;
     const given = values.slice(1, method === 'get' ? 2 : 3);
-    finder.found(node, called.route, records(given, finder), called.parameters);
+    finder.found(node, called.route, isWhole ? records(given, finder) : [undefined], called.parameters);
   } else if (method === 'call_api' && first?.kind === 'record') {
     const called = finder.routeOfPath(first.entries.get('path') ?? '');
     if (called) finder.found(node, called.route, records(values.slice(1, 2), finder), called.parameters);

@@ -129,6 +129,11 @@ export class Finder {
     this.#stepped = new Set(Array.from(steps, ([, of, name, next]) => next ?? `${of && '.'}${name}`));
   }
 
+  /** Whether a client for all calls is made, as axios does. */
+  get hasBaseUrl(): boolean {
+    return this.#bases.has('baseURL');
+  }
+
   /** Reads a node that can contain its own kind; stops in a program that is nested too deeply. */
   #nested<Value>(read: () => Value): Value | undefined {
     if (this.#depth >= MAX_DEPTH) return undefined;

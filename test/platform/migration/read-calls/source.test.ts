@@ -93,6 +93,8 @@ test.each([
   [PYTHON, `requests.get('${A}/videos/list?tags={}'.format(tag))`, { tags: '{value}' }],
   [JAVASCRIPT, `const API: string = '${A}'; fetch(\`\${API}/videos/list?tags=a\`)`, { tags: 'a' }],
   [JAVASCRIPT, `this.url = '${A}/'; fetch(this.url + 'videos/list?tags=' + tag)`, { tags: '{tag}' }],
+  [JAVASCRIPT, `const c = axios.create({ baseURL: '${A}/' }); c.get('videos/list?tags=a')`, { tags: 'a' }],
+  [JAVASCRIPT, `c = axios.create({ baseURL: '${A}' }); c.get('/videos/list', { params })`, {}],
   [PYTHON, `BASE = "${A}"; requests.get(f"{BASE}/videos/list?tags=a")`, { tags: 'a' }],
   [PHP, `<?php define('JW', '${A}'); get(JW . '/videos/list?tags=' . $tag);`, { tags: '{tag}' }],
   [
