@@ -92,9 +92,15 @@ async function readCommit() {
   };
 }
 
-/** The files at and below a path of the clone, as entries of an archive. Maps of the source need the source: not these. */
+/**
+ * The files at and below a path of the clone, as entries of an archive. Maps of the source need the source: not these, nor
+ * links to them, for a map that is missing is a warning of test runners and browsers.
+ */
 async function entriesAt(path) {
-  if (!(await stat(join(ROOT, path))).isDirectory()) return [[path, await readFile(join(ROOT, path))]];
+  if (!(await stat(join(ROOT, path))).isDirectory()) {
+    const data = await readFile(join(ROOT, path));
+    return [[path, path.endsWith('.js') ? `${data}`.replace(/^\/\/# sourceMappingURL=.*$/m, '') : data]];
+  }
   const names = (await readdir(join(ROOT, path))).filter((name) => !name.endsWith('.map'));
   return (await Promise.all(names.map((name) => entriesAt(`${path}/${name}`)))).flat();
 }

@@ -77,18 +77,24 @@ for (const attempt of [
   said.push(await attempt().then(() => 'nothing', ({ message }) => message));
 await sidecar.close();
 await first.close();
+const channel = { EMULATOR_CHANNEL_ID: 'harbour1', EMULATOR_CHANNEL_STREAM_KEY: 'harbour-stream-key' };
+const used = [];
 for (let count = 0; count < 20; count += 1) {
-  const emulator = await startEmulator();
+  const emulator = await startEmulator({ variables: channel });
+  await emulator.encoder.connect('harbour-stream-key');
   await emulator.clock.advance(1);
   await emulator.restore(await emulator.state());
   await emulator.close();
+  await setImmediate();
+  gc();
+  used.push(process.memoryUsage().heapUsed / 1e6);
 }
-await setImmediate();
+const kept = used[19] - used[4];
 const left = process.getActiveResourcesInfo();
 for (const handle of handles) if (left.includes(handle)) left.splice(left.indexOf(handle), 1);
 const folders = await readdir(process.env.TMPDIR);
 const { url } = await startSidecar();
-process.stdout.write(JSON.stringify({ megabytes, said, handles: left, folders, url }), () => process.exit());
+process.stdout.write(JSON.stringify({ megabytes, kept, said, handles: left, folders, url }), () => process.exit());
 `;
 
 /** A program with one fault, a kind that there is none of. */
@@ -205,7 +211,7 @@ describe('the release', () => {
     expect(news).toMatch(new RegExp(`^## ${version} - \\d{4}-\\d\\d-\\d\\d\n\n### `));
   });
 
-  test('is small, has no native code, has each page that README.md links to, and names no package that it contains', async () => {
+  test('is small, has no native code and no link to a source map, has each page that README.md links to, and names no package that it contains', async () => {
     const readme = await readFile(join(unpacked(PRODUCT), 'README.md'), 'utf8');
     const linked = [...readme.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path = '']) => path);
     expect(linked).toEqual(expect.arrayContaining(['docs/run-with-docker.md', 'SECURITY.md']));
@@ -234,7 +240,7 @@ describe('the release', () => {
         ['shaka-packager'],
       ],
     ]);
-    const { stdout: found } = await run('grep', ['-rlP', '^\\x7fELF', project()]);
+    const { stdout: found } = await run('grep', ['-rlP', '^\\x7fELF|^//# sourceMappingURL', project()]);
     const programs = found.trim().split('\n').sort();
     expect(programs).toEqual(
       ['amd64', 'arm64'].map((arch) => join(unpacked('image-packager'), 'shaka-packager', arch)),
@@ -312,10 +318,11 @@ describe('the release', () => {
     await mkdir(tmp);
     await writeFile(join(project(), 'many.mjs'), MANY);
     const options = { cwd: project(), env: { TMPDIR: tmp } };
-    const { stdout } = await run(process.execPath, ['many.mjs'], options);
-    const { megabytes, said, url, ...left } = JSON.parse(stdout);
+    const { stdout } = await run(process.execPath, ['--expose-gc', 'many.mjs'], options);
+    const { megabytes, kept, said, url, ...left } = JSON.parse(stdout);
     expect(left).toEqual({ handles: [], folders: [] });
     expect(megabytes).toBeLessThan(50);
+    expect(kept).toBeLessThan(5);
     expect(said).toEqual([
       'Unknown variable EMULATOR_PROT (did you mean EMULATOR_PORT?)',
       expect.stringContaining('EMULATOR_SITE_ID: must be 8 letters and digits'),

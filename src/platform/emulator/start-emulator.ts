@@ -106,7 +106,7 @@ async function stopAll(
   running: readonly Running[],
   { graceMs, stateFile }: { readonly graceMs: number; readonly stateFile: { close(): void } | undefined },
 ): Promise<void> {
-  const { broadcast, webhooks, uploads, faults, packaging } = context;
+  const { clock, broadcast, webhooks, uploads, faults, packaging } = context;
   broadcast.reset();
   webhooks.stop();
   faults.clear();
@@ -115,4 +115,6 @@ async function stopAll(
   stateFile?.close();
   if (stateFile) uploads.end();
   else uploads.reset();
+  // Its timers would keep the whole state in memory, for as long as an event may last.
+  clock.reset();
 }
