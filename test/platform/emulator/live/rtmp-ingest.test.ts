@@ -49,19 +49,12 @@ test.each([
   ['a wrong stream key', 'live', () => 'wrong'],
   ['no stream key', 'live', () => ''],
   ['another application than live', 'vod', () => channel.streamKey],
+  ['a channel that is disabled', 'live', () => change('disable').then(() => channel.streamKey)],
 ])('refuses and cuts an encoder that has %s', async (_what, app, streamKey) => {
   const encoder = await connectRtmp(ingest.port);
-  expect(await encoder.publish(streamKey(), app)).toBe('NetStream.Publish.BadName');
+  expect(await encoder.publish(await streamKey(), app)).toBe('NetStream.Publish.BadName');
   await encoder.closed;
   expect(encoder.received()).not.toContain('NetStream.Publish.Start');
-  expect(emulator.context.broadcast.sessionOf(channel.id)).toBeUndefined();
-});
-
-test('refuses and cuts an encoder at a disabled channel', async () => {
-  await change('disable');
-  const encoder = await connectRtmp(ingest.port);
-  expect(await encoder.publish(channel.streamKey)).toBe('NetStream.Publish.BadName');
-  await encoder.closed;
   expect(emulator.context.broadcast.sessionOf(channel.id)).toBeUndefined();
 });
 
