@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Environment } from '../../src/http/config';
+import { EVENT_NAMES } from '../../src/platform/emulator/webhooks/notification';
 import { startUploads } from './start-uploads';
 import { startWebhookReceiver } from './webhook-receiver';
 
@@ -19,18 +20,7 @@ export type TestLibrary = Awaited<ReturnType<typeof startLibrary>>;
 /** Two seconds of 64 x 36 pixels with sound. */
 export const FILM = readFileSync(join(__dirname, '..', 'vectors', 'media', 'film.mp4'));
 
-const EVENTS = [
-  'conversions_complete',
-  'media_available',
-  'media_created',
-  'media_deleted',
-  'media_reuploaded',
-  'media_updated',
-  'thumbnail_created',
-  'thumbnail_deleted',
-  'track_created',
-  'track_deleted',
-] as const;
+const EVENTS = EVENT_NAMES.filter((name) => !name.startsWith('channel_'));
 /** Notifications of one webhook come in order, so that who has this one has all before it. */
 const FENCE = 'channel_created';
 
