@@ -152,7 +152,7 @@ class RenditionTest {
     for (const [index, source] of newest.entries()) {
       const fetched = await this.#take(source, 'segment');
       if (fetched.ok) {
-        if (index > 0) this.#reportEarly(newest[0], source);
+        if (index > 0) this.#reportEarly(newest[0], index);
         return this.#open(source, fetched, init);
       }
       const isLast = !live || fetched.problem.code !== 'not_found' || index === newest.length - 1;
@@ -285,9 +285,8 @@ class RenditionTest {
     this.#report('error', own, shownAddress(resource.url), text);
   }
 
-  #reportEarly(newest: SegmentSource | undefined, found: SegmentSource): void {
+  #reportEarly(newest: SegmentSource | undefined, number: number): void {
     if (!newest) return;
-    const number = (newest.number ?? 0) - (found.number ?? 0);
     const text = `${THIS} is listed as the newest segment but is not available yet (404), while the one ${number} before it is; players that start now wait or fail, so check the clocks of packager and server, and the delay of the upload`;
     this.#report('warning', 'segment_early', shownAddress(newest.url), text);
   }

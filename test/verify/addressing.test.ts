@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { StreamMemory } from '../../src/verify/stream-memory';
 import { redirectTo, sendBytes, sendPacked } from '../support/media-server';
 import {
   expectToPlay,
@@ -202,6 +203,21 @@ describe('DASH', () => {
     const description = `${stream.url}/v4.m4s is listed as the newest segment but is not available yet (404), while the one 1 before it is; players that start now wait or fail, so check the clocks of packager and server, and the delay of the upload.`;
     expect(report.faults).toEqual([{ severity: 'warning', code: 'segment_early', description }]);
     expect(statesOf(report)).toEqual(['decrypts']);
+  });
+
+  test('sees new segments by $Time$ while it is watched', async () => {
+    const stream = await startStream('dash');
+    const memory = new StreamMemory();
+    const segments: unknown[] = [];
+    for (const time of [20, 40]) {
+      await fs.copy(join(stream.folder, `v${time / 20}.m4s`), join(stream.folder, `t${time}.m4s`));
+      const timeline = `<SegmentTimeline><S t="${time}" d="20"/></SegmentTimeline>`;
+      const template = `<SegmentTemplate timescale="10" initialization="v.mp4" media="t$Time$.m4s">${timeline}</SegmentTemplate>`;
+      const text = mpd(template, { attributes: LIVE, period: ' start="PT0S"' });
+      const { renditions } = await verifyMpd(stream, text, { now: () => NOW, memory });
+      segments.push(renditions[0]?.segment?.number);
+    }
+    expect(segments).toEqual([20, 40]);
   });
 
   test('reads the protection of each Representation, and that of a reference', async () => {

@@ -164,10 +164,13 @@ function ofTemplate(
   const startNumber = numberOf(template.startNumber) ?? 1;
   const endNumber = Number(textOf(template.endNumber) ?? Number.NaN);
   const media = textOf(template.media) ?? '';
+  // The window of a live stream moves on in time, and often without a new startNumber.
+  const isTimed = media.includes('$Time');
   const sourceOf = ({ index, time, duration }: TimedSegment): SegmentSource => {
     const number = startNumber + index;
     const address = fillTemplate(media, { ...values, Number: String(number), Time: String(time) });
-    return { ...resourceOf(address, base), seconds: Number(duration) / span.timescale, number };
+    const seconds = Number(duration) / span.timescale;
+    return { ...resourceOf(address, base), seconds, number: isTimed ? Number(time) : number };
   };
   const lastIndex = Number.isNaN(endNumber) ? undefined : endNumber - startNumber;
   // With neither a timeline nor a duration, it is one segment.
