@@ -21,6 +21,9 @@ const CODES = {
   denied: 'fleet_denied',
 } as const satisfies Partial<Record<FleetState, ErrorCode>>;
 
+const NO_LEDGER =
+  'The ledger of the fleet in the key-file folder cannot be used. The line `fleet` of the log says why, and what to do.';
+
 interface Known {
   trouble: FleetState | undefined;
   hasEverything: boolean;
@@ -93,6 +96,7 @@ export function createMembershipState({ log, now, clock }: MembershipStateOption
       // A packager that reads the whole fleet again keeps its key files meanwhile.
       const isAgain = state === 'joining' && lastLevel !== undefined;
       if (state === 'level' || isAgain || (['away', 'denied'].includes(state) && hasJoined)) return;
+      if (state === 'no_folder') throw apiError('key_files_not_writable', NO_LEDGER);
       throw apiError(state in CODES ? CODES[state as keyof typeof CODES] : 'fleet_joining');
     },
   };

@@ -477,6 +477,7 @@ test('a ledger that cannot be used has changes refused with the reason', async (
   const problems = [{ code: 'key_files_not_writable', description }];
   await expect(one.put('news', A)).rejects.toMatchObject({ problems });
   await until(() => stateOf(one) === 'no_folder');
+  expect(() => one.fleet.checkReady()).toThrow('key_files_not_writable');
 });
 
 test('another fleet in the engine is reported, and nothing is taken from it', async () => {
