@@ -82,7 +82,7 @@ export function readYaml(text: string): ReadText {
     },
   });
   try {
-    return { value: document.toJS({ maxAliasCount: 1000 }), faults, lineOf: lineFinder(document, lineAt) };
+    return { value: document.toJS({ maxAliasCount: 20_000 }), faults, lineOf: lineFinder(document, lineAt) };
   } catch {
     const description = 'uses an anchor (*name) that is not set before, or too many of them';
     return unreadable([{ description }]);

@@ -360,6 +360,11 @@ streams:
   expect(await faults('manifest.yaml', text)).toEqual([
     'manifest.yaml:5: streams.contentId must be text; put it in quotes.',
   ]);
+  // As programs write it that give each stream the same keys.
+  const others = Array.from({ length: 1200 }, (_, at) => `  - { streamid: s${at}, cenc: *id001 }\n`);
+  const keys = `{ keyid: ${CENC.keyid}, contentkey: ${CENC.contentkey} }`;
+  const many = `streams:\n  - { streamid: s, cenc: &id001 ${keys} }\n${others.join('')}`;
+  expect(await read('manifest.yaml', many)).toHaveLength(1201);
 });
 
 test('asks of an entry what the key-file API asks of a request, with the defaults in it', async () => {
