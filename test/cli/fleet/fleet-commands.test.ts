@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { apiError } from '../../../src/sidecar/errors';
 import { temporaryFolder } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
 import { startProxy } from '../../support/proxy';
@@ -107,6 +108,16 @@ describe('import', () => {
     expect(await run(['import', '--found'])).toEqual(
       refused(1, 'The fleet is not lost: leave found out. Nothing was changed.'),
     );
+  });
+
+  test('founds it at the next try when the first did not get so far', async () => {
+    await writeFiles('a');
+    await fleet.lose();
+    fleet.fault = apiError('fleet_unavailable');
+    const onWait = () => {
+      fleet.fault = undefined;
+    };
+    expect(endOf(await run(['import', '--found'], { onWait }))).toEqual([0, 'Key files: 1 imported.']);
   });
 
   test('stops after the step that is under way when the user wants it to', async () => {
