@@ -194,9 +194,9 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     const { question, document } = answered;
     const { contentId } = content;
     const chosen = await choose(answered, content);
-    const { speke, recipient = cpixRecipient() } = question;
+    const { recipient = cpixRecipient() } = question;
     const isPlain = document.keys.some(({ value }) => value?.kind === 'plain');
-    if (speke && question.recipient && isPlain)
+    if (question.recipient && isPlain)
       throw upstream.failed('returned plain content keys, although the request asks for encrypted ones');
     const made = await readDocument(
       { document, chosen, playReadyUrl, contentId },

@@ -1,7 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { formatUuid } from '../../../src/drm/bytes';
+import { sealCpix } from '../../../src/drm/cpix/encryption';
 import { spekeKeyId } from '../../../src/drm/cpix/speke';
+import { writeCpix } from '../../../src/drm/cpix/write';
 import type { SidecarConfig } from '../../../src/sidecar/config';
-import { recipientNamed } from '../../support/cpix';
+import { documentOf as parsed, recipientNamed } from '../../support/cpix';
 import {
   contentKeyOf,
   cpixText,
@@ -141,10 +144,14 @@ it('provisions each track of a batch entry with the key that the document has fo
   });
 });
 
-it('takes plain keys, in UTF-16 too, also with a certificate, which it could not ask with', async () => {
+it('takes plain keys, in UTF-16 too, also with a certificate, which it could not ask with, and sealed ones', async () => {
   const body = Buffer.from(`\ufeff${documentOf(SD)}`, 'utf16le');
-  const { sidecar } = await start({ body }, { cpixRecipient: () => recipientNamed('next') });
-  await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(200);
+  const recipient = recipientNamed('next');
+  const { sidecar, upstream } = await start({ body }, { cpixRecipient: () => recipient });
+  const { text } = await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(200);
+  const sealed = sealCpix(parsed(documentOf(SD)), [recipient.certificate], randomBytes);
+  upstream.on(`/cpix/${CONTENT_ID}?format=cpix`, xml(writeCpix(sealed)));
+  await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(200, text);
 });
 
 it.each<[what: string, script: Script, why: string]>([

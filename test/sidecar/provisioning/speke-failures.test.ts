@@ -54,6 +54,7 @@ describe('a failure of a SPEKE provider changes no key file', () => {
   it.each<[why: string | RegExp, script: Script]>([
     [`answered 400 ${FOR_CENC}`, { status: 400 }],
     [`answered 404 ${FOR_CBCS}`, toFairPlay({ status: 404 })],
+    [`answered 409 ${FOR_CBCS}`, toFairPlay({ status: 409 })],
     [`answered 401; ${NO_HEADERS}`, { status: 401 }],
     ['answered 204', { status: 204 }],
     [NO_CPIX, HTML],
