@@ -127,10 +127,24 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
       (thrown: unknown) => ({ thrown }),
     ),
   );
+  let looked = false;
+  /** At the start; in a folder that comes later, when it is ready. */
+  const look = async () => {
+    looked = true;
+    const { signal } = sweeping;
+    const found = await writer.sweep(config.keyFilesPath, MAX_PARTS, signal);
+    looked = found !== undefined;
+    if (!found || signal.aborted) return;
+    const { temporaries: count, keyFiles } = found;
+    if (count > 0) log.info('swept left-over temporary files', { count });
+    metrics.keyFilesCounted(keyFiles);
+    void survey.run();
+  };
   const checkReady = async () => {
     if (!swept) throw apiError('starting');
     const failure = await probe();
     if (failure) throw failure.thrown;
+    if (!looked) void look();
     fleet?.checkReady();
   };
   let hurrying = false;
@@ -196,15 +210,11 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     canProvision: !('missing' in upstreams),
     /** Removes temporary files of killed writers, unless `close` ends it. `/readyz` answers 503 until it is done. */
     async sweep(): Promise<void> {
-      const { signal } = sweeping;
-      const { temporaries: count, keyFiles } = await writer.sweep(config.keyFilesPath, MAX_PARTS, signal);
-      if (signal.aborted) return;
-      if (count > 0) log.info('swept left-over temporary files', { count });
-      metrics.keyFilesCounted(keyFiles);
+      await look();
+      if (sweeping.signal.aborted) return;
       swept = true;
       fleet?.start();
       void cache?.open();
-      void survey.run();
     },
     /** Called when a stop begins: batches start no further stream, and no request waits for packagers. */
     hurry(): void {

@@ -210,13 +210,16 @@ interface Swept {
   readonly keyFiles: number;
 }
 
-/** Removes temporaries that don't begin with `except`, and counts key files. Skips unreadable folders. */
+/**
+ * Removes temporaries that don't begin with `except`, and counts key files. Skips unreadable folders below; undefined: the
+ * folder itself is one.
+ */
 async function sweepFolder(
   folder: string,
   depth: number,
   except: string,
   signal?: AbortSignal,
-): Promise<Swept> {
+): Promise<Swept | undefined> {
   let temporaries = 0;
   let keyFiles = 0;
   try {
@@ -233,12 +236,13 @@ async function sweepFolder(
         keyFiles += 1;
       } else if (entry.isDirectory() && depth > 0 && !entry.name.startsWith('.')) {
         const below = await sweepFolder(path, depth - 1, except, signal);
-        temporaries += below.temporaries;
-        keyFiles += below.keyFiles;
+        temporaries += below?.temporaries ?? 0;
+        keyFiles += below?.keyFiles ?? 0;
       }
     }
+    return { temporaries, keyFiles };
   } catch {
     // An unreadable folder doesn't refuse the start; /readyz reports one that can't be written.
+    return undefined;
   }
-  return { temporaries, keyFiles };
 }

@@ -17,6 +17,7 @@ import { API_KEY, apiKeysFile, startSidecar, type TestSidecar } from '../../supp
 import { until } from '../../support/until';
 
 const ROUTE = '/api/keyfile/:streamid';
+const FAULTY = 'packagerdrmapi_key_files_faulty{severity="error"}';
 
 const { cenc, fairplay } = POST_MANUAL;
 const SECRETS = [
@@ -70,7 +71,7 @@ test('counts what a day of a sidecar brings, and nothing of whom and what', asyn
     'packagerdrmapi_key_file_changes_total{action="delete",result="deleted"}': 1,
     'packagerdrmapi_key_file_changes_total{action="refused",result="unauthorized"}': 1,
     packagerdrmapi_key_files: 3,
-    'packagerdrmapi_key_files_faulty{severity="error"}': 2,
+    [FAULTY]: 2,
     'packagerdrmapi_key_files_faulty{severity="warning"}': expect.any(Number),
     'packagerdrmapi_failures_total{code="precondition_failed"}': 1,
     'packagerdrmapi_refused_total{reason="unauthorized"}': 1,
@@ -123,6 +124,21 @@ test('distinguishes calls that it cancelled from calls that were not answered', 
   expect(await countsOf(sidecar.unauthenticated)).toMatchObject({
     'packagerdrmapi_upstream_requests_total{upstream="config_service",status="404"}': 1,
     'packagerdrmapi_upstream_requests_total{upstream="key_provider",status="cancelled"}': 2,
+  });
+});
+
+test('counts the key files of a folder that comes later when it is there', async () => {
+  const keyFilesPath = join(await temporaryFolder(), 'keys');
+  const { advance, unauthenticated } = await startSidecar({ keyFilesPath });
+  await unauthenticated.get('/readyz').expect(503);
+  expect(await countsOf(unauthenticated)).not.toHaveProperty('packagerdrmapi_key_files');
+  await fs.outputFile(join(keyFilesPath, 'old.key'), 'name: value\n');
+  advance(1000);
+  await unauthenticated.get('/readyz').expect(200);
+  await until(async () => {
+    advance(1000);
+    const counts = await countsOf(unauthenticated);
+    return counts.packagerdrmapi_key_files === 1 && counts[FAULTY] === 1;
   });
 });
 

@@ -130,8 +130,5 @@ test('sweeps on when a file cannot be removed, and does not count it', async () 
 
 test.each(['opendir', 'missing'])('counts nothing when the folder cannot be read (%s)', async (why) => {
   if (why === 'opendir') faulty.fail('opendir', 1, 'EACCES');
-  expect(await writer.sweep(why === 'opendir' ? folder : join(folder, 'missing'), 8)).toEqual({
-    temporaries: 0,
-    keyFiles: 0,
-  });
+  expect(await writer.sweep(why === 'opendir' ? folder : join(folder, 'missing'), 8)).toBeUndefined();
 });
