@@ -1,9 +1,8 @@
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import type { HlsEncryption, OpenedMedia } from '../../src/verify/media/judgement';
 import { openMedia } from '../../src/verify/media/open-media';
-import { type Packaging, packageStream } from './package-stream';
+import { type Packaging, packagedOnce } from './package-stream';
 
 export const KEY = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
 export const KEY_ID = Buffer.from('0123456789abcdef0123456789abcdef', 'hex');
@@ -28,25 +27,16 @@ export interface Packaged {
   readonly segment: (track: 'v' | 'a', number: number) => Buffer;
 }
 
-const known = new Map<string, Promise<Packaged>>();
-
 /**
  * Packages the source, once in each file of tests, under a scheme of mp4, as SAMPLE-AES in transport streams, or clear in
  * those.
  *
  * @param source a vector, in place of the usual one
  */
-export function packaged(kind: PackagedKind, source?: string): Promise<Packaged> {
-  const name = `${kind} ${source ?? ''}`;
-  const media = known.get(name) ?? packageAs(kind, source);
-  known.set(name, media);
-  return media;
-}
-
-type PackagedKind = Packaging['scheme'] | 'sample-aes' | 'clear-ts';
-
-async function packageAs(kind: PackagedKind, source: string | undefined): Promise<Packaged> {
-  const folder = await fs.mkdtemp(join(tmpdir(), 'judged-media-'));
+export async function packaged(
+  kind: Packaging['scheme'] | 'sample-aes' | 'clear-ts',
+  source?: string,
+): Promise<Packaged> {
   const isMp4 = kind !== 'sample-aes' && kind !== 'clear-ts';
   const keys = { keyId: KEY_ID.toString('hex'), key: KEY.toString('hex') };
   const extension = isMp4 ? 'm4s' : 'ts';
@@ -55,19 +45,14 @@ async function packageAs(kind: PackagedKind, source: string | undefined): Promis
   const packaging: Packaging | undefined =
     kind === 'clear-ts' ? undefined : { scheme: kind === 'sample-aes' ? 'cbcs' : kind, ...keys, iv };
   const playlists = isMp4 ? 'dash' : 'hls';
-  await packageStream({
+  const folder = await packagedOnce({
     ...(source && { source: join(VECTORS, source) }),
-    folder,
     packaging,
     extension,
     playlists,
   });
-  const files = new Map<string, Buffer>();
-  for (const name of await fs.readdir(folder)) files.set(name, await fs.readFile(join(folder, name)));
-  await fs.remove(folder);
-  const file = (name: string) => files.get(name) ?? Buffer.alloc(0);
   return {
-    init: (track) => file(`${track}.mp4`),
-    segment: (track, number) => file(`${track}${number}.${extension}`),
+    init: (track) => fs.readFileSync(join(folder, `${track}.mp4`)),
+    segment: (track, number) => fs.readFileSync(join(folder, `${track}${number}.${extension}`)),
   };
 }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import fs from 'fs-extra';
+import { afterAllTests, temporaryFolder } from './after-test';
 
 const run = promisify(execFile);
 
@@ -18,7 +19,7 @@ export interface Packaging {
   readonly pssh?: string;
 }
 
-interface PackageOptions {
+export interface PackageOptions {
   /** `SOURCE`, unless it is another. */
   readonly source?: string;
   /** Where the files go; it is made. */
@@ -79,6 +80,21 @@ export async function packageStream({
   await fs.remove(flagFile);
   if (playlists === 'hls')
     await Promise.all(['v', 'a'].map((name) => dropIdentity(join(folder, `${name}.m3u8`))));
+}
+
+const packaged = new Map<string, Promise<string>>();
+
+/** The folder of a stream that is packaged once for all tests of a file. */
+export function packagedOnce(options: Omit<PackageOptions, 'folder'>): Promise<string> {
+  const key = JSON.stringify(options);
+  const known = packaged.get(key) ?? temporaryFolder(afterAllTests).then(packageInto);
+  packaged.set(key, known);
+  return known;
+
+  async function packageInto(folder: string): Promise<string> {
+    await packageStream({ ...options, folder });
+    return folder;
+  }
 }
 
 /** It writes the key of FairPlay as one that is simply fetched, too, which no player can do. */

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { fairPlayKeyId } from '../../src/drm/packaging';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../src/drm/pssh';
-import { afterAllTests, temporaryFolder } from './after-test';
+import { afterAllTests } from './after-test';
 import { startMediaServer } from './media-server';
-import { type Packaging, packageStream } from './package-stream';
+import { type Packaging, packagedOnce } from './package-stream';
 import { fairPlayLinesOf } from './post-manual';
 
 export const CLIP = resolve(__dirname, '../../src/platform/demo/clip.mp4');
@@ -32,22 +32,8 @@ mpegdashstreaming-cenc-content-key: ${cenc.key.toString('base64')}
 mpegdashstreaming-cenc-algorithm: AESCTR
 ${fairPlayLinesOf(KEY_URI, FAIRPLAY_KEYS.key, Buffer.from(IV, 'hex'))}`;
 
-const packaged = new Map<string, Promise<string>>();
-
-/** The address of the packaged test clip, which is packaged and served once for the tests of a file. */
-export function servedClip(format: 'dash' | 'hls', keys: ClipKeys | undefined): Promise<string> {
-  const name = `${format} ${keys?.keyId.toString('hex')} ${keys?.key.toString('hex')}`;
-  const known = packaged.get(name) ?? packageClip(format, keys).then(serveMedia);
-  packaged.set(name, known);
-  return known.then((url) => `${url}/${format === 'dash' ? 'm.mpd' : 'master.m3u8'}`);
-}
-
-/**
- * Packages the test clip: DASH under `cenc` or HLS under `cbcs`; without keys, clear.
- * @returns the folder, with `m.mpd` or `master.m3u8` in it; it is removed after the tests of the file.
- */
-async function packageClip(format: 'dash' | 'hls', keys: ClipKeys | undefined): Promise<string> {
-  const folder = await temporaryFolder(afterAllTests);
+/** The address of the test clip, packaged as DASH under `cenc` or HLS under `cbcs`; without keys, clear. */
+export async function servedClip(format: 'dash' | 'hls', keys: ClipKeys | undefined): Promise<string> {
   const packaging: Packaging | undefined = keys && {
     scheme: format === 'dash' ? 'cenc' : 'cbcs',
     keyId: keys.keyId.toString('hex'),
@@ -56,8 +42,8 @@ async function packageClip(format: 'dash' | 'hls', keys: ClipKeys | undefined): 
     ...(format === 'hls' && { iv: IV }),
   };
   const flags = keys && format === 'hls' ? ['--protection_systems=FairPlay', `--hls_key_uri=${KEY_URI}`] : [];
-  await packageStream({ source: CLIP, folder, packaging, playlists: format, flags });
-  return folder;
+  const folder = await packagedOnce({ source: CLIP, packaging, playlists: format, flags });
+  return `${await serveMedia(folder)}/${format === 'dash' ? 'm.mpd' : 'master.m3u8'}`;
 }
 
 /** Serves a folder until the tests of the file are over, and answers its address. */

@@ -7,7 +7,7 @@ import type { StreamReport } from '../../src/verify/stream-report';
 import { type VerifyOptions, verifyStream } from '../../src/verify/verify-stream';
 import { afterAllTests, afterTest, temporaryFolder } from './after-test';
 import { startMediaServer } from './media-server';
-import { type Packaging, packageStream } from './package-stream';
+import { type PackageOptions, type Packaging, packagedOnce } from './package-stream';
 
 /** The values of a key file; no other test uses these pairs of key id and key. */
 export const KEY_ID = '4b6a75d380494edcb82ac7a2680c5781';
@@ -63,36 +63,20 @@ function packagingKeys(text: string) {
 
 export type ServedStream = Awaited<ReturnType<typeof startStream>>;
 
-const packaged = new Map<string, Promise<string>>();
-
-const newFolder = () => temporaryFolder(afterAllTests);
-
-type PackageOptions = Parameters<typeof packageStream>[0];
-
-/** A stream that is packaged once for all tests of a file; the folder is a copy. */
-async function packagedFolder(options: Omit<PackageOptions, 'folder'>): Promise<string> {
-  const key = JSON.stringify(options);
-  const first =
-    packaged.get(key) ??
-    newFolder().then((folder) => packageStream({ ...options, folder }).then(() => folder));
-  packaged.set(key, first);
-  const folder = await newFolder();
-  await fs.copy(await first, folder);
-  return folder;
-}
-
 /** Packages a stream, by default with the key file, and serves it. */
 export async function startStream(
   kind: 'dash' | 'hls',
   options: Partial<Omit<PackageOptions, 'folder' | 'playlists'>> = {},
 ) {
   const isHls = kind === 'hls';
-  const folder = await packagedFolder({
+  const once = await packagedOnce({
     packaging: isHls ? hlsPackaging() : dashPackaging(),
     flags: isHls ? FAIRPLAY_FLAGS : [],
     ...options,
     playlists: kind,
   });
+  const folder = await temporaryFolder(afterAllTests);
+  await fs.copy(once, folder);
   const server = await startMediaServer(folder);
   const { get, close } = createGet({ userAgent: 'test' });
   afterTest(close);
