@@ -100,22 +100,19 @@ export function openEngine(urls: readonly string[], options: Partial<EtcdOptions
   return engine;
 }
 
-/** The report of a watch. */
-export interface Watched {
-  readonly events: WatchedEvent[];
-  readonly batches: (readonly WatchedEvent[])[];
-  readonly heartbeats: Moment[];
-  readonly losses: string[];
-  readonly ends: WatchEnd[];
-}
-
 /** Watches all keys with a prefix until the test ends, and keeps what is reported. `since` is by default what the engine answers. */
 export async function watchAll(
   engine: Engine,
   prefix: string,
   { from, since, take }: { from: number; since?: Moment; take?: () => Promise<void> },
-): Promise<Watched & { close(): void }> {
-  const watched: Watched = { events: [], batches: [], heartbeats: [], losses: [], ends: [] };
+) {
+  const watched = {
+    events: [] as WatchedEvent[],
+    batches: [] as (readonly WatchedEvent[])[],
+    heartbeats: [] as Moment[],
+    losses: [] as string[],
+    ends: [] as WatchEnd[],
+  };
   const watch = engine.watch(
     { prefix },
     {
