@@ -3,6 +3,7 @@ import { fairPlayKeyId } from '../../../../src/drm/packaging';
 import { partLink } from '../../../../src/platform/emulator/uploads/uploads';
 import { onceForAll } from '../../../support/after-test';
 import { errorBody, invalidBody } from '../../../support/error-body';
+import { signedPath } from '../../../support/sign-v1';
 import { startEmulator } from '../../../support/start-emulator';
 import { tableRows } from '../../../support/table-rows';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
@@ -216,7 +217,7 @@ describe('the state of the platform', () => {
     ]);
   });
 
-  test('is back at the start after a reset: no channel, event, webhook, fault or encoder, and real time', async () => {
+  test('is back at the start after a reset: no channel, event, webhook, fault, encoder, signature or counted call, and real time', async () => {
     const emulator = await startEmulator();
     const { control, context } = emulator;
     const receiver = await startWebhookReceiver();
@@ -231,10 +232,14 @@ describe('the state of the platform', () => {
     await control.post('/credentials').send({ name: 'n', permission: 'Admin' }).expect(201);
     await control.delete('/credentials/seeded00').expect(204);
     await control.post('/clock').send({ advance_seconds: 10 }).expect(200);
+    const { signatures, rateWindows } = context.state;
+    await emulator.unauthenticated.get(signedPath('/v1/status')).expect(405);
+    expect([signatures.size, rateWindows.size]).toEqual([1, 2]);
     const reset = await control.post('/reset');
     expect([reset.status, reset.text, dropped]).toEqual([204, '', ['reset']]);
     expect((await control.get('/state')).body).toEqual(SEEDED);
     expect((await control.get('/deliveries')).body).toEqual({ deliveries: [] });
+    expect([signatures.size, rateWindows.size]).toEqual([0, 0]);
     await emulator.advance(24 * 3600);
     const now = '2030-01-02T00:00:00.000000+00:00';
     expect((await control.get('/state')).body).toEqual({ ...SEEDED, now });

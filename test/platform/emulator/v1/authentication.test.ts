@@ -160,15 +160,6 @@ test('a replayed call is refused, in capitals, too', async () => {
   expect([status, body]).toEqual([400, { status: 'error', code: 'SignatureInvalid', title, message }]);
 });
 
-test('a reset forgets the signatures', async () => {
-  const { unauthenticated, control, context } = await startEmulator();
-  const path = signedPath(STATUS);
-  await unauthenticated.get(path);
-  await control.post('/reset').expect(204);
-  expect(context.state.signatures.size).toBe(0);
-  expect(codeOf(await unauthenticated.get(path))).toEqual([405, 'NotSupported']);
-});
-
 test('only valid signatures are remembered', async () => {
   const { unauthenticated, context } = await startEmulator();
   for (const secret of ['wrong', 'false']) await unauthenticated.get(signedPath(STATUS, {}, { secret }));
