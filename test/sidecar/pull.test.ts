@@ -422,6 +422,9 @@ describe('provisioning on read', () => {
     const requests = entries.filter(({ message }) => message === 'request');
     expect(requests.map(({ streamId }) => streamId)).toEqual(['absent', 'odd']);
     expect(await sidecar.files()).toEqual({});
+    const byJson = await startProvisioning(ON);
+    byJson.upstream.on(PATHS.cenc, 404);
+    await byJson.sidecar.api.get(PULL).set('api-key', PROVIDED.clientApiKey).expect(404, body);
   });
 
   it.each([true, false])(
