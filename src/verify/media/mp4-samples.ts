@@ -95,13 +95,13 @@ class Mp4Reader {
       (truns ?? []).reduce((sum, run) => sum + run.sample_count, 0),
     );
     const flat = infos.length - inFragments.reduce((sum, count) => sum + count, 0);
-    const samples = flat > 0 ? this.#samples(infos.slice(0, flat), table, ofTrack, 0, 0) : [];
+    const samples = flat > 0 ? this.#samples(infos.slice(0, flat), table, ofTrack, 0) : [];
     let at = Math.max(flat, 0);
     fragments.forEach((fragment, index) => {
       const count = inFragments[index] ?? 0;
-      const { base, shift } = this.#baseOf(fragment);
-      for (const sample of this.#samples(infos.slice(at, at + count), fragment, ofTrack, base, shift))
-        samples.push(sample);
+      const base = this.#baseOf(fragment);
+      const placed = placesOf(infos.slice(at, at + count), fragment, base);
+      for (const sample of this.#samples(placed, fragment, ofTrack, base)) samples.push(sample);
       at += count;
     });
     const encrypted = samples.flatMap(({ encryption }) => encryption ?? []);
@@ -125,16 +125,15 @@ class Mp4Reader {
     };
   }
 
-  /** The start of the offsets of a fragment, and what they lack: they may count in another file than this one. */
-  #baseOf(fragment: Fragment): { base: number; shift: number } {
+  /** The start of the offsets of a fragment; they may count in another file than this one. */
+  #baseOf(fragment: Fragment): number {
     const moof = this.file.moofs.find(({ trafs }) => trafs?.includes(fragment));
     const { start = 0, size = 0 } = moof ?? {};
     const { flags, base_data_offset: given } = fragment.tfhd;
-    if ((flags & 1) === 0) return { base: start, shift: 0 };
     // If the first samples are beyond the length of the moof box, they count from there; otherwise from the media data.
     const isOfBox = (moof?.trafs?.[0]?.truns?.[0]?.data_offset ?? 0) >= size;
-    const shift = isOfBox ? start - given : given < start ? this.segmentStart : 0;
-    return { base: given + shift, shift };
+    if ((flags & 1) === 0 || isOfBox) return start;
+    return given < start ? given + this.segmentStart : given;
   }
 
   /** The body of a box as it is in the file: parsers keep less. */
@@ -152,7 +151,6 @@ class Mp4Reader {
     holder: Holder,
     ofTrack: { readonly entries: readonly SampleEntry[]; readonly groups: readonly SampleProtection[] },
     base: number,
-    shift: number,
   ): MediaSample[] {
     const own = this.#groups(holder);
     const groupOf = groupNumbers(this.#bodies(holder, 'sbgp'), infos.length);
@@ -170,7 +168,7 @@ class Mp4Reader {
     const given = this.#ownEncryptions(holder, informed, base);
     const read: MediaSample[] = [];
     infos.forEach((info, index) => {
-      const start = info.offset + shift;
+      const start = info.offset;
       if (start < 0 || start + info.size > this.bytes.length || !Number.isFinite(start + info.size)) {
         this.problem('media_cut_short', OUTSIDE);
         return;
@@ -227,6 +225,20 @@ class Mp4Reader {
       return length === 0 ? undefined : new EntryReader(entry, 0).read(ivSize, length > ivSize);
     });
   }
+}
+
+/** Each run of samples has an offset of its own, or goes on where the one before ended; the parser reads the first one's alone. */
+function placesOf(infos: readonly Info[], { truns }: Fragment, base: number): Info[] {
+  const placed: Info[] = [];
+  let offset = base;
+  for (const { flags, data_offset, sample_count } of truns ?? []) {
+    if (flags & 1) offset = base + data_offset;
+    for (const info of infos.slice(placed.length, placed.length + sample_count)) {
+      placed.push({ ...info, offset });
+      offset += info.size;
+    }
+  }
+  return placed;
 }
 
 /** Reads `CencSampleAuxiliaryDataFormat` (ISO/IEC 23001-7 § 7.2) one after another. */

@@ -194,7 +194,34 @@ const withBase = (before: number) => (segment: Buffer) => {
   return changed;
 };
 
+/** Two runs in place of one, and other data between theirs, as those of another track. */
+function withRuns(segment: Buffer): Buffer {
+  const run = segment.subarray(segment.indexOf('trun') + 4);
+  const flags = run.readUInt32BE(0);
+  const [count, offset] = [run.readUInt32BE(4) / 2, run.readUInt32BE(8)];
+  const perSample = 4 * [0x100, 0x200, 0x400, 0x800].filter((flag) => flags & flag).length;
+  const entries = run.subarray(flags & 4 ? 16 : 12);
+  const sizes = Array.from({ length: count }, (_, index) =>
+    entries.readUInt32BE(index * perSample + (flags & 0x100 ? 4 : 0)),
+  );
+  const first = sizes.reduce((sum, size) => sum + size, 0);
+  const gap = Buffer.alloc(99, 7);
+  const runs = (more: number) =>
+    [0, 1].map((half) => {
+      const place = offset + more + (half === 0 ? 0 : first + gap.length);
+      const own = entries.subarray(half * count * perSample, (half + 1) * count * perSample);
+      return plainBox('trun', numbers(flags & ~4, count, place), own);
+    });
+  const { length } = Buffer.concat(runs(0));
+  const changed = withMore(segment, Buffer.concat(runs(length)));
+  changed.write('free', changed.indexOf('trun'), 'latin1');
+  const data = changed.indexOf('mdat') + 4;
+  changed.writeUInt32BE(changed.readUInt32BE(data - 8) + gap.length, data - 8);
+  return Buffer.concat([changed.subarray(0, data + first), gap, changed.subarray(data + first)]);
+}
+
 test.each<[what: string, change: (segment: Buffer) => Buffer]>([
+  ['two runs', withRuns],
   ['offsets in the segment', withBase(0)],
   ['offsets in one file with the init segment', (segment) => withBase(cenc.init('v').length)(segment)],
   ['offsets in one file with all segments', withBase(900_000)],
