@@ -303,6 +303,7 @@ odd           2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-7
     expect(jsonOf(await list(['--json']))).toEqual({ code: 0, stderr: '', document });
     upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [], cursor: null } });
     expect(JSON.parse((await list(['--json'])).stdout)).toEqual({ keyfiles: [] });
+    expect(await list([])).toEqual({ code: 0, stdout: '', stderr: '0 key files, no faults.\n' });
   });
 
   test('keeps the JSON document whole when a later page fails', async () => {
