@@ -1,6 +1,9 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { spekeKeyId } from '../../../src/drm/cpix/speke';
+import { SPEKE_TRACKS } from '../../../src/drm/cpix/usage-rules';
 import { documentOf } from '../../support/cpix';
 import type { Received } from '../../support/fake-upstream';
+import { asksFairPlay } from '../../support/speke-reference';
 import {
   answering,
   CONTENT_ID,
@@ -127,11 +130,19 @@ it('more than twenty tracks, and one track twice, are refused', async () => {
   ]);
 });
 
-it('a refusal fails all tracks, after one request a scheme', async () => {
+it('a refusal fails all tracks alike, after one request a scheme', async () => {
   const { sidecar, upstream } = await startSpeke();
-  upstream.on(SPEKE_PATH, { status: 422, body: 'Requested CPIX encryption contract not supported' });
-  const { body } = await sidecar.api.post('/api/keyfiles').send({ streams: [entry] });
-  expect([body.summary.failed, upstream.received.length]).toEqual([5, 2]);
+  const refusal = { status: 422, body: 'Requested CPIX encryption contract not supported' };
+  upstream.on(SPEKE_PATH, async (request) => {
+    if (asksFairPlay(request)) return refusal;
+    // The first tracks have failed by then, and more are under way.
+    await wait(200);
+    return reference();
+  });
+  const tracks = Object.fromEntries(Object.keys(SPEKE_TRACKS).map((track) => [track, track]));
+  const { body } = await sidecar.api.post('/api/keyfiles').send({ streams: [{ ...entry, tracks }] });
+  const said = new Set(body.results.map(({ errors }: { errors: object }) => JSON.stringify(errors)));
+  expect([body.summary.failed, said.size, upstream.received.length]).toEqual([13, 1, 2]);
 });
 
 describe('SPEKE 2.1', () => {
