@@ -6,6 +6,7 @@ import { collectDefaultMetrics } from 'prom-client';
 import { parse } from 'yaml';
 import { createConnections } from '../../../src/http/connections';
 import { HttpError } from '../../../src/http/errors';
+import { formatAuditLine } from '../../../src/sidecar/observe/audit';
 import { createMetrics } from '../../../src/sidecar/observe/metrics';
 import { temporaryFolder } from '../../support/after-test';
 import { AUDIT_ENTRY, auditLine } from '../../support/start-audit';
@@ -116,7 +117,9 @@ test('the page shows the audit line as it is', () => {
   const [, shown = ''] = /```json\n(\{"time".*\n)```/.exec(page) ?? [];
   expect(Object.keys(JSON.parse(shown))).toEqual(Object.keys(JSON.parse(auditLine())));
   const rows = page.split('\n').filter((line) => line.startsWith('| `'));
-  const untold = Object.keys(JSON.parse(shown)).filter(
+  const rare = { source: 'provider_cache', from: 'origin-1', count: 2 } as const;
+  const whole = formatAuditLine({ ...AUDIT_ENTRY, ...rare }, new Date(0));
+  const untold = Object.keys(JSON.parse(whole)).filter(
     (field) => !rows.some((row) => row.includes(`\`${field}\``)),
   );
   expect(untold).toEqual([]);
