@@ -33,7 +33,9 @@ export function columns(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, index) => {
-      if (cell.length <= WIDEST) widths[index] = Math.max(widths[index] ?? 0, cell.length);
+      // The last one of a row takes no column: it may be a remark.
+      if (cell.length <= WIDEST && index < row.length - 1)
+        widths[index] = Math.max(widths[index] ?? 0, cell.length);
     });
   }
   const lines = rows.map((row) => row.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  '));

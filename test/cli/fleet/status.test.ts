@@ -85,9 +85,9 @@ secret    3,000 entries sealed with a former one (such as live/0, live/1, live/2
 secret    1 entry sealed with one that is missing here (live/x): append it to the file of secrets
 ignored   2 keys of the engine without a name of a packager
 
-ENGINE              ROLE                            VERSION  DATABASE (not compacted)  ALARMS
+ENGINE              ROLE      VERSION  DATABASE (not compacted)  ALARMS
 http://etcd-1:2379  can’t be reached: ECONNREFUSED
-http://etcd-2:2379  follower                        3.4.23   1.9 GiB                   NOSPACE
+http://etcd-2:2379  follower  3.4.23   1.9 GiB                   NOSPACE
 
 PACKAGER  LIVE  STATE         BEHIND                 KEPT  UNREADABLE  FAILED  OLDER  CLOCK    VERSION  STREAMS
 c         yes   level         1 change, 0.4 s        1     -           1       -      -60 min  1.2.3    all
@@ -117,7 +117,9 @@ test('names 20 packagers, those in trouble among them, and all with --all', asyn
   const packagers = Array.from({ length: 300 }, (_item, index) => packager({ name: `p${index}` }));
   fleet.say({ packagers: [...packagers, packager({ name: 'slow', behind: 2, behind_seconds: 30 })] });
   const rows = (text: string) => text.split('PACKAGER')[1]?.trim().split('\n').slice(1) ?? [];
-  const some = rows((await status()).stdout);
+  const { stdout } = await status();
+  expect(stdout).toContain('\nPACKAGER  LIVE  ');
+  const some = rows(stdout);
   expect([some.length, some[0]?.replaceAll(/ +/g, ' '), some.at(-1)]).toEqual([
     21,
     'slow yes level 2 changes, 30 s - - - - - 1.2.3 all',
