@@ -46,13 +46,15 @@ const WITHOUT_SOUND: readonly number[] = [4, 5, 6];
  * instance tag 0 (noise does once in 64 times), and ends with ID_END, zeros and bytes of zeros (once in 4).
  */
 export function checkAacFrame(frame: Buffer, { start, end }: FrameEnds): Outcome {
-  if (end && !endsWithIdEnd(frame)) return 'broken';
-  if (!start) return end ? 'valid' : 'undecided';
+  const isCut = end && !endsWithIdEnd(frame);
   const [first = 0xff] = frame;
   const element = first >> 5;
-  if (WITHOUT_SOUND.includes(element)) return 'undecided';
+  if (!start && end) return isCut ? 'broken' : 'valid';
+  if (!start || WITHOUT_SOUND.includes(element)) return isCut ? 'broken' : 'undecided';
   const tag = (first >> 1) & 15;
-  return (element === SINGLE_CHANNEL || element === CHANNEL_PAIR) && tag === 0 ? 'valid' : 'broken';
+  if ((element !== SINGLE_CHANNEL && element !== CHANNEL_PAIR) || tag !== 0) return 'broken';
+  // Microsoft's encoder fills the last byte with other bits than zeros.
+  return isCut ? 'undecided' : 'valid';
 }
 
 function endsWithIdEnd(frame: Buffer): boolean {

@@ -190,6 +190,14 @@ test('a frame ends with ID_END, padded with zeros, also across two bytes', () =>
   const ends = (hex: string) => checkAacFrame(Buffer.from(hex, 'hex'), { start: false, end: true });
   expect(['aa0e', 'aae0', 'aa0780', 'aa03c0', 'aa0e0000'].map(ends)).toEqual(Array(5).fill('valid'));
   expect(['aa0c', 'aa04', '0000', '00'].map(ends)).toEqual(Array(4).fill('broken'));
+  // Behind a right start, other bits than zeros are no proof: Microsoft's encoder writes them.
+  const begun = (hex: string) => checkAacFrame(Buffer.from(hex, 'hex'), BOTH);
+  expect(['21aae0', '21aae4', 'c1aae4', '3faae4'].map(begun)).toEqual([
+    'valid',
+    'undecided',
+    'broken',
+    'broken',
+  ]);
 });
 
 test('byte values identify noise, where there are enough of them', () => {
