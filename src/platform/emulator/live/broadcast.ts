@@ -78,6 +78,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
       pullToken: newSecret(),
       publishedAt: mode === 'auto' ? created : undefined,
       encoderGoneAt: undefined,
+      awayMs: 0,
       endedAt: undefined,
       masterExpires: undefined,
       master: undefined,
@@ -149,10 +150,12 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
       const air = current ?? begin(channel);
       if (current) take(air.event, 'encoder_connected');
       air.window?.cancel();
+      const since = clock.now();
+      air.event.awayMs += since.getTime() - (air.event.encoderGoneAt ?? since).getTime();
       air.event.encoderGoneAt = undefined;
       const { id: eventId, pullToken } = air.event;
       const session = { id: newResourceId(), channelId: channel.id, eventId, pullToken };
-      air.encoder = { session, drop, since: clock.now() };
+      air.encoder = { session, drop, since };
       if (!current) notify('channel_active', channel);
       return { ok: true, session };
     },

@@ -39,6 +39,8 @@ export interface LiveEvent {
   publishedAt: Date | undefined;
   /** When the encoder was last seen to go; undefined while it streams. */
   encoderGoneAt: Date | undefined;
+  /** How long encoders were away before they came back, in milliseconds: nothing was recorded then. */
+  awayMs: number;
   endedAt: Date | undefined;
   /** Until when the recording's master is available; undefined before it is requested. */
   masterExpires: Date | undefined;
@@ -63,7 +65,7 @@ export function masterPath({ master }: LiveEvent): string | undefined {
 
 /** How long an event has been recorded so far, in seconds: until its encoder was gone. */
 export function secondsStreamed(event: LiveEvent, now: Date): number {
-  return ((event.encoderGoneAt ?? now).getTime() - event.created.getTime()) / 1000;
+  return ((event.encoderGoneAt ?? now).getTime() - event.created.getTime() - event.awayMs) / 1000;
 }
 
 export function statusOf({ state }: LiveEvent): 'active' | 'idle' {

@@ -94,18 +94,24 @@ test('an encoder that stays away for the whole window ends the event, and its ne
   expect([again.status, again.recent_events]).toEqual(['active', events]);
 });
 
-test('an event becomes a replay under its own id at once when it ends, as long as its encoder streamed', async () => {
+test('an event becomes a replay under its own id at once when it ends, as long as its encoders streamed', async () => {
   const { emulator, channel, event } = await startOnAir({
     title: 'Show',
     tags: ['a'],
     custom_params: { b: 'c' },
   });
-  await emulator.advance(100);
+  await emulator.advance(40);
+  await emulator.disconnect(channel);
+  await emulator.advance(30);
+  await emulator.connect(channel);
+  const { body: state } = await emulator.control.get('/state?reveal=true');
+  await emulator.control.put('/state').send(state).expect(200);
+  await emulator.advance(60);
   await emulator.disconnect(channel);
   await emulator.advance(60);
   const { body } = await emulator.admin.get(`/v2/sites/demosite/media/${event}`).expect(200);
   const metadata = { title: 'Show', tags: ['a'], custom_params: { b: 'c' } };
-  expect(body).toMatchObject({ created: at(160), status: 'ready', duration: 100, metadata });
+  expect(body).toMatchObject({ created: at(190), status: 'ready', duration: 100, metadata });
   const replays = emulator.context.state.media.all();
   expect(replays).toMatchObject([{ hidden: false, eventId: event, clip: undefined }]);
 });
