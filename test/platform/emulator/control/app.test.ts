@@ -89,17 +89,12 @@ test.each([
   ['base64', base64(KEY_ID), base64(KEY)],
 ])('gives licenses for a supplied key that is sent as %s', async (_what, key_id, content_key) => {
   const { control, unauthenticated } = await startEmulator();
-  const sent = { keys: [{ key_id, content_key }] };
-  await control
-    .post('/clearkey/keys')
-    .send(sent)
-    .expect(200, { keys: [{ key_id: KEY_ID }] });
+  const [sent, taken] = [{ keys: [{ key_id, content_key }] }, { keys: [{ key_id: KEY_ID }] }];
+  await control.post('/clearkey/keys').send(sent).expect(200, taken);
   const kid = base64url(KEY_ID);
   const license = { keys: [{ kty: 'oct', k: base64url(KEY), kid }], type: 'temporary' };
-  await unauthenticated
-    .post('/keyprovider/clearkey')
-    .send({ kids: [kid] })
-    .expect(200, license);
+  const asked = { kids: [kid] };
+  await unauthenticated.post('/keyprovider/clearkey').send(asked).expect(200, license);
 });
 
 test('gives licenses for a supplied FairPlay key under the id of its license address, until a reset', async () => {

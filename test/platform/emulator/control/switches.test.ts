@@ -31,10 +31,8 @@ test.each([
 test('fails the next calls of a route as often as requested, and no call of another', async () => {
   const { admin, control } = await startEmulator();
   const fault = { target: 'GET /v2/sites/:site/channels/', kind: 'fail', status: 503, times: 2 };
-  await control
-    .post('/faults')
-    .send(fault)
-    .expect(201, { faults: [fault] });
+  const set = { faults: [fault] };
+  await control.post('/faults').send(fault).expect(201, set);
   await admin.post(CHANNELS).send({ metadata: {} }).expect(201);
   await admin.get(`${CHANNELS}id000001`).expect(200);
   await admin.get(CHANNELS).expect(503, injected('server_error'));
@@ -187,10 +185,8 @@ test('fails a part of the calls by chance, and the same ones in each run with a 
     const fault = { target: `GET ${CHANNELS}`, kind: 'fail', status: 503, rate: 0.5 };
     const { body } = await control.post('/faults').send(fault).expect(201);
     expect(body).toEqual({ faults: [{ ...fault, times: null }] });
-    await control
-      .post('/faults')
-      .send({ ...fault, rate: 0 })
-      .expect(201);
+    const never = { ...fault, rate: 0 };
+    await control.post('/faults').send(never).expect(201);
     const statuses: number[] = [];
     for (let call = 0; call < 40; call += 1) statuses.push((await admin.get(CHANNELS)).status);
     expect(new Set(statuses)).toEqual(new Set([200, 503]));

@@ -75,10 +75,8 @@ test.each([
 ])('%s with %j is refused', async (action, body, faults) => {
   const { admin, site, tags } = await start();
   const before = await tags();
-  await admin
-    .put(`${site}/${action}/`)
-    .send(body)
-    .expect(400, invalidBody(...faults));
+  const refused = invalidBody(...faults);
+  await admin.put(`${site}/${action}/`).send(body).expect(400, refused);
   expect(await tags()).toEqual(before);
 });
 
@@ -105,10 +103,8 @@ describe('the usage', () => {
       { site_id: 'demosite', date: '2030-01-01', ...NOTHING, ...used },
       { site_id: 'demosite', date: '2030-01-02', ...NOTHING, live_seconds: 90 },
     ];
-    await admin
-      .put(`${site}/query_usage/`)
-      .send(days)
-      .expect(200, { ...days, results });
+    const usage = { ...days, results };
+    await admin.put(`${site}/query_usage/`).send(days).expect(200, usage);
   });
 
   test('without days, and without a body, the latest 30 days are returned', async () => {
@@ -148,10 +144,8 @@ describe('the usage', () => {
     [{ start_date: 7 }, ['start_date: must be a string']],
   ])('days such as %j are refused', async (body, faults) => {
     const { admin, site } = await startLibrary();
-    await admin
-      .put(`${site}/query_usage/`)
-      .send(body)
-      .expect(400, invalidBody(...faults));
+    const refused = invalidBody(...faults);
+    await admin.put(`${site}/query_usage/`).send(body).expect(400, refused);
   });
 
   /** The seconds of each of the first three days. */

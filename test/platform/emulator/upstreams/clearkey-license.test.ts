@@ -84,10 +84,8 @@ test.each<[string, object, string[]]>([
   ],
 ])('answers 400 to a license request with %s', async (_case, body, descriptions) => {
   const { unauthenticated } = await startEmulator();
-  await unauthenticated
-    .post(PATH)
-    .send(body)
-    .expect(400, invalidBody(...descriptions));
+  const refused = invalidBody(...descriptions);
+  await unauthenticated.post(PATH).send(body).expect(400, refused);
 });
 
 test('refuses a license request that is too large', async () => {

@@ -33,10 +33,10 @@ test.each<[Notification['event'], string, string]>([
 const CHANNEL_LIFE = ['channel_created', 'channel_active', 'channel_idle', 'media_available'];
 
 /** Makes a webhook for the life of channels. */
-const subscribe = ({ admin, siteId }: TestEmulator, webhook_url: string) =>
-  admin
-    .post('/v2/webhooks/')
-    .send({ metadata: { name: 'all', webhook_url, events: CHANNEL_LIFE, site_ids: [siteId] } });
+function subscribe({ admin, siteId }: TestEmulator, webhook_url: string) {
+  const metadata = { name: 'all', webhook_url, events: CHANNEL_LIFE, site_ids: [siteId] };
+  return admin.post('/v2/webhooks/').send({ metadata });
+}
 
 test('reports the life of a channel in order, and of the replay at its end if viewers see it', async () => {
   const receiver = await startWebhookReceiver();

@@ -50,10 +50,8 @@ test.each(tableRows(WRONG))(
   async (given = '', ...descriptions) => {
     const { admin, webhooks } = await start();
     const metadata = { ...METADATA, ...JSON.parse(given) };
-    await admin
-      .post('/v2/webhooks')
-      .send({ metadata })
-      .expect(400, invalidBody(...descriptions));
+    const refused = invalidBody(...descriptions);
+    await admin.post('/v2/webhooks').send({ metadata }).expect(400, refused);
     expect(webhooks.list()).toEqual([]);
   },
 );
