@@ -73,13 +73,9 @@ test.each([
 test.each([
   ['a key that is no site', { api_key: 'nosite00' }, 400, 'ApiKeyInvalid'],
   ['a timestamp that is no number', { api_timestamp: '2030-01-01' }, 400, 'TimestampInvalid'],
-  ['a timestamp with a fraction', { api_timestamp: `${START}.5` }, 400, 'TimestampInvalid'],
   ['a timestamp in milliseconds', { api_timestamp: `${START}000` }, 400, 'TimestampInvalid'],
-  ['a timestamp of 27 hours', { api_timestamp: String(START - 27 * HOUR) }, 405, 'NotSupported'],
-  ['an older timestamp', { api_timestamp: String(START - 27 * HOUR - 1) }, 403, 'TimestampExpired'],
   ['a timestamp 21 hours ahead', { api_timestamp: String(START + 21 * HOUR) }, 405, 'NotSupported'],
   ['one further ahead', { api_timestamp: String(START + 21 * HOUR + 1) }, 400, 'TimestampInvalid'],
-  ['a nonce of 1 digit', { api_nonce: '3' }, 405, 'NotSupported'],
   ['a nonce of 10 digits', { api_nonce: '0123456789' }, 405, 'NotSupported'],
   ['a nonce of letters', { api_nonce: 'abcdefgh' }, 400, 'NonceInvalid'],
   ['a nonce of 11 digits', { api_nonce: '12345678901' }, 400, 'NonceInvalid'],
