@@ -46,10 +46,6 @@ export function cbcsDocument(changes: Partial<CpixKey> = {}, second?: string): s
       cpixSystem('playready', keyId, playReadySignals(playReadyOf(keyId), 'cbcs')),
       cpixSystem('fairplay', keyId, fairPlaySignals(keyId === id ? ADDRESS : OTHER.address)),
     ]),
-    rules: ids.map((keyId, at) => ({
-      keyId,
-      intendedTrackType: at === 0 ? 'VIDEO' : second,
-      ...NO_FILTERS,
-    })),
+    rules: ids.map((keyId, at) => ({ keyId, intendedTrackType: at === 0 ? 'VIDEO' : second, ...NO_FILTERS })),
   });
 }

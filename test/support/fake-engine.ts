@@ -219,12 +219,7 @@ export class FakeEngine implements Engine {
     return this.#do({ method: 'list', keys: [range.prefix] }, () => {
       const found = this.cluster.range(within(range), revision);
       const page = found.slice(0, limit);
-      return {
-        at: this.cluster.moment,
-        values: page,
-        more: page.length < found.length,
-        count: found.length,
-      };
+      return { at: this.cluster.moment, values: page, more: page.length < found.length, count: found.length };
     });
   }
 

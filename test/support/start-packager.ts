@@ -94,9 +94,7 @@ export async function startPackager(options: TestPackagerOptions = {}) {
     ids += 1;
     return `request-${ids}`;
   };
-  const app = createPackagerApp({
-    ...{ log, clock, now, newId, streams, programs, apiKey },
-  });
+  const app = createPackagerApp({ log, clock, now, newId, streams, programs, apiKey });
   const server = await listen(app, '127.0.0.1', 0);
   let isStopped = false;
   const stop = async () => {
