@@ -34,16 +34,13 @@ function outcome(mode: LiveEvent['mode'], state: EventState, input: EventInput):
   return nextState(state, input) ?? refused;
 }
 
-const cases = MANUAL.flatMap(([state, ...outcomes]) =>
-  INPUTS.map((input, at) => [state, input, outcomes[at]] as const),
-);
-
-test.each(cases)('an event in %s meets %s with %s', (state, input, expected) => {
-  expect(outcome('manual', state, input)).toBe(expected);
-});
-
-test.each(AUTO)('an auto event in %s meets publish with %s', (state, expected) => {
-  expect(outcome('auto', state, 'publish')).toBe(expected);
+test.each([
+  ...MANUAL.flatMap(([state, ...outcomes]) =>
+    INPUTS.map((input, at) => ['manual', state, input, outcomes[at]] as const),
+  ),
+  ...AUTO.map(([state, expected]) => ['auto', state, 'publish', expected] as const),
+])('a %s event in %s meets %s with %s', (mode, state, input, expected) => {
+  expect(outcome(mode, state, input)).toBe(expected);
 });
 
 test('viewers see an event from its publishing on, and its replay, and never an unpublished one', () => {

@@ -15,7 +15,7 @@ async function start() {
   return { ...delivery, orders };
 }
 
-test('sends the file of a media once, byte for byte', async () => {
+test('sends the file of a media once, byte for byte, and again to a packager that has forgotten it', async () => {
   const { film, packager, orders } = await start();
   const { media } = await film();
   const { headers, body } = await packager.called(`PUT /streams/${media}/file`);
@@ -23,6 +23,8 @@ test('sends the file of a media once, byte for byte', async () => {
   expect(body).toBe(FILM.toString());
   await packager.rounds(3);
   expect(orders(media)).toEqual([`PUT /streams/${media}/file?protection=none`]);
+  packager.forget();
+  await packager.called(`PUT /streams/${media}/file`, 2);
 });
 
 test('sends the new file after a reupload, and deletes what was packaged with the media', async () => {
@@ -100,15 +102,6 @@ test('asks until a file that the packager still works on is packaged', async () 
   const dash = { path: `/media/${media}/dash/manifest.mpd`, keyIds: [] };
   packager.streams.set(media, { ...present, state: 'ended', dash });
   await until(() => context.packaging.deliverable(media) !== undefined);
-});
-
-test('sends again what a packager has forgotten', async () => {
-  const { film, packager } = await start();
-  const { media } = await film();
-  await packager.called(`PUT /streams/${media}/file`);
-  await until(() => packager.streams.has(media));
-  packager.forget();
-  await packager.called(`PUT /streams/${media}/file`, 2);
 });
 
 test('packages the file that replaces a replay, with the key file of its event', async () => {

@@ -58,9 +58,9 @@ test('gives the master of an event its file until it expires', async () => {
   await until(() => sizesOnDisk().length === 0);
 });
 
-test('waits for the packager with a master, and asks for it no second time', async () => {
-  const { packager, onAir, master, event, admin } = await start();
-  const { id, path, end } = await onAir();
+test('waits for the packager with a master, asks for it no second time, and deletes its file with the channel', async () => {
+  const { packager, onAir, master, event, admin, site, sizesOnDisk } = await start();
+  const { id, path, end, channel } = await onAir();
   packager.recordings.set(id, RECORDED);
   await end();
   packager.trouble = ({ path: asked }) => (asked.includes('recording') ? 500 : undefined);
@@ -71,6 +71,8 @@ test('waits for the packager with a master, and asks for it no second time', asy
   packager.trouble = () => undefined;
   await until(() => event(id)?.master?.file !== undefined);
   expect((await master(path)).status).toBe(200);
+  await admin.delete(`${site}/channels/${channel.id}/`).expect(204);
+  await until(() => sizesOnDisk().length === 0);
 });
 
 test('makes the master of an event without media available without a file', async () => {
@@ -80,17 +82,6 @@ test('makes the master of an event without media available without a file', asyn
   await admin.put(`${path}/request_master/`).expect(204);
   await until(async () => (await master(path)).status === 200);
   expect((await master(path)).body.delivery_url).toBeUndefined();
-});
-
-test('deletes the file of a master with its channel', async () => {
-  const { packager, onAir, event, admin, site, sizesOnDisk } = await start();
-  const { id, path, end, channel } = await onAir();
-  packager.recordings.set(id, RECORDED);
-  await end();
-  await admin.put(`${path}/request_master/`).expect(204);
-  await until(() => event(id)?.master?.file !== undefined);
-  await admin.delete(`${site}/channels/${channel.id}/`).expect(204);
-  await until(() => sizesOnDisk().length === 0);
 });
 
 test('makes a media of a clip, with the file of its piece, encrypted as the event was', async () => {

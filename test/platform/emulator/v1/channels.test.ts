@@ -106,12 +106,6 @@ test('members are moved, shown and taken away by key or position', async () => {
   expect(await members()).toBe('A');
 });
 
-test('a video that was deleted is no member any more', async () => {
-  const { emulator, keyOf, members } = await startMembers();
-  await okV1(emulator, 'videos/delete', { video_key: keyOf('B') });
-  expect(await members()).toBe('AC');
-});
-
 test('a dynamic channel lists the videos that its tags find, in its order', async () => {
   const emulator = await startEmulator();
   for (const title of ['B', 'A', 'C']) await readyVideo(emulator, { title, tags: title === 'C' ? 'y' : 'x' });
