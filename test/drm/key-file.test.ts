@@ -47,15 +47,6 @@ test.each(keyFileSamples)(
   },
 );
 
-test('a part that is not there has no lines', () => {
-  const [sample] = keyFileSamples;
-  const { cenc, widevine, ...others } = sample ? keyFileOf(sample[1].values) : {};
-  const parts = Object.entries({ cenc, widevine, ...others });
-  const alone = parts.map(([part, values]) => keyFileLines({ [part]: values }));
-  expect(alone.map(({ length }) => length)).toEqual([3, 3, 4, 7]);
-  expect(keyFileLines(Object.fromEntries(parts))).toEqual(alone.flat());
-});
-
 test.each(invalid.key_file_line)('refuses to write a line: $why', ({ line }) => {
   expect(() => renderKeyFile([{ name: 'fine', value: 'fine' }, line])).toThrow(
     new TypeError('A key file line would not be read back as it was written'),
@@ -81,12 +72,6 @@ test('reports the line of each', () => {
     ],
     unreadable: [4],
   });
-});
-
-test('writes the lines of an imported key file as they are, whatever its values', () => {
-  const [sample] = keyFileSamples;
-  const lines = [{ name: 'a', value: 'b' }];
-  expect(keyFileLines({ ...(sample && keyFileOf(sample[1].values)), lines })).toEqual(lines);
 });
 
 const control = fc.constantFrom(

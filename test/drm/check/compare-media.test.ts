@@ -1,13 +1,12 @@
 import { chooseKeys } from '../../../src/drm/cpix/choose';
 import { cpixKeyFile } from '../../../src/drm/cpix/key-file';
 import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
-import { fairPlayKeyId } from '../../../src/drm/packaging';
 import { buildPlayReadyObject } from '../../../src/drm/playready';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../../src/drm/pssh';
 import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
 import { withFormerCmaf } from '../../support/former-cmaf';
 import { FAIRPLAY, HD, MADE, madeCpix, PLAYREADY_URL, SD } from '../../support/made-cpix';
-import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+import { POST_MANUAL_FILE } from '../../support/post-manual';
 import { packagedManifest as manifest, packagedMedia as media } from '../../vectors/packaged-media';
 import { checkAll, codes, compare, type Inputs, left, said, withKeyId } from './checked';
 
@@ -50,15 +49,9 @@ const CLEAR_AUDIO = { 'a.mp4': CLEAR['init.mp4'] };
 it.each<[what: string, inputs: Inputs, ...codes: string[]]>([
   ['cenc, and a key file with lines for both schemes', { ...BOTH, ...INIT, ...MPD }],
   ['cbcs, and such a one', { ...BOTH, ...CBCS, ...TWO_KEYS }],
-  ['cenc, and a playlist for FairPlay', { ...BOTH, ...INIT, ...PLAYLIST }, 'E scheme_mismatch'],
   ['a playlist for FairPlay whose media are not there', { ...BOTH, ...INIT, ...MPD, ...PLAYLIST }],
-  ['media for FairPlay whose playlist is not there', { ...BOTH, ...INIT, ...MPD, 'fp.mp4': FAIRPLAY_MEDIA }],
   ['those of another key id', { ...WITHOUT_CMAF, ...INIT, ...MPD, ...OTHER_FAIRPLAY }],
   ['those with their playlist', { ...WITHOUT_CMAF, ...INIT, ...MPD, ...OTHER_FAIRPLAY, ...PLAYLIST }],
-  [
-    'a key id made of its address',
-    { ...WITHOUT_CMAF, ...withBox(fairPlayKeyId(POST_MANUAL.fairplay.laurl)) },
-  ],
   ['a box of another key id', { ...WITHOUT_CMAF, ...withBox(Buffer.alloc(16, 7)) }, 'E key_id_mismatch'],
   // The findings of the key file are not repeated.
   [
@@ -80,7 +73,6 @@ it.each<[what: string, inputs: Inputs, ...codes: string[]]>([
     { ...CLEAR, 'stream.mpd': manifest('rotation/s.mpd') },
     'E not_protected',
   ],
-  ['clear media next to encrypted ones', { ...INIT, ...CLEAR_AUDIO, ...MPD }],
 ])('media and manifests agree, or not: %s', (_what, inputs, ...expected) => {
   expect(codes(inputs)).toEqual(expected);
 });
@@ -93,19 +85,9 @@ const clearAlthough = (promising: string) =>
 
 it.each<[what: string, inputs: Inputs, sentence: string]>([
   [
-    'the scheme, for which the key file has lines',
-    { ...BOTH, ...CBCS, ...MPD },
-    `E scheme_mismatch: ${SCHEME}`,
-  ],
-  [
     'the scheme, where the manifest may be of other media',
     { ...BOTH, ...CBCS, ...MPD, ...PLAYLIST },
     `W scheme_mismatch: ${SCHEME} If stream.mpd belongs to other media, check it together with them.`,
-  ],
-  [
-    'the scheme, where the key file has no keys',
-    { 'news.key': 'mpegdashstreaming-cenc-algorithm: AESCTR\n', ...CBCS, ...MPD },
-    `E scheme_mismatch: ${SCHEME}`,
   ],
   [
     'the checksum of their PlayReady headers',
@@ -228,9 +210,4 @@ it('a CPIX document differs in key id and content key, and no key is quoted', ()
   expect(codes({ ...CPIX, ...changed([id, 'x'], [key, id], [': x', `: ${key}`]) })).toContain(
     'E key_and_key_id_swapped',
   );
-});
-
-it('a CPIX document leaves the media to the key file when there is one', () => {
-  const sentences = said({ ...CPIX, 'hd.key': HD_FILE, ...box(SD.keyId) });
-  expect(sentences).toEqual([expect.stringContaining('hd.key has another one')]);
 });

@@ -107,11 +107,6 @@ describe('a manifest of a packager', () => {
     ]);
   });
 
-  it('is in clear where its only key line says so', () => {
-    const text = packagedManifest('clear/v.m3u8').replace('#EXTINF', '#EXT-X-KEY:METHOD=NONE\n#EXTINF');
-    expect(summary(text)).toEqual(['manifest', 'W not_protected']);
-  });
-
   it('is in clear as a manifest of Smooth Streaming without a header', () => {
     const text =
       '<?xml version="1.0"?>\n<!-- by hand -->\n<SmoothStreamingMedia MajorVersion="2"></SmoothStreamingMedia>';
@@ -168,14 +163,6 @@ describe('an init segment', () => {
     }),
   )('is checked with %s', (_what, bytes, faults) => {
     expect(summary(bytes)).toEqual(['init_segment', ...faults]);
-  });
-
-  it('shows no key id of a track whose samples are in clear', () => {
-    const at = CENC.indexOf('tenc');
-    const copy = Buffer.from(CENC);
-    copy[at + 10] = 0;
-    expect(summary(copy)).toEqual(['init_segment']);
-    expect(valuesOf(copy)).not.toHaveProperty('track.key_id');
   });
 
   it('is asked for in place of a media segment, which says nothing of its protection', () => {

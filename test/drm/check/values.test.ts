@@ -46,6 +46,7 @@ describe('one value', () => {
       'with a wrong last letter: key_id, W not_canonical': 'RNpS70UjSY6YVHd+4yJoHR==',
       'in hex with colons: key_id, W separators': (KEY_ID.toString('hex').match(/../g) ?? []).join(':'),
       'with a blank at its end: key_id, W white_space': `${base64(KEY_ID)} \n`,
+      'as a URN: key_id': `urn:uuid:${formatUuid(KEY_ID)}`,
       'with a line feed at its end: key_id': `${base64(KEY_ID)}\n`,
       'broken over lines: pssh_box, W white_space': `${base64(WIDEVINE_BOX).slice(0, 20)}\n${base64(WIDEVINE_BOX).slice(20)}`,
       'in quotes: pssh_box, W wrapped': `"${base64(WIDEVINE_BOX)}"`,
@@ -180,10 +181,6 @@ describe('a PlayReady header', () => {
         '4.2.0.0',
         kids(`<KID VALUE="${KID}" ALGID="AESCTR"></KID>`),
       ),
-      'an empty-element tag: W self_closing_element': header(
-        '4.2.0.0',
-        kids(`<KID ALGID="AESCTR" VALUE="${KID}"/>`),
-      ),
       'an XML declaration: W xml_declaration': `<?xml version="1.0"?>${CBC}`,
       'no namespace: E wrong_namespace': CBC.replace(/ xmlns="[^"]*"/, ''),
       'another root: E not_a_header': '<wrmheader></wrmheader>',
@@ -205,6 +202,7 @@ describe('a PlayReady header', () => {
 
   it.each(
     rowsOf({
+      'behind its mark: playready_header': utf16(`\ufeff${CBC}`),
       'in UTF-8: playready_header, E not_utf16': Buffer.from(CBC),
       'in UTF-16BE: playready_header, E not_utf16': utf16(CBC).swap16(),
       'without its last byte: playready_header, E cut_short, E malformed_xml': utf16(CBC).subarray(0, -1),

@@ -188,12 +188,6 @@ it.each<Row>([
   ['hold next to those', fixed('AUDIO'), inFirst, '1 widevine | - ! audio_key_left_out'],
   ['are refused by a name that none has', withNameless, { period: '9' }, NO_PERIOD],
   [
-    'are refused where there are none',
-    multiDrm,
-    { period: '1' },
-    /^cpix_choice: has no key periods; leave period/,
-  ],
-  [
     'are refused without the track',
     notInIt,
     { ...inSecond, track: 'SD' },
@@ -230,12 +224,6 @@ const NO_FAIRPLAY =
   'cpix_choice: has no DRMSystem of FairPlay (94ce86fb-07ff-4f43-adb8-93d2fa968ca2); leave fairplay out';
 
 it.each<Row>([
-  [
-    'are written for both roles',
-    multiDrm,
-    { systems: ['fairplay', 'playready'] },
-    '1 playready | 1 fairplay',
-  ],
   ['may be none: all are written', multiDrm, { systems: [] }, ALL_OF_1],
   ['may be missing', made('1'), { systems: ['playready', 'widevine'] }, '1 widevine playready | -'],
   ['may be missing next to others', ofWidevine, { systems: ['playready'] }, '1 playready | -'],

@@ -89,15 +89,6 @@ it('has the values and the signalling of a document', () => {
   expect(of({ keys: [key(1, IV)], systems })).toEqual(made(keyFile));
 });
 
-it('has FairPlay of a key of its own', () => {
-  const text = {
-    keys: [key(1), key(2, `explicitIV="${toBase64(ivOf(2))}"`)],
-    systems: system('widevine', [1], widevine) + system('fairplay', [2]),
-  };
-  const own = { ...fairplay, key: upperHex(contentKeyOf(2)), iv: upperHex(ivOf(2)) };
-  expect(of(text)).toEqual(made({ cenc, widevine: { psshData: DATA }, fairplay: own }));
-});
-
 it('warns of an IV that is the key id of FairPlay alone, which no line of a key file has', () => {
   const text = { keys: [key(1, `explicitIV="${toBase64(KEY_ID)}"`)], systems: system('fairplay', [1]) };
   const own = { ...fairplay, iv: upperHex(KEY_ID) };
@@ -165,15 +156,6 @@ it('warns of what a PlayReady header has and a key file has no line for', () => 
     buildPlayReadyObject([{ type: 1, value: Buffer.from(xml, 'utf16le') }]),
   );
   expect(of(ofPlayReady(header))).toEqual(made({ cenc, ...playReady() }, false, 'playready_header_reduced'));
-});
-
-it('takes of several boxes the one of the system, and refuses two of it', () => {
-  const boxes = [widevine, playready].map((pssh) => Buffer.from(pssh.replaceAll(/<.*?>/g, ''), 'base64'));
-  const both = `<PSSH>${toBase64(Buffer.concat(boxes))}</PSSH>`;
-  const text = { keys: [key(1)], systems: system('widevine', [1], both) + system('playready', [1], both) };
-  expect(of(text)).toEqual(made({ cenc, widevine: { psshData: DATA }, ...playReady() }));
-  const [own] = boxes.map((box) => `<PSSH>${toBase64(Buffer.concat([box, box]))}</PSSH>`);
-  expect(of({ keys: [key(1)], systems: system('widevine', [1], own) }).ok).toBe(false);
 });
 
 it('needs an IV that can be read for FairPlay alone', () => {

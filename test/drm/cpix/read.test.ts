@@ -147,11 +147,6 @@ describe('a document', () => {
     const lists = names.map((name) => `<${name}List></${name}List>`).join('');
     expect(readCpix(`<CPIX ${NAMESPACES}>${lists}</CPIX>`)).toEqual({ ok: true, value: EMPTY_DOCUMENT });
   });
-
-  it('may have its lists in any order', () => {
-    const text = `<CPIX ${NAMESPACES}><DRMSystemList>${system('widevine', [1])}</DRMSystemList><ContentKeyList><ContentKey kid="${kidOf(1)}"/></ContentKeyList></CPIX>`;
-    expect(documentOf(text).systems).toHaveLength(1);
-  });
 });
 
 describe('is accepted', () => {

@@ -7,7 +7,6 @@ import { buildPsshBox } from '../../../src/drm/pssh';
 import { WIDEVINE_SYSTEM_ID, widevinePsshDataOf } from '../../../src/drm/widevine';
 import { contentKeyOf, cpixDocument, ivOf, key, keyIdOf, system, toBase64 } from '../../support/cpix-text';
 
-const { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } = signalling;
 const KEY_ID = keyIdOf(1);
 const CONTENT_KEY = contentKeyOf(1);
 const DATA = Buffer.from(widevinePsshDataOf(KEY_ID, 'news'), 'base64');
@@ -226,17 +225,4 @@ describe('the FairPlay address', () => {
     const sentence = '^has different IVs for FairPlay in HLSSignalingData and explicitIV$';
     expect(address(lines, ivOf(2))).toEqual(refused(sentence));
   });
-});
-
-it('reads all that this project writes, by every signal alone', () => {
-  const of = (name: CpixSystemName, signals: object) =>
-    Object.entries(signals).map(([signal, value]) => cpixSystem(name, KEY_ID, { [signal]: value }));
-  const widevine = of('widevine', widevineSignals(KEY_ID, DATA, 'cenc')).map(widevineData);
-  const playReady = of('playready', playReadySignals(OBJECT, 'cenc')).map((one) =>
-    playReadySignal(one, KEY_ID, CONTENT_KEY),
-  );
-  const fairPlay = of('fairplay', fairPlaySignals('skd://a')).map((one) => fairPlayAddress(one));
-  expect(widevine).toEqual(Array(4).fill(ok(DATA.toString('base64'))));
-  expect(playReady).toEqual(Array(5).fill(ok(proved)));
-  expect(fairPlay).toEqual(Array(3).fill(ok('skd://a')));
 });

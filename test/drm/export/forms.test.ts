@@ -91,14 +91,6 @@ test.each<[as: ExportName, scheme: (typeof SCHEMES)[number], ...lines: string[]]
     `--widevine-header=#${WIDEVINE_DATA.toString('base64')}`,
     `--playready-header=#${PLAYREADY_DATA.toString('base64')}`,
   ],
-  [
-    'bento4',
-    'cbcs',
-    '--encryption-cenc-scheme=cbcs',
-    `--encryption-key=${FAIRPLAY_KEY_ID}:${FAIRPLAY_KEY}:${IV}`,
-    '--hls',
-    `--fairplay-key-uri=${KEY_URI}`,
-  ],
 ])('for %s, the key of %s comes as options, a line each', (as, scheme, ...lines) => {
   expect(flagsOf(exported(WHOLE, as, scheme).text)).toEqual(lines);
 });

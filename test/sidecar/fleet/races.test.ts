@@ -238,27 +238,6 @@ test('a change does not go to another fleet that the engine has all at once', as
   expect([cluster.get(`${KEYS}news`), one.file('news')]).toEqual([undefined, undefined]);
 });
 
-test('a key file that one sidecar receives is written at every packager', async () => {
-  const { cluster, one, two } = await startTwo();
-  const three = await startLevel(cluster.connect(), { name: 'three' });
-  const isEverywhere = (text: string | undefined) =>
-    until(() => [one, two, three].every((member) => member.file('news') === text));
-  const { former, fleet } = await one.put('news', A);
-  expect([former, fleet?.isHere, one.file('news')]).toEqual([undefined, true, A]);
-  await isEverywhere(A);
-  await two.put('news', B);
-  await isEverywhere(B);
-  const removed = await three.remove('news');
-  await isEverywhere(undefined);
-  const { revision: last = 0 } = removed.fleet ?? {};
-  await until(async () => ((await one.fleet.status()).revision ?? 0) >= last && last > 0);
-  await until(() => one.audit.length === 2);
-  expect(one.audit.map(({ action, result, key, from }) => [action, result, key, from])).toEqual([
-    ['put', 'changed', 'tests', 'two'],
-    ['delete', 'deleted', 'tests', 'three'],
-  ]);
-});
-
 const by = { key: 'tests', address: '127.0.0.1', requestId: 'request-3' };
 const ALL = { after: undefined, limit: 10 };
 

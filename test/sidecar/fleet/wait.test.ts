@@ -354,11 +354,13 @@ test('a key file from the fleet is counted, audited with its origin, and known b
   expect(headers.warning).toContain(
     'key_id_reused: cenc.keyid is the key id of another content key in the key file of news',
   );
+  await fleet.arrive('news', Buffer.from(POST_MANUAL_FILE), 'origin-2');
   await fleet.arrive('news', undefined, 'origin-2');
   expect(await keyFiles()).toBe(1);
-  expect(await audited(3)).toEqual([
+  expect(await audited(4)).toEqual([
     ['put', 'site-b', 'news', 'created', 'origin-3'],
     ['put', 'default', 'sports', 'created', undefined],
+    ['put', 'default', 'news', 'changed', 'origin-2'],
     ['delete', 'default', 'news', 'deleted', 'origin-2'],
   ]);
 });

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { EngineError } from '../../../../src/sidecar/fleet/engine/engine';
 import { FakeCluster } from '../../../support/fake-engine';
 import { fleetMember, KEYS, NO_REPORT } from '../../../support/fleet-member';
 import { until } from '../../../support/until';
@@ -267,14 +266,6 @@ test('a packager that does not exist, that runs, or that comes to life meanwhile
   };
   await expect(membership.retire('origin-2')).rejects.toMatchObject(isLive);
   expect(await membership.list()).toHaveLength(3);
-});
-
-test('a sidecar without the right to retire a packager says so', async () => {
-  const { engine, membership } = threePackagers();
-  engine.before = ({ method }) => {
-    if (method === 'change') throw new EngineError('denied', 'permission denied');
-  };
-  await expect(membership.retire('origin-2')).rejects.toMatchObject({ kind: 'denied' });
 });
 
 test('an invalid packager name is ignored, and logged once', async () => {
