@@ -25,8 +25,9 @@ async function onAir(emulator: TestEmulator, metadata: object = {}) {
 }
 
 test('an auto event is published and its channel active as soon as the encoder connects', async () => {
-  const { event, read, channelNow } = await startOnAir();
-  expect(await read()).toEqual({
+  const { emulator, channel, event, read, channelNow } = await startOnAir();
+  const shown = await read();
+  expect(shown).toEqual({
     ...answered('event', event),
     media_id: event,
     status: 'active',
@@ -34,6 +35,8 @@ test('an auto event is published and its channel active as soon as the encoder c
     ended_at: null,
     master_access: { status: 'unavailable', expiration: null },
   });
+  const { body: listed } = await emulator.admin.get(`${PATH}${channel.id}/events`).expect(200);
+  expect(listed).toEqual({ page: 1, page_length: 10, total: 1, events: [shown] });
   const { status, recent_events } = await channelNow();
   expect([status, recent_events]).toEqual(['active', [{ media_id: event, status: 'active' }]]);
 });
