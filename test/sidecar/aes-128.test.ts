@@ -100,6 +100,7 @@ describe("the key provider's AES-128", () => {
     for (const path of [AES_PATH, PATHS.cenc]) upstream.on(path, { status: 503 });
     const kept = await sidecar.api.post(PATH).send(asked).expect(200, file(KEY.toLowerCase()));
     expect(kept.headers.warning).toContain('provider_cache');
+    await post(sidecar.api, { ...asked, systems: ['widevine', 'aes'] }).expect(502);
     await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
   });
 });

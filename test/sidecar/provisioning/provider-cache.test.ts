@@ -366,6 +366,7 @@ describe('the folder of the provider cache', () => {
     });
     await fs.mkdir(folder);
     await post(sidecar).expect(200, PROVIDED_FILE);
+    await post(sidecar).expect(200, PROVIDED_FILE);
     cut();
     await post(sidecar).expect(200, PROVIDED_FILE);
     const reported = (await sidecar.logEntries()).filter(({ message }) =>
