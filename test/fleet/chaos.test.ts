@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type EtcdCluster, startEtcdCluster } from '../support/etcd-cluster';
 import { CENC_ONLY_FILE, POST_MANUAL } from '../support/post-manual';
-import { type FleetPackager, pathOf, startFleet, type TestFleet } from '../support/start-fleet';
+import { type FleetPackager, pathOf, post, remove, startFleet, type TestFleet } from '../support/start-fleet';
 import { until } from '../support/until';
 
 // Few by default. The published figures are those of 50 kills.
@@ -121,3 +121,34 @@ test(
 );
 
 const EXPECTED = ['200', '202', '503 fleet_unavailable', '504 fleet_outcome_unknown'];
+
+test('a packager that was cut off, while the engine was compacted as well, gets all that was changed and deleted meanwhile', async () => {
+  const etcd = await startEtcdCluster();
+  const fleet = await startFleet({ urls: etcd.urls });
+  await fleet.level();
+  const [one, two, three] = [fleet.packager(0), fleet.packager(1), fleet.packager(2)];
+  const [first, second] = [numbered(1), numbered(2)];
+  for (const stream of ['kept', 'changed', 'gone']) await post(one, stream, first.body);
+  await fleet.untilFile('gone', first.text);
+  three.partition();
+  await post(one, 'changed', second.body);
+  await remove(two, 'gone');
+  await post(one, 'new', second.body);
+  await until(async () => (await three.figure('fleet_state{state="away"}')) === 1);
+  expect(await three.isReady()).toBe(true);
+  const refused = await three.ask('POST', pathOf('refused'), first.body);
+  expect(['503 fleet_unavailable', '504 fleet_outcome_unknown']).toContain(
+    nameOf(refused, await refused.text()),
+  );
+  expect(await Promise.all(['changed', 'gone', 'new'].map(three.file))).toEqual([
+    ...[first.text, first.text, undefined],
+  ]);
+  await etcd.compact();
+  three.heal();
+  await fleet.untilFile('new', second.text);
+  await fleet.untilFile('changed', second.text);
+  await fleet.untilFile('gone', undefined);
+  expect(await three.file('kept')).toBe(first.text);
+  await post(three, 'refused', second.body);
+  await fleet.untilFile('refused', second.text);
+});

@@ -81,6 +81,31 @@ test('a secret is rotated at three sidecars, and resealed, without a file changi
   expect([await one.file('sport'), await one.file('gone')]).toEqual([CENC_ONLY_FILE, undefined]);
 });
 
+test('an older backup of the engine rolls nothing back and removes no file, and an import brings back what is missing', async () => {
+  const fleet = await startFleet({ urls: etcd.urls });
+  await fleet.level();
+  const [one, two, three] = [fleet.packager(0), fleet.packager(1), fleet.packager(2)];
+  for (const stream of ['same', 'changed', 'gone']) await post(one, stream, CENC_ONLY);
+  await fleet.untilFile('gone', CENC_ONLY_FILE);
+  const backup = await etcd.snapshot();
+  await post(two, 'changed', PLAIN);
+  await post(two, 'later', CENC_ONLY);
+  await remove(two, 'gone');
+  await fleet.untilFile('gone', undefined);
+  const streams = ['same', 'changed', 'gone', 'later'];
+  const right = [CENC_ONLY_FILE, PLAIN_FILE, undefined, CENC_ONLY_FILE];
+  await three.stop();
+  await etcd.restore(backup);
+  for (const each of [one, two]) await until(async () => (await each.figure('fleet_older')) === 2);
+  for (const each of [one, two]) expect(await files(each, streams)).toEqual(right);
+  expect(await imported(one)).toMatchObject({ imported: 2, same: 1, refused: [] });
+  await remove(one, 'gone');
+  await three.start();
+  await fleet.level();
+  await untilClean(two);
+  for (const each of fleet.packagers) expect(await files(each, streams)).toEqual(right);
+});
+
 test('a lost engine removes no file, and its fleet, founded again and imported, is level', async () => {
   const fleet = await startFleet({
     urls: etcd.urls,

@@ -49,14 +49,18 @@ export async function startEtcdCluster({ servers = 3, flags = [], kept = false }
     if (!member) throw new Error(`there is no server ${index}`);
     return member;
   };
+  /** The flags of a server that a restored backup needs, too. */
+  const placeOf = (member: Member) => ({
+    name: member.name,
+    'data-dir': member.folder,
+    'initial-advertise-peer-urls': member.peer,
+    'initial-cluster': members.map(({ name, peer }) => `${name}=${peer}`).join(','),
+    'initial-cluster-token': `${folder}-${token}`,
+  });
   const launch = (member: Member): void => {
     if (member.child) return;
     const own = {
-      name: member.name,
-      'data-dir': member.folder,
-      'initial-advertise-peer-urls': member.peer,
-      'initial-cluster': members.map(({ name, peer }) => `${name}=${peer}`).join(','),
-      'initial-cluster-token': `${folder}-${token}`,
+      ...placeOf(member),
       'listen-client-urls': member.url,
       'advertise-client-urls': member.url,
       'listen-peer-urls': member.peer,
@@ -64,9 +68,8 @@ export async function startEtcdCluster({ servers = 3, flags = [], kept = false }
       'heartbeat-interval': '50',
       'election-timeout': '500',
     };
-    const ownFlags = Object.entries(own).map(([flag, value]) => `--${flag}=${value}`);
     // The kernel kills it with this process, however that ends.
-    const all = ['--pdeathsig', 'KILL', 'etcd', ...ownFlags, ...flags];
+    const all = ['--pdeathsig', 'KILL', 'etcd', ...flagsOf(own), ...flags];
     const child = spawn('setpriv', all, { env: ENVIRONMENT, stdio: ['ignore', 'ignore', 'pipe'] });
     member.child = child;
     member.output = '';
@@ -95,6 +98,13 @@ export async function startEtcdCluster({ servers = 3, flags = [], kept = false }
     const closed = new Promise((resolve) => child.once('close', resolve));
     child.kill('SIGKILL');
     await closed;
+  };
+  const replace = async (fill: (member: Member) => Promise<unknown>): Promise<void> => {
+    await Promise.all(members.map(end));
+    token += 1;
+    for (const member of members) member.folder = join(folder, `${member.name}-${token}`);
+    await Promise.all(members.map(fill));
+    await cluster.startAll();
   };
   const etcdctl = (...args: readonly string[]) => run('etcdctl', args, { env: ENVIRONMENT });
   const endpoints = () => members.filter(({ child }) => child).map(({ url }) => url);
@@ -157,13 +167,17 @@ export async function startEtcdCluster({ servers = 3, flags = [], kept = false }
       const { revision = 0 } = (await cluster.status(0)) ?? {};
       await cluster.control('compact', String(revision));
     },
-    /** Puts new servers without data under the same addresses. */
-    async wipe(): Promise<void> {
-      await Promise.all(members.map(end));
-      token += 1;
-      for (const member of members) member.folder = join(folder, `${member.name}-${token}`);
-      await cluster.startAll();
+    /** Saves a backup, and answers the path of its file. */
+    async snapshot(): Promise<string> {
+      const path = join(folder, 'snapshot.db');
+      await etcdctl('--endpoints', endpoints()[0] ?? '', 'snapshot', 'save', path);
+      return path;
     },
+    /** Puts new servers with the data of a backup under the same addresses. */
+    restore: (path: string) =>
+      replace((member) => etcdctl('snapshot', 'restore', path, ...flagsOf(placeOf(member)))),
+    /** Puts new servers without data under the same addresses. */
+    wipe: () => replace(async () => undefined),
   };
   (kept ? afterAllTests : afterTest)(async () => {
     await Promise.all(members.map(end));
@@ -175,6 +189,9 @@ export async function startEtcdCluster({ servers = 3, flags = [], kept = false }
 
 /** Its own variables, so that none of the user's for etcd counts. */
 const ENVIRONMENT = { PATH: process.env.PATH, ETCDCTL_API: '3' };
+
+const flagsOf = (values: Readonly<Record<string, string>>) =>
+  Object.entries(values).map(([flag, value]) => `--${flag}=${value}`);
 
 async function isHealthy(url: string): Promise<boolean> {
   const signal = AbortSignal.timeout(1000);

@@ -7,6 +7,7 @@ import type { OpenFleet } from '../../src/sidecar/fleet/fleet';
 import { joinFleet } from '../../src/sidecar/fleet/join';
 import { temporaryFolder } from './after-test';
 import { startBuilt } from './built-program';
+import { startCutProxy } from './cut-proxy';
 import { type LogLine, recordedLog } from './recorded-log';
 import { API_KEY, startSidecar } from './start-sidecar';
 import { until } from './until';
@@ -126,9 +127,11 @@ async function launchFleet(
   };
 }
 
-/** A sidecar of a fleet, with a folder of its own. */
-async function launchPackager(place: Place, launch: Launch) {
-  const { name, folder } = place;
+/** A sidecar of a fleet, with a folder and a way to the engine of its own. */
+async function launchPackager({ urls, ...rest }: Place, launch: Launch) {
+  const { name, folder } = rest;
+  const proxies = await Promise.all(urls.map((url) => startCutProxy(url)));
+  const place = { ...rest, urls: proxies.map(({ url }) => url) };
   let running: Running | undefined = await launch(place);
   const url = () => running?.url ?? 'http://127.0.0.1:9';
   /** Sends a request with the API key, to a path such as `/api/keyfile/news`. */
@@ -155,6 +158,13 @@ async function launchPackager(place: Place, launch: Launch) {
     isReady: async () => running === undefined || (await fetch(`${url()}/readyz`)).status === 200,
     /** The key file of a stream; undefined: there is no file. */
     file: (stream: string) => readFile(join(folder, `${stream}.key`), 'utf8').catch(() => undefined),
+    /** Nothing reaches the engine any more, nor comes from it, and no error reports it. */
+    partition() {
+      for (const proxy of proxies) proxy.drop();
+    },
+    heal() {
+      for (const proxy of proxies) proxy.restore();
+    },
     async stop(): Promise<void> {
       await running?.stop();
       running = undefined;
