@@ -164,7 +164,7 @@ function startFailure(thrown: unknown): string {
   const code = systemCode(thrown);
   const port = numberProperty(thrown, 'port');
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return 'cannot start: no host has the name to listen on; give a name or an address, without scheme and port';
+    return 'cannot start: no host has the name to listen on; give a name or address without scheme, port, brackets';
   if (code === 'EADDRNOTAVAIL') return 'cannot start: the host address is not one of this machine';
   // The fault is of a file, not of a port to listen on.
   if (port === undefined) return 'cannot start';

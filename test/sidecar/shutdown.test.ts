@@ -97,8 +97,8 @@ describe('a process', () => {
     ['EADDRINUSE', 'port 81 is taken by another program; choose another port'],
     ['EACCES', 'this user may not listen on port 81; choose one above 1023'],
     ['EADDRNOTAVAIL', 'the host address is not one of this machine'],
-    ['ENOTFOUND', 'no host has the name to listen on; give a name or an address, without scheme and port'],
-    ['EAI_AGAIN', 'no host has the name to listen on; give a name or an address, without scheme and port'],
+    ['ENOTFOUND', 'no host has the name to listen on; give a name or address without scheme, port, brackets'],
+    ['EAI_AGAIN', 'no host has the name to listen on; give a name or address without scheme, port, brackets'],
   ])('ends with 1 when it cannot start, and says what %s means', async (code, meaning) => {
     const { log, lines } = recordedLog();
     // Node names no port where any is taken.
