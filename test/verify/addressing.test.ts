@@ -331,6 +331,9 @@ describe('HLS', () => {
     expect([early.live, early.faults]).toEqual([true, []]);
     const late = await stream.verify({ now: () => new Date('2026-11-22T12:01:00Z') });
     expect(late.faults.map(({ code }) => code)).toEqual(['playlist_not_moving']);
+    for (const file of ['v.m3u8', 'a.m3u8'])
+      await stream.change(file, (text) => text.replace(/(?<=DATE-TIME:).*/, 'today'));
+    expect((await stream.verify()).faults).toEqual([]);
   });
 });
 

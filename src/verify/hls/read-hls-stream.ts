@@ -102,7 +102,8 @@ const STALE_SECONDS = 20;
 function stale(name: string, { live, ended, targetSeconds }: MediaPlaylist, now: Date): StreamFinding[] {
   if (!live || !ended) return [];
   const behind = (now.getTime() - ended.getTime()) / 1000;
-  if (behind < Math.max(STALE_SECONDS, STALE_DURATIONS * targetSeconds)) return [];
+  // The time may be none.
+  if (!(behind >= Math.max(STALE_SECONDS, STALE_DURATIONS * targetSeconds))) return [];
   const text = `${THIS} does not advance: by EXT-X-PROGRAM-DATE-TIME its newest segment ended ${Math.round(behind)} seconds ago, and the playlist is not finished (EXT-X-ENDLIST); check whether the encoder still sends, and whether a CDN serves an old playlist`;
   return [streamFinding('warning', 'playlist_not_moving', name, text)];
 }

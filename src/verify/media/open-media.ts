@@ -214,7 +214,8 @@ function programMapOf(payload: Buffer): number | undefined {
 function sectionOf(payload: Buffer): Buffer | undefined {
   const section = payload.subarray(1 + (payload[0] ?? 0));
   if (section.length < 12) return undefined;
-  return section.subarray(0, Math.min(section.length, 3 + (section.readUInt16BE(1) & 0xfff)));
+  const whole = section.subarray(0, 3 + (section.readUInt16BE(1) & 0xfff));
+  return whole.length < 12 ? undefined : whole;
 }
 
 function streamsOf(payload: Buffer): { id: number; type: StreamType }[] {

@@ -78,12 +78,20 @@ test.each<[what: string, bytes: () => Buffer, codec: string]>([
   expect(media.tracks[0]?.samples).toBeGreaterThan(10);
 });
 
+/** The second packet of a transport stream has the program map, behind five bytes and its own first one. */
+function withShortMap(segment: Buffer): Buffer {
+  const changed = Buffer.from(segment.subarray(0, 2 * 188));
+  changed.writeUInt16BE(0xb000, 188 + 6);
+  return changed;
+}
+
 test.each([
   ['no bytes', Buffer.alloc(0), 'no_samples'],
   ['an error page', Buffer.from('<!doctype html><title>404</title>'), 'not_media'],
   ['an init segment alone', () => cenc.init('v'), 'no_samples'],
   ['a media segment alone', () => cenc.segment('v', 1), 'no_init_segment'],
   ['noise', KEY, 'not_media'],
+  ['a program map of three bytes', () => withShortMap(sampleAes.segment('v', 1)), 'no_samples'],
 ])('%s is a fault as data', (_, bytes, code) => {
   const result = openMedia(undefined, typeof bytes === 'function' ? bytes() : bytes);
   expect(result).toEqual({ ok: false, problem: { code, description: expect.stringMatching(/\.$/) } });
