@@ -22,11 +22,17 @@ test.each([[{ old_tag: 'old', new_tag: 'new' }], [{ old_name: 'old', new_name: '
   },
 );
 
-test.each([[{ tag: 'x' }], [{ name: 'x' }]])('a tag is taken off all media by %j', async (body) => {
-  const { admin, site, tags } = await start();
-  await admin.put(`${site}/remove_tag`).send(body).expect(202);
-  expect(await tags()).toEqual([['old', 'new'], ['old'], []]);
-});
+test.each([[{ tag: 'x' }], [{ name: 'x' }]])(
+  'a tag is taken off all media of the site by %j',
+  async (body) => {
+    const { admin, site, tags } = await start();
+    const path = '/v2/sites/othersit/media';
+    const { body: other } = await admin.post(path).send({ metadata: { tags: ['x'] } });
+    await admin.put(`${site}/remove_tag`).send(body).expect(202);
+    expect(await tags()).toEqual([['old', 'new'], ['old'], []]);
+    expect((await admin.get(`${path}/${other.id}`)).body.metadata.tags).toEqual(['x']);
+  },
+);
 
 // A playlist that no longer asked for its only tag would have every media.
 test('playlists ask for a tag by its new name, and go on to ask for one that was removed', async () => {
@@ -47,14 +53,6 @@ test('playlists ask for a tag by its new name, and go on to ask for one that was
     exclude: { tags: { values: ['new'] } },
   });
   expect(await filterOf(manual.id, 'manual_playlist')).toEqual(ofMedia.media_filter);
-});
-
-test('media of another site keep the tag', async () => {
-  const { admin } = await start();
-  const path = '/v2/sites/othersit/media';
-  const { body } = await admin.post(path).send({ metadata: { tags: ['old'] } });
-  await admin.put('/v2/sites/demosite/remove_tag').send({ tag: 'old' }).expect(202);
-  expect((await admin.get(`${path}/${body.id}`)).body.metadata.tags).toEqual(['old']);
 });
 
 test('a tag that nobody has, and a new name that is the old one, change nothing', async () => {
@@ -107,14 +105,12 @@ describe('the usage', () => {
     await admin.put(`${site}/query_usage/`).send(days).expect(200, usage);
   });
 
-  test('without days, and without a body, the latest 30 days are returned', async () => {
+  test('without days, and without a body, the latest 30 days are returned; days may be in the query', async () => {
     const { admin, site } = await startLibrary();
-    const { body } = await admin.put(`${site}/query_usage`).type('json').expect(200);
-    expect([body.start_date, body.end_date, body.results.length]).toEqual(['2029-12-03', '2030-01-01', 30]);
-  });
-
-  test('days may be in the query, next to additions of a released client', async () => {
-    const { admin, site } = await startLibrary();
+    const { body: latest } = await admin.put(`${site}/query_usage`).type('json').expect(200);
+    const { start_date, end_date, results } = latest;
+    expect([start_date, end_date, results.length]).toEqual(['2029-12-03', '2030-01-01', 30]);
+    // Next to additions of a released client.
     const days = 'start_date=2029-12-31&end_date=2030-01-01&api_format=json&api_nonce=12345678';
     const { body } = await admin.put(`${site}/query_usage/?${days}`).expect(200);
     expect(body.results).toHaveLength(2);
