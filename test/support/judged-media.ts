@@ -22,10 +22,7 @@ export function opened(init: Buffer | undefined, segment: Buffer, hls?: HlsEncry
 }
 
 /** Three segments of two seconds of picture (`v`) and of sound (`a`), as shaka-packager encrypts them. */
-export interface Packaged {
-  readonly init: (track: 'v' | 'a') => Buffer;
-  readonly segment: (track: 'v' | 'a', number: number) => Buffer;
-}
+export type Packaged = Awaited<ReturnType<typeof packaged>>;
 
 /**
  * Packages the source, once in each file of tests, under a scheme of mp4, as SAMPLE-AES in transport streams, or clear in
@@ -33,10 +30,7 @@ export interface Packaged {
  *
  * @param source a vector, in place of the usual one
  */
-export async function packaged(
-  kind: Packaging['scheme'] | 'sample-aes' | 'clear-ts',
-  source?: string,
-): Promise<Packaged> {
+export async function packaged(kind: Packaging['scheme'] | 'sample-aes' | 'clear-ts', source?: string) {
   const isMp4 = kind !== 'sample-aes' && kind !== 'clear-ts';
   const keys = { keyId: KEY_ID.toString('hex'), key: KEY.toString('hex') };
   const extension = isMp4 ? 'm4s' : 'ts';
@@ -52,7 +46,8 @@ export async function packaged(
     playlists,
   });
   return {
-    init: (track) => fs.readFileSync(join(folder, `${track}.mp4`)),
-    segment: (track, number) => fs.readFileSync(join(folder, `${track}${number}.${extension}`)),
+    init: (track: 'v' | 'a'): Buffer => fs.readFileSync(join(folder, `${track}.mp4`)),
+    segment: (track: 'v' | 'a', number: number): Buffer =>
+      fs.readFileSync(join(folder, `${track}${number}.${extension}`)),
   };
 }

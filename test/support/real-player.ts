@@ -43,13 +43,8 @@ export function licensedKeys(page: Page): ReadonlySet<string> {
   return licensed;
 }
 
-interface Decoded {
-  readonly frames: number;
-  readonly audioBytes: number;
-}
-
 /** The output of the decoders of a page's player. As text: the tests are compiled without the DOM's types. */
-export const decoded = (page: Page): Promise<Decoded> =>
+export const decoded = (page: Page): Promise<{ frames: number; audioBytes: number }> =>
   page.evaluate(`(() => {
     const video = document.querySelector('video');
     return {

@@ -35,14 +35,10 @@ async function playing(): Promise<RtmpClient> {
 const path = () => `/v2/sites/${emulator.siteId}/channels/${channel.id}/`;
 const change = (action: string) => emulator.admin.put(`${path()}${action}/`).expect(204);
 
-test('makes the channel active when an encoder publishes with its stream key', async () => {
-  await publishing();
-  expect((await emulator.admin.get(path())).body.status).toBe('active');
-});
-
-test('takes the application with a slash at its end, and a query after the stream key', async () => {
+test('makes the channel active when an encoder publishes, also to live/ and with a query after its key', async () => {
   const encoder = await connectRtmp(ingest.port);
   expect(await encoder.publish(`${channel.streamKey}?from=test`, 'live/')).toBe('NetStream.Publish.Start');
+  expect((await emulator.admin.get(path())).body.status).toBe('active');
 });
 
 test.each([
