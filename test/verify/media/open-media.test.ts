@@ -78,10 +78,10 @@ test.each<[what: string, bytes: () => Buffer, codec: string]>([
   expect(media.tracks[0]?.samples).toBeGreaterThan(10);
 });
 
-/** The second packet of a transport stream has the program map, behind five bytes and its own first one. */
+/** The second packet of a transport stream has the program map. */
 function withShortMap(segment: Buffer): Buffer {
   const changed = Buffer.from(segment.subarray(0, 2 * 188));
-  changed.writeUInt16BE(0xb000, 188 + 6);
+  changed.writeUInt16BE(0xb000, changed.indexOf('0002b0', 188, 'hex') + 2);
   return changed;
 }
 
