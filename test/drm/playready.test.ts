@@ -3,6 +3,7 @@ import { swapKeyIdOrder } from '../../src/drm/bytes';
 import {
   buildPlayReadyObject,
   checkPlayReadyChecksum,
+  PLAYREADY_SYSTEM_ID,
   parsePlayReadyObject,
   playReadyChecksum,
   playReadyObjectOf,
@@ -10,6 +11,7 @@ import {
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors, keyFileSamples } from '../vectors/drm-vectors';
 
+const { system_ids } = drmVectors.constants;
 const made = drmVectors.playready_object_self_made;
 const records = fc.array(
   fc.record({
@@ -17,6 +19,10 @@ const records = fc.array(
     value: fc.uint8Array({ maxLength: 80 }).map((bytes) => Buffer.from(bytes)),
   }),
 );
+
+test('has the registered system id', () => {
+  expect(PLAYREADY_SYSTEM_ID).toBe(system_ids.playready);
+});
 
 describe('the checksum', () => {
   const vectors = [
@@ -80,6 +86,16 @@ describe('the object', () => {
     fc.assert(
       fc.property(records, (value) => {
         expect(parsePlayReadyObject(buildPlayReadyObject(value))).toEqual({ ok: true, value });
+      }),
+    );
+  });
+
+  test('is refused when cut short or followed by more', () => {
+    fc.assert(
+      fc.property(records, fc.nat(), fc.uint8Array({ minLength: 1 }), (value, cut, more) => {
+        const built = buildPlayReadyObject(value);
+        expect(parsePlayReadyObject(built.subarray(0, cut % built.length)).ok).toBe(false);
+        expect(parsePlayReadyObject(Buffer.concat([built, more])).ok).toBe(false);
       }),
     );
   });

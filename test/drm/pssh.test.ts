@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { formatUuid } from '../../src/drm/bytes';
-import { buildPsshBox, looksLikePsshBox, parsePsshBox } from '../../src/drm/pssh';
+import { buildPsshBox, COMMON_SYSTEM_ID, looksLikePsshBox, parsePsshBox } from '../../src/drm/pssh';
 import { WIDEVINE_SYSTEM_ID } from '../../src/drm/widevine';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors } from '../vectors/drm-vectors';
@@ -10,6 +10,10 @@ const box = fc.record({
   systemId: block.map(formatUuid),
   keyIds: fc.array(block, { maxLength: 4 }),
   data: fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
+});
+
+test('has the registered id of the common system', () => {
+  expect(COMMON_SYSTEM_ID).toBe(drmVectors.constants.system_ids.w3c_common);
 });
 
 test.each(drmVectors.pssh_boxes)('reads and writes byte for byte: $source', (vector) => {
@@ -39,6 +43,18 @@ test('reads an empty list of key ids in a version 1 box', () => {
   const hex = '000000247073736801000000edef8ba979d64acea3c827dcd51d21ed0000000000000000';
   const value = { version: 1, systemId: WIDEVINE_SYSTEM_ID, keyIds: [], data: Buffer.alloc(0) };
   expect(parsePsshBox(Buffer.from(hex, 'hex'))).toEqual({ ok: true, value });
+});
+
+test('reads back any box it built', () => {
+  fc.assert(
+    fc.property(box, ({ systemId, data, keyIds }) => {
+      const version = keyIds.length > 0 ? 1 : 0;
+      expect(parsePsshBox(buildPsshBox(systemId, data, keyIds))).toEqual({
+        ok: true,
+        value: { version, systemId, keyIds, data },
+      });
+    }),
+  );
 });
 
 test('refuses a box cut short at any byte, also with its size made right, and one followed by more', () => {

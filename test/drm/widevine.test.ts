@@ -18,7 +18,7 @@ import { rowsOf } from '../support/rows-of';
 import invalid from '../vectors/drm-invalid.json';
 import { drmVectors, keyFileSamples, widevineDataOf } from '../vectors/drm-vectors';
 
-const { schemes } = drmVectors.constants;
+const { schemes, system_ids } = drmVectors.constants;
 
 const bytes = (constraints?: fc.IntArrayConstraints) =>
   fc.uint8Array(constraints).map((array) => Buffer.from(array));
@@ -47,6 +47,10 @@ const message = fc
 const readAs = (payload: string | false, data: unknown, unwrapped = false) => ({
   ok: true,
   value: { payload, data, unwrapped },
+});
+
+test('has the registered system id', () => {
+  expect(WIDEVINE_SYSTEM_ID).toBe(system_ids.widevine);
 });
 
 test('knows the schemes of the standard by number and name, and no others', () => {
@@ -179,6 +183,16 @@ describe('the data by themselves', () => {
 
 const nothing = Buffer.alloc(0);
 
+const number = fc.integer({ min: 1, max: 0x1fffffff });
+const field = fc.oneof(
+  fc.record({ number, wireType: fc.constant(0), varint: fc.maxSafeNat(), bytes: fc.constant(nothing) }),
+  fc.record({
+    number,
+    wireType: fc.constant(2),
+    bytes: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+  }),
+);
+
 test.each(invalid.protobuf)('refuses a message: $why', ({ hex, problem }) => {
   expect(parseProtobuf(Buffer.from(hex, 'hex'))).toEqual({ ok: false, problem });
 });
@@ -197,6 +211,17 @@ test.each([
 test('writes nothing for an absent value, and an empty field for empty bytes', () => {
   expect(encodeField(4, undefined)).toEqual(nothing);
   expect(encodeField(4, nothing)).toEqual(Buffer.from('2200', 'hex'));
+});
+
+test('reads back any fields it encoded, in their order', () => {
+  fc.assert(
+    fc.property(fc.array(field, { maxLength: 8 }), (fields) => {
+      const message = fields.map((each) =>
+        encodeField(each.number, 'varint' in each ? each.varint : each.bytes),
+      );
+      expect(parseProtobuf(Buffer.concat(message))).toEqual({ ok: true, value: fields });
+    }),
+  );
 });
 
 test('refuses more than a thousand fields, before it has read them', () => {

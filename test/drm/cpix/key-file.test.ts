@@ -158,6 +158,15 @@ it('warns of what a PlayReady header has and a key file has no line for', () => 
   expect(of(ofPlayReady(header))).toEqual(made({ cenc, ...playReady() }, false, 'playready_header_reduced'));
 });
 
+it('takes of several boxes the one of the system, and refuses two of it', () => {
+  const boxes = [widevine, playready].map((pssh) => Buffer.from(pssh.replaceAll(/<.*?>/g, ''), 'base64'));
+  const both = `<PSSH>${toBase64(Buffer.concat(boxes))}</PSSH>`;
+  const text = { keys: [key(1)], systems: system('widevine', [1], both) + system('playready', [1], both) };
+  expect(of(text)).toEqual(made({ cenc, widevine: { psshData: DATA }, ...playReady() }));
+  const [own] = boxes.map((box) => `<PSSH>${toBase64(Buffer.concat([box, box]))}</PSSH>`);
+  expect(of({ keys: [key(1)], systems: system('widevine', [1], own) }).ok).toBe(false);
+});
+
 it('needs an IV that can be read for FairPlay alone', () => {
   const text = { keys: [key(1, BAD_IV)], systems: system('widevine', [1], widevine) };
   expect(of(text)).toEqual(made({ cenc, widevine: { psshData: DATA } }));
