@@ -168,10 +168,6 @@ test.each<[Options, string, Environment?]>([
     'A client certificate needs both: --cert and --cert-key.',
   ],
   [{ url: 'https://h', keyFile: 'none' }, `The file of --key-file, ${UNREADABLE}`],
-  [
-    { url: 'https://h', keyFile: '/dev/zero' },
-    "The file of --key-file, /dev/zero, can't be read; check the path and who may read it.",
-  ],
   [{ url: 'https://h', key: 'k', ca: 'none' }, `The file of --ca, ${UNREADABLE}`],
   [
     { config: 'none.yaml' },
