@@ -201,6 +201,11 @@ const CASES: Readonly<Record<string, Case>> = {
     verify: named(keyFile(KEY_ID, OTHER_KEY)),
     states: 'garbage garbage',
   },
+  'a wrong key where PlayReady has a checksum of the right one: E content_key_wrong': {
+    options: { packaging: { ...dashPackaging(), pssh: '' }, flags: ['--protection_systems=PlayReady'] },
+    verify: named(keyFile(KEY_ID, OTHER_KEY)),
+    states: 'garbage garbage',
+  },
   'another default_KID: E key_id_mismatch': {
     change: (stream) => withDefaultKid(stream, '99999999-8888-4777-7666-555544443333'),
     states: 'decrypts decrypts',
@@ -220,6 +225,11 @@ const CASES: Readonly<Record<string, Case>> = {
     states: 'unknown unknown',
   },
   'no constant IV: E iv_missing': ofHls((box) => box.writeUInt8(0, CONSTANT_IV)),
+  'another constant IV, and the address of another content: E license_address_differs': {
+    ...ofHls((box) => box.fill(7, CONSTANT_IV + 1)),
+    verify: withFairPlay({ licenseUrl: 'skd://fairplay.example.com/sport' }),
+    states: 'garbage garbage',
+  },
   'another constant IV: E iv_wrong': {
     kind: 'hls',
     change: (stream) => tenc(stream, (box) => box.fill(7, CONSTANT_IV + 1)),
