@@ -53,6 +53,11 @@ it('one key under cbcs is exported for Widevine, PlayReady and FairPlay together
   expect(JSON.parse(exported(cbcsDocument(), 'nginx-vod').text)).toMatchObject([
     { iv: IV.toString('base64'), pssh: [{ data: WIDEVINE.toString('base64') }, {}] },
   ]);
+  // The PSSH may be the header alone.
+  const header = PLAYREADY.subarray(10).toString('base64');
+  const bare = cbcsDocument().replace(PLAYREADY_BOX.toString('base64'), header);
+  expect(bare).toContain(`>${header}<`);
+  expect(exported(bare, 'shaka').text).toBe(text);
 });
 
 it('its export as CPIX is exported like the document itself', () => {
