@@ -8,6 +8,7 @@ import {
   mkdtemp,
   readdir,
   readFile,
+  realpath,
   rename,
   rm,
   symlink,
@@ -65,13 +66,16 @@ const { startEmulator, startSidecar } = await import('packager-drm-platform/test
 const first = await startEmulator();
 const megabytes = (process.memoryUsage().rss - before) / 1e6;
 const port = new URL(first.url).port;
-const sidecar = await startSidecar({ emulator: first });
+const quiet = { PACKAGERDRMAPI_LOGLEVEL: 'silent', PACKAGERDRMAPI_KEYFILESPATH: 'own-keys' };
+const sidecar = await startSidecar({ emulator: first, variables: quiet });
+const { keyFilesFolder } = sidecar;
 const said = [];
 for (const attempt of [
   () => startEmulator({ variables: { EMULATOR_PROT: '1' } }),
   () => startEmulator({ variables: { EMULATOR_SITE_ID: 'x' } }),
   () => startEmulator({ variables: { EMULATOR_CONTROL_PORT: port } }),
   () => startSidecar({ variables: { PACKAGERDRMAPI_PORT: 'none' } }),
+  () => startSidecar({ variables: { PACKAGERDRMAPI_PROT: '1' } }),
   () => first.encoder.connect('no-such-key'),
 ])
   said.push(await attempt().then(() => 'nothing', ({ message }) => message));
@@ -94,7 +98,7 @@ const left = process.getActiveResourcesInfo();
 for (const handle of handles) if (left.includes(handle)) left.splice(left.indexOf(handle), 1);
 const folders = await readdir(process.env.TMPDIR);
 const { url } = await startSidecar();
-process.stdout.write(JSON.stringify({ megabytes, kept, said, handles: left, folders, url }), () => process.exit());
+process.stdout.write(JSON.stringify({ megabytes, kept, keyFilesFolder, said, handles: left, folders, url }), () => process.exit());
 `;
 
 /** A program with one fault, a kind that there is none of. */
@@ -319,15 +323,17 @@ describe('the release', () => {
     await writeFile(join(project(), 'many.mjs'), MANY);
     const options = { cwd: project(), env: { TMPDIR: tmp } };
     const { stdout } = await run(process.execPath, ['--expose-gc', 'many.mjs'], options);
-    const { megabytes, kept, said, url, ...left } = JSON.parse(stdout);
+    const { megabytes, kept, keyFilesFolder, said, url, ...left } = JSON.parse(stdout);
     expect(left).toEqual({ handles: [], folders: [] });
     expect(megabytes).toBeLessThan(50);
     expect(kept).toBeLessThan(5);
+    expect(keyFilesFolder).toBe(await realpath(join(project(), 'own-keys')));
     expect(said).toEqual([
       'Unknown variable EMULATOR_PROT (did you mean EMULATOR_PORT?)',
       expect.stringContaining('EMULATOR_SITE_ID: must be 8 letters and digits'),
       expect.stringContaining('EADDRINUSE'),
       expect.stringContaining('PACKAGERDRMAPI_PORT: must be a whole number'),
+      'Unknown variable PACKAGERDRMAPI_PROT (did you mean PACKAGERDRMAPI_PORT?)',
       expect.stringContaining('The control port answered 404 to POST /encoder/connect: {"errors":['),
     ]);
     // The process ended without closing it.

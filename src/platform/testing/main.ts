@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { createLog } from '../../http/log';
 import { Programs, productProgram } from '../demo/child-program';
 import { readEmulatorConfig } from '../emulator/config';
@@ -16,6 +16,7 @@ const EMULATOR = {
   EMULATOR_LOGLEVEL: 'silent',
 };
 const LISTENING = /"message":"listening".*"url":"([^"]+)"/;
+const UNKNOWN = /"message":"unknown variable","variable":"([^"]+)"/;
 
 /** Variables of a program by their names, as its page in `docs` lists them. */
 export type Variables = Readonly<Record<string, string>>;
@@ -153,7 +154,7 @@ export interface RunningSidecar {
   readonly url: string;
   /** For the header `x-api-key`. */
   readonly apiKey: string;
-  /** Where the key files are; temporary, it is removed by `close`. */
+  /** Where the key files are; a temporary one is removed by `close`. */
   readonly keyFilesFolder: string;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -225,7 +226,7 @@ export async function startEmulator({
  * Starts the sidecar of the package `packager-drm-api` on a free port of 127.0.0.1, with its own API key.
  * @param options.emulator whose key provider and configuration it asks; without one, keys come with requests.
  * @param options.variables `PACKAGERDRMAPI_…` that replace these.
- * @throws Error with its last lines if it does not start, or if the package is not installed.
+ * @throws Error for an unknown variable, with its last lines if it does not start, or if the package is not installed.
  */
 export async function startSidecar({
   emulator,
@@ -237,22 +238,27 @@ export async function startSidecar({
   const folder = await newFolder();
   const programs = new Programs({ ownGroups: false });
   const ending = closedBy(() => programs.stop(), folder);
-  const keyFilesFolder = join(folder, 'keys');
+  // The program runs in another folder.
+  const keyFilesFolder = resolve(variables.PACKAGERDRMAPI_KEYFILESPATH || join(folder, 'keys'));
   const used = {
     PACKAGERDRMAPI_HOST: '127.0.0.1',
     PACKAGERDRMAPI_PORT: '0',
     PACKAGERDRMAPI_APIKEY: randomUUID(),
-    PACKAGERDRMAPI_KEYFILESPATH: keyFilesFolder,
     ...(emulator && {
       PACKAGERDRMAPI_GRANDCENTRALURL: `${emulator.url}/config/v1/clients`,
       PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}/keyprovider`,
     }),
     ...variables,
+    PACKAGERDRMAPI_KEYFILESPATH: keyFilesFolder,
+    // Its address is in the log, which nobody else reads.
+    PACKAGERDRMAPI_LOGLEVEL: 'info',
   };
-  const listening = new Promise<string>((resolve, reject) => {
+  const listening = new Promise<string>((listens, reject) => {
     const onLine = (line: string) => {
+      const [, unknown] = UNKNOWN.exec(line) ?? [];
+      if (unknown !== undefined) reject(new Error(`Unknown variable ${unknown}`));
       const [, url] = LISTENING.exec(line) ?? [];
-      if (url !== undefined) sidecar.ready(`${url}/readyz`).then(() => resolve(url), reject);
+      if (url !== undefined) sidecar.ready(`${url}/readyz`).then(() => listens(url), reject);
     };
     const args = [productProgram('sidecar')];
     const sidecar = programs.start({ name: 'sidecar', args, variables: used, onLine });
