@@ -216,6 +216,10 @@ test('a state file has the state of the end, with files, for the next start, als
   openStateFile(second.context, path).close();
   const moved = JSON.parse(JSON.stringify(given.saved).replaceAll(made, path));
   expect((await second.control.get('/state?reveal=true')).body.saved).toEqual(moved);
+  // What has not changed is not written again.
+  const { ino } = statSync(path);
+  openStateFile(second.context, path).close();
+  expect(statSync(path).ino).toBe(ino);
   expect(second.context.uploads.files.usedBytes).toBe(first.context.uploads.files.usedBytes);
 });
 
