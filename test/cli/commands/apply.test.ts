@@ -153,14 +153,8 @@ test('takes a group that can’t be read for one failure, by the index of its en
   const bad = { index: 0, streamid: null, result: 'failed', errors };
   const good = ['b1', 'b2'].map((streamid) => ({ index: 1, streamid, result: 'created' }));
   sidecar.before = () => ({ status: 200, body: { results: [bad, ...good] } });
-  const { code, stdout } = await apply([
-    'groups.yaml',
-    '--dry-run',
-    '--client',
-    'c',
-    '--client-api-key',
-    'k',
-  ]);
+  const args = 'groups.yaml --dry-run --client c --client-api-key k';
+  const { code, stdout } = await apply(args.split(' '));
   expect(code).toBe(1);
   expect(stdout).toBe(`\
 2 streams would be created

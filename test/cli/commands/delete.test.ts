@@ -88,11 +88,6 @@ describe('delete', () => {
     });
   });
 
-  test('looks below a prefix alone for what a manifest does not name', async () => {
-    expect((await run(['--not-in', 'manifest.csv', '--prefix', 'live/', '--yes'])).code).toBe(0);
-    expect(await left()).toEqual(without('live/old'));
-  });
-
   test('only shows it with --dry-run', async () => {
     const results = ['live/old', 'vod/x'].map((streamid) => ({ streamid, result: 'deleted', errors: [] }));
     const summary = { deleted: 2, gone: 0, failed: 0, not_reached: 0 };
@@ -175,13 +170,6 @@ describe('delete', () => {
       left: without('live/a', 'live/old'),
     });
     expect(await fs.readFile(keyFile('live/b'), 'utf8')).toBe(changed);
-  });
-
-  test('takes a key file that another deletes meanwhile for done', async () => {
-    const url = await between(() => fs.removeSync(keyFile('live/b')));
-    const { code, stderr } = await run(['live/a', 'live/b', '--yes', '--url', url]);
-    expect([code, stderr]).toEqual([0, 'Key files: 1 deleted, 1 gone.\n']);
-    expect(await left()).toEqual(without('live/a', 'live/b'));
   });
 
   test('ends after the deletion under way on SIGINT, and goes on when it runs again', async () => {
@@ -304,6 +292,27 @@ odd           2025-01-31 14:02:11  cenc wv pr fp cmaf  44da52ef-4523-098e-6854-7
     upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [], cursor: null } });
     expect(JSON.parse((await list(['--json'])).stdout)).toEqual({ keyfiles: [] });
     expect(await list([])).toEqual({ code: 0, stdout: '', stderr: '0 key files, no faults.\n' });
+  });
+
+  test('prints a header and a row for each key file with --csv, none of them a formula', async () => {
+    const faults = [WARNING, { ...ERROR, description: 'It is, as "e".' }];
+    const keyfiles = [
+      { ...NEWS, content_id: '=cmd|calc' },
+      { ...FILM, streamid: '@bad', faults },
+    ];
+    upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles, cursor: null } });
+    const header = 'streamid,modified,size,parts,key_id,content_id,severity,faults,descriptions\r\n';
+    const bad = `"'@bad",${NEWS.modified},1234,fairplay,,,error,scheme_mismatch checksum_mismatch,`;
+    const news = `live/news,${NEWS.modified},1234,${NEWS.parts.join(' ')},${NEWS.key_id},"'=cmd|calc",,,\r\n`;
+    expect(await list(['--csv'])).toEqual({
+      code: 0,
+      stdout: `${header}${bad}"The scheme is another.\nIt is, as ""e""."\r\n${news}`,
+      stderr: '2 key files, 1 of them with faults.\n',
+    });
+    upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [], cursor: null } });
+    expect((await list(['--csv'])).stdout).toBe(header);
+    const errors = [{ code: 'usage', description: 'Give --csv or --json, not both.' }];
+    expect(jsonOf(await list(['--csv', '--json']))).toEqual({ code: 2, stderr: '', document: { errors } });
   });
 
   test('keeps the JSON document whole when a later page fails', async () => {

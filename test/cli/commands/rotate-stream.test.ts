@@ -36,7 +36,8 @@ function run(args: readonly string[], options: Partial<CliOptions> = {}) {
   return cli(args, { cwd, env, onWait, now: () => new Date(clock), ...options });
 }
 
-const rotate = (...args: string[]) => run(['rotate', '--stream', 'live/news', ...args]);
+const NEWS = ['--stream', 'live/news'];
+const rotate = (...args: string[]) => run(['rotate', ...NEWS, ...args]);
 
 interface Rotated {
   readonly failed: number;
@@ -117,10 +118,8 @@ test('keeps the last good key while the provider fails, tries again at the next 
     }
   };
   pauses = [];
-  const { code, stdout, stderr } = await run(
-    ['rotate', '--stream', 'live/news', ...PROVIDED, '--every', '1m', '--count', '4'],
-    { onWait },
-  );
+  const args = ['rotate', ...NEWS, ...PROVIDED, '--every', '1m', '--count', '4'];
+  const { code, stdout, stderr } = await run(args, { onWait });
   expect(code).toBe(1);
   expect(stdout.match(/key id/g)).toHaveLength(3);
   expect(stderr).toContain('2026-11-26T10:02:00.000Z: the former key stays; the next turn tries again');
@@ -213,18 +212,7 @@ test.each([
     if (ends.push(waited / 1000) === 2) clock += passes * 1000;
     waited = 0;
   });
-  const args = [
-    'rotate',
-    '--stream',
-    'live/news',
-    '--random',
-    '--every',
-    every,
-    '--count',
-    '3',
-    '--url',
-    url,
-  ];
+  const args = ['rotate', ...NEWS, '--random', '--every', every, '--count', '3', '--url', url];
   expect(await run(args, { onWait })).toMatchObject({ code: 0, stderr: '' });
   expect(ends).toEqual([0, first, second]);
 });
@@ -236,7 +224,7 @@ test('a time without a zone is one of UTC, and an interrupt ends JSON as one doc
   ]);
   const stop = new AbortController();
   const onWait = (ms: number) => ms > 0 && stop.abort();
-  const args = ['rotate', '--stream', 'live/news', '--cpix', 'show.cpix', '--every', '5s', '--json'];
+  const args = ['rotate', ...NEWS, '--cpix', 'show.cpix', '--every', '5s', '--json'];
   const { code, stdout } = await run(args, { onWait, interrupt: stop.signal });
   expect([code, outcomes(stdout)]).toEqual([130, ['period next']]);
 });
@@ -244,7 +232,7 @@ test('a time without a zone is one of UTC, and an interrupt ends JSON as one doc
 test('an interrupt lets the write under way finish, and its key is reported', async () => {
   const stop = new AbortController();
   const url = await startProxy(sidecar.url, ({ method }) => method === 'POST' && stop.abort());
-  const args = ['rotate', '--stream', 'live/news', ...PROVIDED, '--every', '5s', '--json', '--url', url];
+  const args = ['rotate', ...NEWS, ...PROVIDED, '--every', '5s', '--json', '--url', url];
   const { code, stdout } = await run(args, { interrupt: stop.signal });
   const { turns } = parse(stdout);
   expect([code, turns.map(({ of }) => of)]).toEqual([130, ['live_news-2026-11-26-100000']]);

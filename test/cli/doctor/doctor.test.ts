@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { parse } from 'csv-parse/sync';
 import fs from 'fs-extra';
 import { CliError, EXIT } from '../../../src/cli/cli-error';
 import { applicationXml, EXT_X_VERSION, install, SECRETS, smil } from './installation';
@@ -97,7 +98,24 @@ test('gives the findings as one JSON document', async () => {
   expect(code).toBe(1);
 });
 
+test('prints as CSV a header and a row for each finding, the same as --json has', async () => {
+  const packager = await install({
+    'keys/news_720p.key': undefined,
+    'conf/HTTPStreamers.xml': undefined,
+  });
+  const { code, stdout } = await runDoctor(packager, ['--csv']);
+  const rows: Record<string, string>[] = parse(stdout, { columns: true });
+  const { sections } = JSON.parse((await runDoctor(packager, ['--json'])).stdout);
+  const expected = sections.flatMap(
+    ({ kind, subject, findings }: { kind: string; subject: string; findings: object[] }) =>
+      findings.map((finding) => ({ kind, subject, todo: '', xml: '', command: '', ...finding })),
+  );
+  expect({ code, rows }).toEqual({ code: 1, rows: expected });
+  expect(stdout.split('\r\n')[0]).toBe('kind,subject,severity,code,message,todo,xml,command');
+});
+
 test.each([
+  ['--csv --json', /^Give --csv or --json, not both\.$/],
   ['--packager nowhere', /nowhere is not a packager's installation: it has no conf folder/],
   ['--application live,lvie', /has no application lvie\. It has: live, vod\.$/],
   ['--user wozwa', /^This machine has no user wozwa\.$/],

@@ -1,95 +1,14 @@
 import { join } from 'node:path';
-import { parse } from 'csv-parse/sync';
 import fs from 'fs-extra';
 import { readManifest } from '../../../src/cli/manifest/read-manifest';
 import { temporaryFolder } from '../../support/after-test';
 import { startFakeSidecar } from '../../support/fake-sidecar';
-import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
 import { asUtf16, madeCpix, madeOfHd } from '../../support/made-cpix';
 import { cli } from '../../support/run-cli';
 import { API_KEY } from '../../support/start-sidecar';
-import { install } from '../doctor/installation';
-import { runDoctor } from '../doctor/run-doctor';
 import { problemsOf } from '../problems-of';
 
 describe('CSV', () => {
-  describe('list --csv', () => {
-    const NEWS = {
-      streamid: 'live/news',
-      modified: '2025-01-31T14:02:11.123Z',
-      size: 1234,
-      parts: ['cenc', 'widevine'],
-      key_id: '44da52ef-4523-098e-6854-777ee322681d',
-      content_id: '=cmd|calc',
-      faults: [],
-    };
-    const faults = [
-      { severity: 'warning', code: 'w', description: 'It is, as "w".' },
-      { severity: 'error', code: 'e', description: 'It is, as "e".' },
-    ];
-    const BAD = { ...NEWS, streamid: '@bad', key_id: null, content_id: null, faults };
-    let upstream: FakeUpstream;
-
-    beforeEach(async () => {
-      upstream = await startFakeUpstream();
-    });
-
-    const list = (...args: string[]) =>
-      cli(['list', '--csv', ...args], {
-        cwd: '/',
-        env: { PACKAGERDRM_URL: upstream.url, PACKAGERDRM_APIKEY: 'k' },
-      });
-
-    test('prints a header and a row for each key file, of all pages', async () => {
-      upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [NEWS], cursor: 'c' } });
-      upstream.on('/api/keyfiles?limit=1000&cursor=c', { body: { keyfiles: [BAD], cursor: null } });
-      const all = await list();
-      expect(all).toEqual({
-        code: 0,
-        stdout: [
-          'streamid,modified,size,parts,key_id,content_id,severity,faults,descriptions',
-          `"'@bad",2025-01-31T14:02:11.123Z,1234,cenc widevine,,,error,w e,"It is, as ""w"".\nIt is, as ""e""."`,
-          `live/news,2025-01-31T14:02:11.123Z,1234,cenc widevine,44da52ef-4523-098e-6854-777ee322681d,"'=cmd|calc",,,`,
-          '',
-        ].join('\r\n'),
-        stderr: '2 key files, 1 of them with faults.\n',
-      });
-      expect((await list('--faulty')).code).toBe(1);
-      upstream.on('/api/keyfiles?limit=1000', { body: { keyfiles: [], cursor: null } });
-      expect((await list()).stdout).toBe(`${all.stdout.split('\r\n')[0]}\r\n`);
-    });
-
-    test('is refused together with --json', async () => {
-      const { code, stdout } = await list('--json');
-      const errors = [{ code: 'usage', description: 'Give --csv or --json, not both.' }];
-      expect([code, JSON.parse(stdout), upstream.received]).toEqual([2, { errors }, []]);
-    });
-  });
-
-  describe('doctor --csv', () => {
-    test('prints a header and a row for each finding, the same as --json has', async () => {
-      const packager = await install({
-        'keys/news_720p.key': undefined,
-        'conf/HTTPStreamers.xml': undefined,
-      });
-      const { code, stdout } = await runDoctor(packager, ['--csv']);
-      const rows: Record<string, string>[] = parse(stdout, { columns: true });
-      const { sections } = JSON.parse((await runDoctor(packager, ['--json'])).stdout);
-      const expected = sections.flatMap(
-        ({ kind, subject, findings }: { kind: string; subject: string; findings: object[] }) =>
-          findings.map((finding) => ({ kind, subject, todo: '', xml: '', command: '', ...finding })),
-      );
-      expect({ code, rows }).toEqual({ code: 1, rows: expected });
-      expect(stdout.split('\r\n')[0]).toBe('kind,subject,severity,code,message,todo,xml,command');
-    });
-
-    test('is refused together with --json', async () => {
-      expect((await runDoctor(await install(), ['--csv', '--json'])).problems).toEqual([
-        'Give --csv or --json, not both.',
-      ]);
-    });
-  });
-
   const ALL = { variable: () => true, file: () => true };
   const ACME = { client: 'acme', clientApiKey: 'k' };
 
