@@ -88,6 +88,11 @@ describe('delete', () => {
     });
   });
 
+  test('looks below a prefix alone for what a manifest does not name', async () => {
+    expect((await run(['--not-in', 'manifest.csv', '--prefix', 'live/', '--yes'])).code).toBe(0);
+    expect(await left()).toEqual(without('live/old'));
+  });
+
   test('only shows it with --dry-run', async () => {
     const results = ['live/old', 'vod/x'].map((streamid) => ({ streamid, result: 'deleted', errors: [] }));
     const summary = { deleted: 2, gone: 0, failed: 0, not_reached: 0 };
