@@ -1,7 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import fs from 'fs-extra';
 import { ConfigError } from '../../http/config';
 import { systemCode } from '../../http/errors';
 import type { Log } from '../../http/log';
@@ -30,7 +31,7 @@ export async function ownCertificates({ folder, names }: OwnCertificates, now: D
   const used = kept ?? (await (await import('./make-certificates')).makeCertificates(names, now));
   if (!kept) {
     try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      fs.ensureDirSync(folder, 0o700);
       writeFileSync(paths.key, used.key, { mode: 0o600 });
       writeFileSync(paths.certificate, used.certificate);
       writeFileSync(paths.authority, used.authority);

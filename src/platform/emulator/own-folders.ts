@@ -1,6 +1,7 @@
-import { mkdirSync, mkdtempSync, readdirSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import fs from 'fs-extra';
 import { systemCode } from '../../http/errors';
 
 const MACHINE = hostname().replaceAll(/[^\w.]/g, '_');
@@ -9,7 +10,7 @@ const OWN = new Set<string>();
 
 /** Makes a folder of this process, whose name has machine and process: those of a killed process can be found. */
 export function makeOwnFolder(parent: string, kind: string): string {
-  mkdirSync(parent, { recursive: true });
+  fs.ensureDirSync(parent);
   const folder = mkdtempSync(join(parent, `emulator-${kind}-${MACHINE}-${process.pid}-`));
   OWN.add(folder);
   return folder;

@@ -1,5 +1,6 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
+import fs from 'fs-extra';
 import { ConfigError } from '../../http/config';
 import { createConnections } from '../../http/connections';
 import { systemCode } from '../../http/errors';
@@ -92,7 +93,7 @@ export async function startEmulator(
 /** @throws ConfigError when uploads cannot make a folder there. */
 function requireFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true });
+    fs.ensureDirSync(folder);
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (thrown) {
     const why = `cannot be used (${systemCode(thrown)}); name a folder that this user may write`;

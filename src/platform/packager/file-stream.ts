@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdir, open, rm } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import fs from 'fs-extra';
 import { type Checked, refused } from '../../drm/bytes';
 import type { Problem } from '../../http/faults';
 import { wordsOf } from './running-program';
@@ -50,18 +51,18 @@ export async function packageFile(file: FileStream): Promise<PackagedFile> {
     }),
   );
   try {
-    for (const job of jobs) await mkdir(job.folder, { recursive: true });
+    for (const job of jobs) await fs.ensureDir(job.folder);
     const faults = await Promise.all(jobs.map((job) => run(file, job)));
     signal.throwIfAborted();
     const fault = faults.find((each) => each !== undefined);
     if (fault) {
-      await rm(folder, { recursive: true, force: true });
+      await fs.remove(folder);
       return { ok: false, problem: fault };
     }
     const seconds = jobs.flatMap((job) => writtenSeconds(job.folder, job.system));
     return { ok: true, seconds: Math.max(0, ...seconds), systems: jobs.map(({ system }) => system) };
   } catch (thrown) {
-    await rm(folder, { recursive: true, force: true });
+    await fs.remove(folder);
     throw thrown;
   }
 }

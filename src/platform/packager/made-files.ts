@@ -1,6 +1,7 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Express, Response } from 'express';
+import fs from 'fs-extra';
 import * as z from 'zod';
 import { onlyMethods, readOnly } from '../../http/app';
 import { parsedOr400, readQuery } from '../../http/faults';
@@ -53,7 +54,7 @@ async function sendMade(
   make: (folder: string) => Promise<void>,
 ): Promise<void> {
   const root = await mkdtemp(join(programs.folder, 'made-'));
-  const remove = () => rm(root, { recursive: true, force: true });
+  const remove = () => fs.remove(root);
   try {
     await make(root);
   } catch (thrown) {

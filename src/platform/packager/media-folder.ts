@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import fs from 'fs-extra';
 import { ConfigError } from '../../http/config';
 import { systemCode } from '../../http/errors';
 import type { Problem } from '../../http/faults';
@@ -24,7 +25,7 @@ export type MediaFolder = Awaited<ReturnType<typeof openMediaFolder>>;
 export async function openMediaFolder(parent: string, newId: () => string) {
   const path = join(parent, NAME);
   try {
-    mkdirSync(parent, { recursive: true });
+    fs.ensureDirSync(parent);
     if (mkdirSync(path, { recursive: true, mode: 0o700 }) === undefined) refuseForeign(path);
     // Stays open: the path of a socket may have some 100 bytes alone.
     const held = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
@@ -34,10 +35,10 @@ export async function openMediaFolder(parent: string, newId: () => string) {
       throw new ConfigError([`PACKAGER_FOLDER: another packager uses ${path}; choose another folder`]);
     const temporary = join(path, 'temporary');
     endReaders(temporary);
-    rmSync(temporary, { recursive: true, force: true });
+    fs.removeSync(temporary);
     mkdirSync(temporary, { mode: 0o700 });
     const streams = join(path, 'streams');
-    mkdirSync(streams, { recursive: true, mode: 0o700 });
+    fs.ensureDirSync(streams, 0o700);
     return {
       /** For files of the packager and its programs: on the same file system, and emptied at each start. */
       temporary,

@@ -1,6 +1,7 @@
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import fs from 'fs-extra';
 import { formatUuid } from '../../drm/bytes';
 import { shakaFlags } from '../../drm/export/forms';
 import type { StreamKey } from '../../drm/packaging';
@@ -176,7 +177,7 @@ function openUnlinked(parent: string, text: string): number {
     writeFileSync(path, text, { mode: 0o600 });
     return openSync(path, 'r');
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    fs.removeSync(folder);
   }
 }
 

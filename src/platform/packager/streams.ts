@@ -1,8 +1,9 @@
-import { createWriteStream, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createWriteStream, readdirSync, readFileSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import fs from 'fs-extra';
 import type { StreamId } from '../../api/stream-id';
 import { describeThrown, systemCode } from '../../http/errors';
 import type { Problem } from '../../http/faults';
@@ -133,7 +134,7 @@ export class Streams {
     this.#removing.add(id);
     try {
       await stream.remove();
-      await rm(this.#options.folder.of(id), { recursive: true, force: true });
+      await fs.remove(this.#options.folder.of(id));
     } finally {
       this.#removing.delete(id);
     }
@@ -163,7 +164,7 @@ export class Streams {
     } catch (thrown) {
       if (systemCode(thrown) === 'ENOENT') {
         log.info('folder of a stream that was never packaged removed', { stream: id });
-        rmSync(path, { recursive: true, force: true });
+        fs.removeSync(path);
         return;
       }
       log.warn('folder of a stream not read', { stream: id, cause: describeThrown(thrown) });
@@ -189,7 +190,7 @@ export class Streams {
 function removeOtherParts(path: string, { parts }: StreamRecord): void {
   for (const name of readdirSync(path)) {
     if (!name.startsWith('part-') || parts.some((part) => part.name === name)) continue;
-    rmSync(join(path, name), { recursive: true, force: true });
+    fs.removeSync(join(path, name));
   }
 }
 
@@ -320,7 +321,7 @@ class FileOnDisk {
       this.#state = 'ended';
       this.#problem = undefined;
       writeWhole(join(this.folder, 'stream.json'), JSON.stringify(this.record));
-      for (const { name } of before) await rm(join(this.folder, name), { recursive: true, force: true });
+      for (const { name } of before) await fs.remove(join(this.folder, name));
       log.info('file packaged', { stream: this.record.id, part: part.name, seconds });
     } catch (thrown) {
       if (signal.aborted) throw packagerError('stream_is_ending');
@@ -343,6 +344,6 @@ class FileOnDisk {
   async #drop(keyFile: StreamId | undefined): Promise<void> {
     Object.assign(this.record, protectedBy(keyFile));
     this.record.parts.splice(0);
-    await rm(this.folder, { recursive: true, force: true });
+    await fs.remove(this.folder);
   }
 }

@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import fs from 'fs-extra';
 import * as z from 'zod';
 import type { ClearKey } from '../../../drm/clearkey';
 import { ConfigError } from '../../../http/config';
@@ -348,7 +349,7 @@ export function openStateFile(
       throw new Error(
         `The state has ${bytes} bytes, and the next start reads at most ${maxBytes}; delete some media. The file keeps the last state that had room.`,
       );
-    mkdirSync(dirname(path), { recursive: true });
+    fs.ensureDirSync(dirname(path));
     const temporary = `${path}.new`;
     writeFileSync(temporary, text, { mode: 0o600, flush: true });
     renameSync(temporary, path);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import fs from 'fs-extra';
 import { describeThrown } from '../../../http/errors';
 import type { Log } from '../../../http/log';
 import { leftOverFolders, makeOwnFolder } from '../own-folders';
@@ -45,7 +46,7 @@ export function createStreamNotes(packagerUrl: string, { notesFolder, wallClock,
       logged(() => {
         folder ??= makeOwnFolder(notesFolder, kind);
         // A cleanup of temporary folders may have removed it.
-        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        fs.ensureDirSync(folder, 0o700);
         writeFileSync(join(folder, id), '');
       }),
     remove: (id: string) => folder !== undefined && drop(join(folder, id)),
@@ -54,7 +55,7 @@ export function createStreamNotes(packagerUrl: string, { notesFolder, wallClock,
     leftOver(): string[] {
       const notes: string[] = [];
       logged(() => {
-        mkdirSync(notesFolder, { recursive: true });
+        fs.ensureDirSync(notesFolder);
         const now = wallClock();
         if (folder !== undefined && existsSync(folder)) utimesSync(folder, now, now);
         for (const other of leftOverFolders(notesFolder, kind, new Date(now.getTime() - SILENT_MS)))

@@ -3,7 +3,6 @@ import {
   createReadStream,
   createWriteStream,
   lstatSync,
-  mkdirSync,
   readdirSync,
   rmSync,
   type WriteStream,
@@ -12,6 +11,7 @@ import { rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import fs from 'fs-extra';
 import { describeThrown, HttpError, httpError, systemCode, toHttpError } from '../../../http/errors';
 import type { Log } from '../../../http/log';
 import { leftOverFolders, makeOwnFolder } from '../own-folders';
@@ -144,7 +144,7 @@ export class FileStore {
     this.#run = newRun(this.settings.ownFolder);
     if (folder === undefined) return;
     try {
-      rmSync(folder, { recursive: true, force: true });
+      fs.removeSync(folder);
     } catch (thrown) {
       this.log.warn('uploads not deleted', { cause: describeThrown(thrown) });
     }
@@ -239,10 +239,10 @@ function newRun(folder: string | undefined): Run {
 /** The path of a new file. Creates the folder again if a cleanup of temporary folders has removed it. */
 function newPath(run: Run, parent: string): string {
   if (run.folder === undefined) {
-    mkdirSync(parent, { recursive: true });
+    fs.ensureDirSync(parent);
     sweep(parent);
     run.folder = makeOwnFolder(parent, KIND);
-  } else mkdirSync(run.folder, { recursive: true, mode: 0o700 });
+  } else fs.ensureDirSync(run.folder, 0o700);
   run.begun += 1;
   return join(run.folder, String(run.begun).padStart(8, '0'));
 }
@@ -251,7 +251,7 @@ function newPath(run: Run, parent: string): string {
 function sweep(parent: string): void {
   for (const path of leftOverFolders(parent, KIND)) {
     try {
-      rmSync(path, { recursive: true, force: true });
+      fs.removeSync(path);
     } catch {
       // The folder of another user, with the same name.
     }

@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import fs from 'fs-extra';
 import type { StreamId } from '../../../api/stream-id';
 import { describeThrown } from '../../../http/errors';
 import type { Problem } from '../../../http/faults';
@@ -315,7 +315,7 @@ export class LiveStream {
   #save(): void {
     if (this.#isRemoved) return;
     try {
-      mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+      fs.ensureDirSync(this.folder, 0o700);
       writeWhole(join(this.folder, 'stream.json'), JSON.stringify(this.record));
     } catch (thrown) {
       // A full disk is reported by the part that can't be written.

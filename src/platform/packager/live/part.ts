@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { constants, createWriteStream, mkdirSync, openSync, rmSync, type WriteStream } from 'node:fs';
+import { constants, createWriteStream, openSync, rmSync, type WriteStream } from 'node:fs';
 import { Socket } from 'node:net';
 import { basename, join } from 'node:path';
+import fs from 'fs-extra';
 import { describeThrown } from '../../../http/errors';
 import type { Problem } from '../../../http/faults';
 import type { Log } from '../../../http/log';
@@ -61,7 +62,7 @@ export class Part {
     this.#path = join(options.folder, options.record.name);
     try {
       const systems = systemsOf(options.keys);
-      for (const system of systems) mkdirSync(join(this.#path, system), { recursive: true });
+      for (const system of systems) fs.ensureDirSync(join(this.#path, system));
       this.#record();
       for (const system of systems) this.#start(system);
     } catch (thrown) {
