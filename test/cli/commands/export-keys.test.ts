@@ -50,14 +50,14 @@ const warningsOf = ({ findings }: ExportedKeys) =>
 const spellings = (secret: Buffer) => [secret.toString('hex'), secret.toString('base64')];
 
 describe('get --as', () => {
-  it.each([[], ['--scheme', 'cbcs']] as const)(
-    'shows the keys as the sidecar exports them, with --reveal: %j',
-    async (...scheme) => {
-      const made = exported('shaka', scheme[1]);
-      const ended = { code: 0, stdout: made.text, stderr: warningsOf(made) };
-      expect(await get(['--as', 'shaka', '--reveal', ...scheme])).toEqual(ended);
-    },
-  );
+  it.each([
+    ['ffmpeg', undefined],
+    ['shaka', 'cbcs'],
+  ] as const)('shows the keys as the sidecar exports them, with --reveal: %j', async (as, scheme) => {
+    const made = exported(as, scheme);
+    const ended = { code: 0, stdout: made.text, stderr: warningsOf(made) };
+    expect(await get(['--as', as, '--reveal', ...(scheme ? ['--scheme', scheme] : [])])).toEqual(ended);
+  });
 
   it('masks key material without it, as text and as JSON', async () => {
     for (const json of [[], ['--json']]) {

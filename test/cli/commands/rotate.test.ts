@@ -139,6 +139,36 @@ test('leaves what the sidecar refuses of a group with a key for each to the side
   expect((await rotate('--yes')).stderr).toContain('heights: ');
 });
 
+test('makes content ids from those of now, and of the manifest', async () => {
+  await run(['apply', 'manifest.yaml', '--yes']);
+  await rotate('--yes', '--content-id', '{old}-{time}');
+  expect(await contentIds()).toMatchObject({ 'live/news': 'news-1-000000', 'vod/lo': 'film-000000' });
+  await rotate('--yes', '--content-id', '{contentId}-b');
+  expect(await contentIds()).toMatchObject({ 'live/news': 'news-1-b', 'vod/lo': 'film-b', y: 'y-own-b' });
+});
+
+test('gives each quality of a group a content id of its own, by its first member, and leaves its own keys', async () => {
+  const members =
+    '[{ streamid: s, quality: SD }, { streamid: h1, quality: HD }, { streamid: h2, quality: HD }, { streamid: u, quality: UHD }]';
+  await fs.writeFile(
+    join(cwd, 'manifest.yaml'),
+    `defaults: { client: demo, clientApiKey: demo-client-api-key }\ngroups:\n  - { members: ${members}, contentId: news, keys: { SD: {}, HD: { contentId: high }, UHD: { cenc: ${OWN_KEYS} } } }\n`,
+  );
+  expect((await rotate('--yes', '--content-id', '{name}-{contentId}')).code).toBe(0);
+  expect(await contentIds()).toEqual({ s: 's-news-sd', h1: 'h1-high', h2: 'h1-high' });
+});
+
+test('says which streams have no content id that the pattern needs', async () => {
+  await fs.writeFile(
+    join(cwd, 'manifest.yaml'),
+    'defaults: { client: demo, clientApiKey: k }\nstreams: [{ streamid: a, contentId: a-1 }]\ngroups:\n  - { members: [b, c], keys: each }\n',
+  );
+  expect((await rotate('--yes', '--content-id', '{contentId}-b')).stderr).toBe(`\
+error: manifest.yaml:4: b has no content id in the manifest for {contentId}.
+error: manifest.yaml:4: c has no content id in the manifest for {contentId}.
+`);
+});
+
 test('needs no content ids in the manifest, and makes first key files', async () => {
   await fs.writeFile(join(cwd, 'ids.csv'), 'streamid\nlive/a\nlive/b\n');
   const provider = ['--client', 'demo', '--client-api-key', 'demo-client-api-key'];

@@ -131,6 +131,21 @@ groups:
     ]);
   });
 
+  const byQuality = (keys: string) =>
+    `groups:\n  - { cpix: film.xml, systems: widevine, keys: ${keys}, members: [{ streamid: s, quality: SD }, { streamid: h, quality: HD }] }\n`;
+
+  test('keys by quality share a document, or have one each', async () => {
+    const members = [
+      { streamid: 's', quality: 'SD' },
+      { streamid: 'h', quality: 'HD' },
+    ];
+    const common = { cpix: CPIX, systems: ['widevine'] };
+    expect(await bodies('m.yaml', byQuality('quality'))).toEqual([{ members, keys: 'quality', ...common }]);
+    expect(await bodies('m.yaml', byQuality('{ SD: { track: HD }, HD: { cpix: cpix/hd.xml } }'))).toEqual([
+      { members, keys: { SD: { ...common, track: 'HD' }, HD: { ...common, cpix: hdText } } },
+    ]);
+  });
+
   test.each(
     Object.entries({
       'streams:\n  - { streamid: a,\n      cpix: none.xml }':
@@ -143,6 +158,7 @@ groups:
         '1: track chooses in a CPIX document; give one with cpix.',
       'streams: [{ streamid: a, cpix: film.xml, client: acme }]':
         "1: client can't be used with cpix, whose document holds the keys.",
+      'streams: [{ streamid: a, cpix: film.xml, kid: abc }]': '1: kid is not a UUID (8-4-4-4-12 hex digits).',
       'groups: [{ tracks: { HD: a }, cenc: { keyid: DlhY5dF0QZlpqbFDhkbvRw==, contentkey: JC1s8W4A7IpnnWBwD5FlCQ== } }]':
         '1: tracks are for a CPIX document or a content; give cpix or contentId.',
       'groups: [{ tracks: { SD: a, HD: a }, cpix: film.xml }]':
