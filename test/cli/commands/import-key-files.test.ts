@@ -195,6 +195,11 @@ error: ${ADVICE}
       'ch1000.key': POST_MANUAL_FILE + UNKNOWN,
       'ch1001.key': POST_MANUAL_FILE + UNKNOWN,
     });
+    const next = { ...many(1, POST_MANUAL_FILE + UNKNOWN.replace('gold', 'iron')) };
+    await write(next);
+    const changed = await run(['apply', 'old', '--keep-unknown', '--dry-run']);
+    expect(changed.stdout).toContain('      - vendor-tier: ********\n      + vendor-tier: ********\n');
+    expect(changed.stdout).not.toMatch(/9f3c/);
   });
 
   test.each(

@@ -198,3 +198,9 @@ test.each([['status'], ['import'], ['reseal'], ['retire', 'a', '--yes']])(
     );
   },
 );
+
+test('does not try a refusal of the engine again', async () => {
+  fleet.fault = apiError('fleet_denied');
+  const { code, stderr } = await run(['reseal']);
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: The engine of the fleet refuses/)]);
+});
