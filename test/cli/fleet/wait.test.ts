@@ -178,6 +178,11 @@ Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have every
     expect(at).toBe(60_000);
   });
 
+  test('waits also when it has nothing to send', async () => {
+    await apply([]);
+    expect(endOf(await apply(['--verbose', '--wait']))).toEqual([0, 'All 3 packagers have everything.']);
+  });
+
   test('says nothing of packagers when nothing, or not everything, was written', async () => {
     const client = ['--wait', '--client', 'c', '--client-api-key', 'k'];
     await fs.writeFile(join(cwd, 'many.csv'), 'streamid,contentId\nlive/a,c\n');
