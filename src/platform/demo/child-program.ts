@@ -27,14 +27,17 @@ interface ProgramStart {
   readonly onLine?: (line: string) => void;
 }
 
+const running = new Set<Child>();
+
+/** A process that ends without stopping its programs leaves none behind. */
+function killAll(): void {
+  for (const child of running) child.kill();
+}
+
 /** All programs of a demo. Once they are being stopped, no other one starts. */
 export class Programs {
   readonly #running = new Map<ChildProgram, Child>();
   readonly #ownGroups: boolean;
-  /** A process that ends without stopping them leaves none behind. */
-  readonly #kill = () => {
-    for (const child of this.#running.values()) child.kill();
-  };
   #isOver = false;
 
   /**
@@ -43,7 +46,6 @@ export class Programs {
    */
   constructor({ ownGroups = true }: { readonly ownGroups?: boolean } = {}) {
     this.#ownGroups = ownGroups;
-    process.on('exit', this.#kill);
   }
 
   get isOver(): boolean {
@@ -64,14 +66,20 @@ export class Programs {
     const program = programOf(name, child);
     if (onLine) createInterface(child.stdout).on('line', onLine);
     this.#running.set(program, child);
-    program.ended.then(() => this.#running.delete(program));
+    // One listener for all: Node warns of more than ten.
+    if (running.size === 0) process.on('exit', killAll);
+    running.add(child);
+    program.ended.then(() => {
+      this.#running.delete(program);
+      running.delete(child);
+      if (running.size === 0) process.off('exit', killAll);
+    });
     return program;
   }
 
   async stop(): Promise<void> {
     this.#isOver = true;
     await Promise.all([...this.#running].map(([program, child]) => stop(child, program.ended)));
-    process.off('exit', this.#kill);
   }
 }
 

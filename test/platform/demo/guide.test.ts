@@ -195,13 +195,18 @@ test('reports a missing program', async () => {
 
 test('leaves no program running, and starts none, once it is stopped', async () => {
   const programs = new Programs();
+  const before = process.listenerCount('exit');
   const started = [0, 1].map(() => programs.start({ name: 'test', args: ['-e', HANGS], variables: {} }));
+  const other = new Programs();
+  other.start({ name: 'test', args: ['-e', HANGS], variables: {} });
+  expect(process.listenerCount('exit')).toBe(before + 1);
   const stopped = programs.stop();
   expect(programs.isOver).toBe(true);
   expect(() => programs.start({ name: 'late one', args: ['-e', HANGS], variables: {} })).toThrow(
     'The late one is not started: the demo ends.',
   );
-  await stopped;
+  await Promise.all([stopped, other.stop()]);
+  expect(process.listenerCount('exit')).toBe(before);
   const results = await Promise.all(started.map(({ result }) => result));
   for (const { out } of results) expect(out !== '' && isRunning(Number(out))).toBe(false);
   for (const { ended } of started) expect(await ended).toContain('The test ended with SIGTERM');
