@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { type Checked, decodeBase64Block, decodeHexBlock, isJsonObject, parseUuid } from '../drm/bytes';
+import { CMAF_CBCS_REFUSED } from '../drm/cmaf-cbcs';
 import type { CpixSystemName } from '../drm/cpix/document';
 import { MAX_CPIX_BYTES } from '../drm/cpix/read';
 import { CLIENT_API_KEY, PROVIDER_ID } from '../drm/envelope';
 import { EXPORT_NAMES, EXPORT_SCHEMES } from '../drm/export/names';
-import { CMAF_CBCS_REFUSED, checkLicenseUrl } from '../drm/key-file';
+import { checkLicenseUrl } from '../drm/key-file';
 import { decodePlayReadyChecksum } from '../drm/playready';
 import { MAX_PSSH_CHARACTERS, readWidevinePsshData } from '../drm/widevine';
 

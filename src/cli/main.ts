@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { commandRun } from '../terminal/output';
@@ -13,7 +12,7 @@ async function main(): Promise<void> {
     ...commandRun(join(__dirname, '../../package.json')),
     env: process.env,
     now: () => new Date(),
-    random: randomBytes,
+    random: (size) => crypto.getRandomValues(Buffer.alloc(size)),
     wait: (ms, signal) => setTimeout(ms, undefined, { signal }).catch(() => undefined),
     fence: FENCE,
   });

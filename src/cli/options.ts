@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
+import { CMAF_CBCS_REFUSED } from '../drm/cmaf-cbcs';
 import type { ExportName, ExportScheme } from '../drm/export/names';
-import { CMAF_CBCS_REFUSED } from '../drm/key-file';
 
 export const PACKAGER_URL = 'http://127.0.0.1:8087';
 

@@ -37,10 +37,6 @@ export const FAIRPLAY_KEY_FORMAT = 'com.apple.streamingkeydelivery';
 /** The algorithm line of DASH and CMAF, in the words of a PlayReady header: AES-CTR, the cipher of `cenc`. */
 export const ALGORITHM = 'AESCTR';
 
-export const NO_CMAF_CBCS =
-  "the packager's manual has a page on CMAF HLS under cbcs, for live since version 4.8.28, whose key-file lines are not known";
-export const CMAF_CBCS_REFUSED = `can't be cbcs: ${NO_CMAF_CBCS}; use cenc (or true) here, and fairplay for HLS`;
-
 /** The lines in the order of the specification's table, those of CMAF between DASH and HLS. */
 export function keyFileLines(keyFile: KeyFile): KeyFileLine[] {
   const { cmaf, fairplay, aes, lines } = keyFile;

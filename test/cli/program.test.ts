@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import fs from 'fs-extra';
 import { stringify } from 'yaml';
-import { CMAF_CBCS_REFUSED } from '../../src/drm/key-file';
+import { CMAF_CBCS_REFUSED } from '../../src/drm/cmaf-cbcs';
 import { temporaryFolder } from '../support/after-test';
 import { type CliOptions, type CliRun, cli, jsonOf, refused } from '../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';

@@ -1,4 +1,4 @@
-import { CMAF_CBCS_REFUSED } from '../../src/drm/key-file';
+import { CMAF_CBCS_REFUSED } from '../../src/drm/cmaf-cbcs';
 import { ConfigError } from '../../src/http/config';
 import { readSidecarConfig } from '../../src/sidecar/config';
 import { faultsOf } from '../support/faults-of';

@@ -1,4 +1,5 @@
 import { formatUuid, swapKeyIdOrder } from '../bytes';
+import { NO_CMAF_CBCS } from '../cmaf-cbcs';
 import type { KeyValues, ValueNames, ValuesContext } from '../cross-check';
 import { type Finding, finding, type Subject } from '../finding';
 import {
@@ -9,7 +10,6 @@ import {
   FOREIGN_LINE,
   HLS,
   KNOWN_LINES,
-  NO_CMAF_CBCS,
   parseKeyFile,
 } from '../key-file';
 import { nearestName, type UnknownName, unknownName } from '../nearest';

@@ -3,7 +3,7 @@ import fs from 'fs-extra';
 import { parse } from 'yaml';
 import type { Manifest } from '../../../src/cli/manifest/entries';
 import { readManifest } from '../../../src/cli/manifest/read-manifest';
-import { CMAF_CBCS_REFUSED } from '../../../src/drm/key-file';
+import { CMAF_CBCS_REFUSED } from '../../../src/drm/cmaf-cbcs';
 import { temporaryFolder } from '../../support/after-test';
 import { problemsOf } from '../problems-of';
 
