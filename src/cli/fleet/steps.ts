@@ -1,7 +1,7 @@
 import type { FleetImportAnswer } from '../../api/fleet-answers';
 import { type Progress, showProgress } from '../../terminal/progress';
 import { count, shown } from '../../terminal/text';
-import { CliError, interrupted } from '../cli-error';
+import { CliError, EXIT, interrupted } from '../cli-error';
 import { type FleetStep, withRetries } from '../client';
 import type { CliContext } from '../context';
 import type { Options } from '../options';
@@ -100,6 +100,10 @@ async function inSteps(
       progress ??= showProgress(context, title, total);
       progress.advance(answer.done);
       if (answer.next === null) return { total };
+      if (after !== undefined && answer.next <= after) {
+        const description = `The server at ${context.sidecar().address} does not continue: it returned the same step twice. Check the address.`;
+        throw new CliError(EXIT.unreachable, { code: 'not_a_sidecar', description });
+      }
       after = answer.next;
     }
   } catch (thrown) {

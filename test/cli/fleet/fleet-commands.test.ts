@@ -3,6 +3,7 @@ import fs from 'fs-extra';
 import { apiError } from '../../../src/sidecar/errors';
 import { temporaryFolder } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
+import { startFakeUpstream } from '../../support/fake-upstream';
 import { startProxy } from '../../support/proxy';
 import { type CliOptions, type CliRun, cli, endOf, jsonOf, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
@@ -149,6 +150,13 @@ describe('reseal', () => {
     await fleet.arrive('c', Buffer.from(FILE));
     const document = { resealed: 0, current: 3, unreadable: [], total: 3, stopped: null };
     expect(jsonOf(await run(['reseal', '--json']))).toEqual({ code: 0, stderr: '', document });
+  });
+
+  test('ends when a server returns the same step again', async () => {
+    const upstream = await startFakeUpstream();
+    upstream.on('*', { body: { resealed: 1, current: 0, unreadable: [], next: 'a', total: 9 } });
+    const { code, document } = jsonOf(await run(['reseal', '--json', '--url', upstream.url]));
+    expect([code, document]).toMatchObject([3, { resealed: 2, total: 9, stopped: 'not_a_sidecar' }]);
   });
 });
 
