@@ -64,10 +64,8 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
     const keyFile = values.cenc && (request.cmaf ?? cmaf) ? { ...values, cmaf: true } : values;
     // The provider may use its own name for the content.
     const contentId = request.source === 'provider' ? undefined : request.contentId;
-    const found = [...corrected, ...crossCheck(keyFile, contentId, { isChecksumComputed })];
-    // Two documents, or one and the values that are made of it, may have the same findings.
-    const said = new Map(found.map((finding) => [`${finding.code} ${finding.description}`, finding]));
-    const findings = request.findings ?? [...said.values()];
+    const findings =
+      request.findings ?? once([...corrected, ...crossCheck(keyFile, contentId, { isChecksumComputed })]);
     const errors = findings.filter(isError);
     const refused = checks === 'strict' ? errors : errors.filter(({ code }) => isNeverWritten(code));
     if (refused.length > 0) throw refusal(request.source, refused);
@@ -91,6 +89,11 @@ export function withSystems<Content extends ProviderContent>(
 interface Values extends ProvidedKeys {
   /** Set when the key provider is unreachable. */
   readonly kept?: KeptAnswer;
+}
+
+/** Two documents, or one and the values that are made of it, may have the same findings. */
+function once(findings: readonly Finding[]): Finding[] {
+  return [...new Map(findings.map((each) => [`${each.code} ${each.description}`, each])).values()];
 }
 
 /** A key of zeros protects nothing, and no license server has it: there is no reason to write one. */

@@ -242,7 +242,7 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
     return { ...judgement, tracks: [{ ...judgement, track: 0, keyId: undefined }] };
   };
   if (!track || !whole) return { ...NOTHING, tracks: [] };
-  const judged = (bytes: Buffer, header = init) => {
+  const judged = (bytes: Buffer, header: Buffer | undefined) => {
     const opened = openMedia(header, bytes);
     if (!opened.ok) return undefined;
     const judgement = judgeMedia(opened.value, keys);
@@ -253,7 +253,8 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
     for (const [index, each] of ivs.entries()) {
       const plain = decryptSegment(whole.data, key, each);
       // A line before EXT-X-MAP is of the init segment, too (RFC 8216 § 4.3.2.5).
-      const inner = plain && (judged(plain) ?? judged(plain, init && decryptSegment(init, key, each)));
+      const header = init && decryptSegment(init, key, each);
+      const inner = plain && (judged(plain, init) ?? (header && judged(plain, header)));
       if (!inner) continue;
       const other = 'It decrypts with the IV that the key came with; the playlist names a different one.';
       if (index > 0) return conclude('garbage', other, inner.evidence, 'wrong_iv');
@@ -268,7 +269,7 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
       return conclude('garbage', description, evidence, 'wrong_iv');
     }
   }
-  const clear = judged(whole.data);
+  const clear = judged(whole.data, init);
   if (clear?.state === 'decrypts') {
     const description =
       'The playlist says that it is encrypted as a whole (AES-128), but the key decrypts its samples.';
