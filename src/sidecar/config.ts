@@ -180,7 +180,13 @@ const variables = z.object({
     .enum(['true', 'false'], 'must be true or false')
     .transform((value) => value === 'true')
     .default(false),
-  PACKAGERDRMAPI_AUDIT: z.string().default('stdout'),
+  PACKAGERDRMAPI_AUDIT: z
+    .string()
+    .refine(
+      (value) => !/^(?:stdout|off)$/i.test(value) || value === value.toLowerCase(),
+      'must be stdout or off in small letters, or the path of a file (./STDOUT)',
+    )
+    .default('stdout'),
   PACKAGERDRMAPI_METRICS: z.enum(['on', 'off'], 'must be on or off').default('on'),
   PACKAGERDRMAPI_TLSCERT: z.string().optional(),
   PACKAGERDRMAPI_TLSKEY: z.string().optional(),

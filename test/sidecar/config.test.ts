@@ -105,6 +105,7 @@ describe('readSidecarConfig', () => {
       PACKAGERDRMAPI_KEYPROVIDERURL: 'https://user:secret@keys.example/',
       PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: 'secret',
       PACKAGERDRMAPI_CHECKS: 'secret',
+      PACKAGERDRMAPI_AUDIT: 'STDOUT',
       PACKAGERDRMAPI_LOGLEVEL: 'secret',
     });
     const url = 'must be an http:// or https:// address without user, query, fragment or space';
@@ -116,6 +117,7 @@ describe('readSidecarConfig', () => {
       `PACKAGERDRMAPI_KEYPROVIDERURL: ${url}`,
       'PACKAGERDRMAPI_UPSTREAMTIMEOUTMS: must be a whole number from 1 to 600000',
       'PACKAGERDRMAPI_CHECKS: must be strict or warn',
+      'PACKAGERDRMAPI_AUDIT: must be stdout or off in small letters, or the path of a file (./STDOUT)',
       'PACKAGERDRMAPI_LOGLEVEL: must be one of error, warn, info, debug, silent',
     ]);
   });
