@@ -1,6 +1,8 @@
 import { KeyObject, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
+// The package's container of dependencies needs it.
+import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 
 /** In PEM form: an authority for clients to trust, and the server's certificate, signed by it, with its key. */
