@@ -15,8 +15,9 @@ import {
 import { sealingFault } from '../cpix/encryption';
 import { cpixKeyFile } from '../cpix/key-file';
 import { readCpix } from '../cpix/read';
+import { isForSound } from '../cpix/usage-rules';
 import { checkValues, IV_IS_KEY_ID } from '../cross-check';
-import type { Finding } from '../finding';
+import { type Finding, finding } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import { describeSystem, namesOf, type PlacedKey } from './cpix-systems';
@@ -30,7 +31,7 @@ const DETAILED = 280;
 /** Shows a CPIX document, and reports the parts that its key file without a choice does not have. */
 export function checkCpix(report: Report, input: Buffer | string): void {
   const document = describeCpix(report, input);
-  if (!document || document.keys.some(({ value }) => !value)) return;
+  if (!document || document.keys.every(({ value }) => !value)) return;
   // No key file is made of it before that is corrected.
   if (report.findings.some(({ severity }) => severity === 'error')) return;
   const chosen = chooseKeys(document, {});
@@ -83,8 +84,12 @@ export function describeCpix(report: Report, input: Buffer | string): CpixDocume
   const systemsOf = byKeyId(systems);
   const periodIds = new Set(periods.map(({ id: periodId }) => periodId));
   for (const key of placed) {
+    const rules = rulesOf.get(formatUuid(key.keyId)) ?? [];
     describeKey(report, key, isRequest);
-    describeRules(report, key.at, rulesOf.get(formatUuid(key.keyId)) ?? [], periodIds);
+    // Without the key of sound alone, a key file is whole.
+    if (!key.value && !isRequest)
+      report.add(finding(isForSound(rules) ? 'warning' : 'error', 'missing', `${key.at}.value`, NO_VALUE));
+    describeRules(report, key.at, rules, periodIds);
   }
   periods.forEach(({ id: name, index }, at) => {
     report.field(`period[${at}]`, name ?? '', index === undefined ? undefined : `index ${index}`);
@@ -121,6 +126,8 @@ function describeKey(report: Report, key: PlacedKey, isRequest: boolean): void {
   report.add(...checkValues({ keyId, contentKey: plainKey(key) }, { scheme: undefined, names: namesOf(at) }));
 }
 
+const NO_VALUE = 'is missing, although other keys have one; ask for it again, unless its tracks stay clear';
+
 const NOTES: Readonly<Record<string, string>> = {
   cenc: 'AESCTR: for DASH',
   cbcs: 'AESCBC: a key file takes it for FairPlay alone',
@@ -129,7 +136,6 @@ const NOTES: Readonly<Record<string, string>> = {
 function describeValue(report: Report, at: string, value: CpixValue | undefined, isRequest: boolean): void {
   if (value === undefined) {
     report.field(at, 'none', isRequest ? 'asked for' : undefined);
-    if (!isRequest) report.error('missing', at, 'is missing, although other keys have one; ask for it again');
     return;
   }
   if (value.kind === 'plain') report.secretField(at, value.bytes.toString('base64'), '16 bytes, plain');

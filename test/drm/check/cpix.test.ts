@@ -132,6 +132,11 @@ describe('a CPIX document', () => {
       'with one value missing: E missing key[0].value': madeCpix({
         keys: MADE.keys.map((key, index) => (index === 0 ? { ...key, value: undefined } : key)),
       }),
+      'with none for clear sound: W missing key[0].value, W no_drm_system key[0], W audio_key_left_out':
+        madeOfHd({
+          keys: MADE.keys.slice(0, 2).map((key, index) => (index === 0 ? { ...key, value: undefined } : key)),
+          rules: [{ ...rule(SD.keyId, 'AUDIO'), video: [] }, rule(HD.keyId, 'VIDEO')],
+        }),
       'with a scheme that key files have not: W unsupported_scheme key.scheme, W cpix_not_usable': withKey({
         scheme: 'cens',
       }),
