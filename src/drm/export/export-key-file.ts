@@ -1,4 +1,4 @@
-import { decodeHexBlock, formsOfBytes, swapKeyIdOrder } from '../bytes';
+import { decodeHexBlock, formsOfBytes, isZero, swapKeyIdOrder } from '../bytes';
 import { SecretFinder } from '../check/secrets';
 import { NO_SYSTEM } from '../cross-check';
 import { type Finding, type Problem, warning } from '../finding';
@@ -67,7 +67,11 @@ export function renderKeys(
     const what = schemesOf(as).includes(scheme) ? `ask for the scheme ${scheme}` : `${as} does not take it`;
     return warning('key_left_out', THE_EXPORT, `does not have the key of ${scheme}; ${what}`);
   });
-  return { text, keys, findings: [...systemFindings(as, keys), ...ofOthers, ...lengthFindings(text, limit)] };
+  const ofZeros = keys.some(({ key, keyId }) => isZero(key) || isZero(keyId))
+    ? [warning('all_zero', THE_EXPORT, 'has a key or key id of all zeros; provision the stream again')]
+    : [];
+  const findings = [...ofZeros, ...systemFindings(as, keys), ...ofOthers, ...lengthFindings(text, limit)];
+  return { text, keys, findings };
 }
 
 const BOTH: readonly ExportScheme[] = ['cenc', 'cbcs'];

@@ -175,6 +175,13 @@ test('a key without a DRM system is exported with a warning, to shaka-packager w
   expect(findings.map(({ code }) => code)).toEqual(['no_drm_system']);
 });
 
+test.each([
+  { keyId: Buffer.alloc(16).toString('base64'), contentKey: key.toString('base64') },
+  { keyId: keyId.toString('base64'), contentKey: Buffer.alloc(16).toString('base64') },
+])('a placeholder in the key file of another program is exported with a warning: %j', (cenc) => {
+  expect(exported({ ...CENC, cenc }, 'shaka').findings.map(({ code }) => code)).toEqual(['all_zero']);
+});
+
 const refused = (code: string, description: unknown) => ({ ok: false, problem: { code, description } });
 
 const NO_FAIRPLAY =
