@@ -38,7 +38,7 @@ export function showProgress({ stderr, out }: ProgressOutput, title: string, tot
     linewrap: false,
     stream: stderr,
     // The end of a long line is not seen.
-    format: `{why}${title} {bar} {value} of {total} {state}`,
+    format: `{why}${title} {value} of {total} {bar} {state}`,
     formatValue: (value, _options, type) =>
       type === 'value' || type === 'total' ? number(value) : String(value),
   });

@@ -126,11 +126,11 @@ test('reports its progress to a log every ten seconds, until it stops', () => {
   expect(reported()).toBe('');
 });
 
-test('says on a terminal before its bar why it pauses, because a narrow one cuts what follows', () => {
+test('says on a terminal before its bar why it pauses and how far it is, because a narrow one cuts what follows', () => {
   const { progress, reported } = start(false, true);
   progress.pause('The sidecar is busy.');
   jest.advanceTimersByTime(1000);
-  expect(reported()).toMatch(/The sidecar is busy\. Comparing ░/);
+  expect(reported()).toMatch(/The sidecar is busy\. Comparing 0 of 100,000 ░/);
   progress.pause(undefined);
   jest.advanceTimersByTime(1000);
   expect(reported()).not.toContain('busy');

@@ -311,7 +311,7 @@ test('a CPIX document decrypts in place of a key file; one without plain keys is
     stderr: expect.stringContaining('2 renditions: no faults'),
   });
   expect((await verify(['show.cpix', '--watch'])).stderr).toMatch(/^The stream is finished: /m);
-  expect((await verify(['show.cpix'], { typed: '' })).stderr).toMatch(/Tested [█░]+ 2 of 2/);
+  expect((await verify(['show.cpix'], { typed: '' })).stderr).toMatch(/Tested 2 of 2 █/);
   const stopped = { code: 130, stdout: '', stderr: 'Stopped.\n' };
   expect(await verify(['show.cpix'], { interrupt: AbortSignal.abort() })).toEqual(stopped);
   await give('sealed.cpix', text.replaceAll(/<pskc:PlainValue>[^<]+<\/pskc:PlainValue>/g, ENCRYPTED));
