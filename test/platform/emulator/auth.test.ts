@@ -259,6 +259,14 @@ test('a viewer changes nothing, an editor everything but credentials', async () 
   const channel = { title: 'News', site: 'demosite' };
   const refused = await viewer.post('/dashboard/channels').type('form').send(channel).expect(403);
   expect(textOf(refused.text)).toContain('Choose another user');
+  const isWarned = async (browser: typeof viewer, path: string) =>
+    (await browser.get(path).expect(200)).text.includes('changes nothing');
+  const pages: [typeof viewer, string][] = [
+    [viewer, '/dashboard/channels'],
+    [viewer, '/dashboard/migration'],
+    [editor, '/dashboard/channels'],
+  ];
+  expect(await Promise.all(pages.map((page) => isWarned(...page)))).toEqual([true, false, false]);
   const call = { call: '/v1/videos/list', site: 'demosite' };
   await viewer.post('/dashboard/migration').type('form').send(call).expect(200);
   const run = { ...call, do: 'run' };

@@ -85,6 +85,7 @@ export function layout(page: Page): string {
     <div class="title"><h1>${title}</h1>${aside}</div>
     ${intro !== undefined && html`<p class="intro">${intro}</p>`}
     ${done !== undefined && html`<p class="message" data-variant="success" role="status">${done}</p>`}
+    ${roleOf(asked.request) === 'viewer' && !READING.includes(section ?? '') && html`<p class="message">The user viewer changes nothing. Choose another user before you fill in a form.</p>`}
     ${content}
   </main>
   <p class="unseen" role="status" id="announcement"></p>
