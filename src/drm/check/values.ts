@@ -46,8 +46,8 @@ function readHex(text: string): ByteText | undefined {
 }
 
 function readLooseBase64(text: string): ByteText | undefined {
-  const standard = text.replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, '');
-  if (!/^[A-Za-z0-9+/]+$/.test(standard) || standard.length % 4 === 1) return undefined;
+  const [, standard = ''] = /^([A-Za-z0-9+/]+)=*$/.exec(text.replaceAll('-', '+').replaceAll('_', '/')) ?? [];
+  if (standard === '' || standard.length % 4 === 1) return undefined;
   const bytes = Buffer.from(standard, 'base64');
   if (/[-_]/.test(text)) return { form: 'base64url', bytes };
   return { form: text.length % 4 === 0 ? 'not_canonical' : 'unpadded', bytes };

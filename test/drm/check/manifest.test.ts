@@ -187,6 +187,7 @@ it.each([
   `#EXTM3U\n${'#EXT-X-STREAM-INF:\u2028'.repeat(4000)}`,
   `#EXTM3U\n${'#EXT-X-MEDIA:\u2028'.repeat(4000)}`,
   `#EXTM3U\n#EXT-X-KEY:${'A'.repeat(250_000)}\n`,
-])('a text of line separators, or a long line, takes no time: %.30j', async (text) => {
+  `AAAA${'='.repeat(60_000)}!`,
+])('a text of line separators or padding, or a long line, takes no time: %.30j', async (text) => {
   expect(await processorMs(() => check(text))).toBeLessThan(400);
 });
