@@ -59,6 +59,14 @@ const sealedEntries = z.object({
   streamids: z.array(z.string()).describe(`The streams of up to ${MAX_LACKS} of them.`),
 });
 
+const fleetFinding = z.object({
+  severity: z.enum(['error', 'warning']).describe('`warning`: it may pass, or the fleet works without it.'),
+  code: z.string().describe('For programs: stable, in snake_case.'),
+  description: z.string().describe('What is wrong.'),
+  todo: z.string().describe('What to do.'),
+  commands: z.array(z.array(z.string())).optional().describe('Commands that do it, each in its words.'),
+});
+
 export const fleetAnswer = z.object({
   name,
   fleet: z.string().nullable().describe('The id of the fleet; `null`: it has joined none yet.'),
@@ -92,6 +100,7 @@ export const fleetAnswer = z.object({
     .optional()
     .describe('How many keys of the engine are ignored, since their names are no names of packagers.'),
   packagers: z.array(fleetPackager).describe('Every registered packager, by name.'),
+  findings: z.array(fleetFinding).optional().describe('What is wrong with the fleet, and what to do.'),
 });
 
 export const fleetStreamAnswer = z.object({
@@ -154,6 +163,7 @@ export const fleetResealAnswer = z.object({
 export const fleetRetireAnswer = z.object({ name, retired: z.literal(true) });
 
 export type FleetAnswer = z.output<typeof fleetAnswer>;
+export type FleetFinding = z.output<typeof fleetFinding>;
 export type FleetPackager = FleetAnswer['packagers'][number];
 export type FleetStreamAnswer = z.output<typeof fleetStreamAnswer>;
 export type FleetImportAnswer = z.output<typeof fleetImportAnswer>;

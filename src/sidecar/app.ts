@@ -64,7 +64,7 @@ export interface Ambient {
 
 const PROBE_KEPT_MS = 1000;
 
-const FLEET_PAGE_FILES = ['fleet.css', 'fleet.js', 'fleet-findings.js', 'fleet-parts.js', 'fleet-tables.js'];
+const FLEET_PAGE_FILES = ['fleet.css', 'fleet.js', 'fleet-parts.js', 'fleet-tables.js'];
 
 /** `config.keyFilesPath` is the folder as `openKeyFilesFolder` returns it. */
 export function createSidecar(config: SidecarConfig, ambient: Ambient) {

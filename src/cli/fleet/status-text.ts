@@ -1,5 +1,6 @@
 import { FLEET_STATES, LACK_REASONS, type LackReason } from '../../api/fleet';
 import type { FleetAnswer, FleetPackager, FleetStreamAnswer } from '../../api/fleet-answers';
+import { ageText, clockText, entryNames } from '../../api/fleet-findings';
 import type { Output, Style } from '../../terminal/output';
 import { count, firstOf, type Row, shown, someNames, table, timeText } from '../../terminal/text';
 
@@ -47,7 +48,7 @@ function secretLines(
   const entries = (sealed: FleetAnswer['former_secret'], what: string, todo: string) =>
     sealed && sealed.entries > 0
       ? [
-          `secret    ${style('yellow', `${count(sealed.entries, 'entry', 'entries')} sealed with ${what}`)} (${entryNames(sealed)}): ${todo}`,
+          `secret    ${style('yellow', `${count(sealed.entries, 'entry', 'entries')} sealed with ${what}`)} (${shown(entryNames(sealed))}): ${todo}`,
         ]
       : [];
   return [
@@ -59,11 +60,6 @@ function secretLines(
         ]
       : []),
   ];
-}
-
-export function entryNames({ entries, streamids }: NonNullable<FleetAnswer['former_secret']>): string {
-  const named = streamids.slice(0, 5).map(shown).join(', ');
-  return entries > 5 ? `such as ${named}` : named;
 }
 
 function serverRows({ engine, compacted }: FleetAnswer): [Row, ...Row[]] {
@@ -231,20 +227,4 @@ function bytes(value: number): string {
   const units = ['KiB', 'MiB', 'GiB'];
   const power = Math.max(1, Math.min(units.length, Math.floor(Math.log2(value) / 10)));
   return `${Number((value / 1024 ** power).toFixed(1))} ${units[power - 1]}`;
-}
-
-/** A time span for a person, to about a tenth of it: `0.4 s`, `12 s`, `3 min`, `5 h`, `2 d`. */
-export function ageText(seconds: number): string {
-  if (seconds < 10) return `${Number(seconds.toFixed(1))} s`;
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86_400)} d`;
-}
-
-/** By how much a clock is ahead, `-` before it. It is known to about a second only. */
-export function clockText(aheadMs: number | null): string {
-  if (aheadMs === null) return '-';
-  if (Math.abs(aheadMs) < 1000) return '±1 s';
-  return `${aheadMs > 0 ? '+' : '-'}${ageText(Math.abs(aheadMs) / 1000)}`;
 }

@@ -33,7 +33,11 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
 
   readOnly(app)(
     FLEET_PATH,
-    handle(false, (present) => present.status()),
+    handle(false, async (present) => {
+      const { findingsIn } = await import('../../api/fleet-findings');
+      const answer = await present.status();
+      return { ...answer, findings: findingsIn(answer) };
+    }),
   );
 
   app.post(

@@ -1,90 +1,18 @@
 /* All text from elsewhere is text here, never markup. */
 
-/** By state: variant of its label, what it means, and what to do. */
-export const STATES = {
-  level: ['success', 'It has every change of the engine, and receives every change.', ''],
-  joining: [
-    'warning',
-    'It has not yet received every key file of the fleet.',
-    'Wait: this takes seconds, and up to a minute for 100,000 key files. If it lasts, read in the log what the engine answers.',
-  ],
-  away: [
-    'danger',
-    'It does not reach the engine. The key files in its folder stay, and can be read; changes are refused.',
-    'Check the servers of the engine below, and the network between them and this machine: `packager-drm doctor` reports what is wrong.',
-  ],
-  wrong_secret: [
-    'danger',
-    'The fleet is sealed with a secret that it does not have. Nothing is written here.',
-    'Put the secret of the fleet into `PACKAGERDRMAPI_FLEET_SECRET_FILE`. It is read again within seconds.',
-  ],
-  other_fleet: [
-    'danger',
-    'The engine holds a different fleet than the one that it joined. Nothing is written here.',
-    'Check `PACKAGERDRMAPI_FLEET_URLS` and `PACKAGERDRMAPI_FLEET_PREFIX`. To move a packager to another fleet, follow `docs/fleet.md`.',
-  ],
-  lost_fleet: [
-    'danger',
-    'The engine is empty, though it has joined a fleet. Nothing is written or removed here.',
-    'Make sure that these are the right servers. Restore their backup, or found the fleet again from the key files here: `packager-drm fleet import --found`.',
-  ],
-  name_taken: [
-    'warning',
-    'Another sidecar runs under its name. Key files still arrive.',
-    'Give each sidecar a `PACKAGERDRMAPI_FLEET_NAME` of its own, and check that no copied machine runs twice.',
-  ],
-  denied: [
-    'danger',
-    'The engine refuses its user, its certificate, or a right that it needs.',
-    'Check `PACKAGERDRMAPI_FLEET_USER`, its password file and certificate, and the rights of its role.',
-  ],
-  no_folder: [
-    'danger',
-    'Its key-file folder cannot be used.',
-    'Check that the folder is mounted, and belongs to the user of the sidecar: `/readyz` reports more.',
-  ],
-};
+const VARIANTS = { level: 'success', joining: 'warning' };
+export const stateVariant = (state) => VARIANTS[state] ?? 'danger';
+export const reasonVariant = (why) => (['failed', 'unreadable'].includes(why) ? 'danger' : 'warning');
 
-export const REASONS = {
-  failed: [
-    'danger',
-    'could not be written or removed; the sidecar retries',
-    'Check the disk and the folder of the packager: most often it is full, or belongs to another user.',
-  ],
-  unreadable: [
-    'danger',
-    'cannot be opened: sealed with another secret, or damaged',
-    'Compare the files of secrets. If they are the same, send the POST of the stream again.',
-  ],
-  kept: [
-    'warning',
-    "has a file in its place that is not the fleet's, and stays",
-    "If the fleet is right, remove the file from the folder of the packager: the fleet's file then arrives automatically. If the file is right, provision the stream with its keys.",
-  ],
-  older: [
-    'warning',
-    'is older in the engine than at the packager: a backup was restored, or an old entry replayed',
-    'Send the POST of the stream again, or import the file from a packager that has it: `packager-drm fleet import`.',
-  ],
-  behind: [
-    'warning',
-    'has not arrived yet',
-    'It arrives automatically once the packager runs and reaches the engine.',
-  ],
-};
-
-/** A clock is known to about a second. */
-export const CLOCK_WRONG_MS = 5000;
-export const BEHIND_SECONDS = 5;
-
-export const isWrongClock = ({ clock_ahead_ms: ms }) => ms !== null && Math.abs(ms) >= CLOCK_WRONG_MS;
-export const isLate = ({ behind_seconds: seconds }) => seconds >= BEHIND_SECONDS;
+/** As in the findings of the sidecar. */
+export const isWrongClock = ({ clock_ahead_ms: ms }) => ms !== null && Math.abs(ms) > 2000;
+export const isLate = ({ behind_seconds: seconds }) => seconds > 10;
 
 /** 0: no trouble. */
 export function troubleOf(packager) {
   const { live, state, lacks } = packager;
   if (!live) return 4;
-  if (STATES[state]?.[0] === 'danger' || lacks.some(({ why }) => REASONS[why]?.[0] === 'danger')) return 3;
+  if (stateVariant(state) === 'danger' || lacks.some(({ why }) => reasonVariant(why) === 'danger')) return 3;
   if (isLate(packager)) return 2;
   return isWrongClock(packager) || state !== 'level' || lacks.some(({ why }) => why !== 'behind') ? 1 : 0;
 }
@@ -152,8 +80,8 @@ export function fill(element, ...children) {
 }
 
 export const badge = (variant, text) => part('span', { class: 'badge', 'data-variant': variant }, text);
-export const stateBadge = (state) => badge(STATES[state]?.[0] ?? 'warning', state.replaceAll('_', ' '));
-export const reasonBadge = (why, text = why) => badge(REASONS[why]?.[0] ?? 'warning', text);
+export const stateBadge = (state) => badge(stateVariant(state), state.replaceAll('_', ' '));
+export const reasonBadge = (why, text = why) => badge(reasonVariant(why), text);
 export const runsBadge = (live) => (live ? badge('success', 'runs') : badge('danger', 'gone'));
 export const named = (...children) => part('span', { class: 'name' }, ...children);
 export const muted = (text) => part('span', { class: 'muted' }, text);
@@ -165,10 +93,10 @@ export const message = (variant, ...lines) =>
     lines.map((line) => line && part('p', {}, line)),
   );
 
-/** `text` has commands and names of variables between backticks. Names may break after an underscore. */
+/** Variables, options and pages of the docs as code. Names may break after an underscore. */
 export const withCode = (text) =>
   text
-    .split('`')
+    .split(/(PACKAGERDRMAPI_\w+|--[\w=-]+|docs\/[\w.-]+)/)
     .map((piece, at) =>
       at % 2 === 1
         ? part('code', {}, ...piece.split(/(?<=_)/).flatMap((word) => [word, part('wbr')]))

@@ -16,7 +16,6 @@ import {
   named,
   number,
   part,
-  REASONS,
   reasonBadge,
   runsBadge,
   showRows,
@@ -170,10 +169,12 @@ export function showEngine({ engine, compacted }) {
 
 const WHERE_COLUMNS = {
   Packager: ({ name }) => named(name),
-  'Has it': ({ has, why = 'behind' }) =>
-    has ? badge('success', 'yes') : [reasonBadge(why), sub(withCode(REASONS[why]?.[2] ?? ''))],
+  'Has it': ({ has, why = 'behind', todo = ARRIVES }) =>
+    has ? badge('success', 'yes') : [reasonBadge(why), sub(withCode(todo))],
   Sidecar: ({ live }) => runsBadge(live),
 };
+
+const ARRIVES = 'it arrives automatically once the packager runs and reaches the engine';
 
 const limitWhere = createLimit(byId('where-more'), 20);
 
@@ -183,7 +184,7 @@ const ENTRY_STATES = {
   unreadable: ['danger', 'cannot be opened here: sealed with another secret, or damaged'],
 };
 
-export function showWhere(entry) {
+export function showWhere(entry, findings) {
   const { packagers, streamid, state, changed, from, key, etag, revision } = entry;
   const having = packagers.filter(({ has }) => has).length;
   const takers = `${count(packagers.length, 'packager')} that take${packagers.length === 1 ? 's' : ''} it`;
@@ -202,10 +203,10 @@ export function showWhere(entry) {
     part('p', { class: 'name' }, streamid, ' ', badge(...(ENTRY_STATES[state] ?? ['warning', state]))),
     part('dl', { class: 'facts' }, shownFacts),
   );
-  const sorted = packagers.toSorted(
-    (one, other) => Number(one.has) - Number(other.has) || byName(one, other),
-  );
-  const shown = limitWhere(sorted, 'packagers', () => showWhere(entry));
+  const sorted = packagers
+    .toSorted((one, other) => Number(one.has) - Number(other.has) || byName(one, other))
+    .map((each) => ({ ...each, todo: findings.find(({ code }) => code === `fleet_${each.why}`)?.todo }));
+  const shown = limitWhere(sorted, 'packagers', () => showWhere(entry, findings));
   showRows(byId('where-packagers'), WHERE_COLUMNS, shown, nameOf);
 }
 

@@ -1,10 +1,10 @@
 /* Keeps the API key in memory only. */
-import { findingsIn } from './fleet-findings.js';
 import {
   badge,
   byId,
   bytes,
   clock,
+  count,
   duration,
   fill,
   message,
@@ -12,7 +12,6 @@ import {
   muted,
   number,
   part,
-  STATES,
   some,
   stateBadge,
   sub,
@@ -105,7 +104,7 @@ function showTrouble(mine, says) {
 
 function show(mine) {
   const { fleet, answered } = mine;
-  const { name, state } = fleet;
+  const { name, state, findings } = fleet;
   const isFirst = byId('fleet').hidden;
   byId('access').hidden = true;
   for (const id of ['fleet', 'controls']) byId(id).hidden = false;
@@ -120,20 +119,22 @@ function show(mine) {
       part('li', { class: 'tile' }, part('span', {}, title), part('b', {}, value), sub(note)),
     ),
   );
-  const findings = findingsIn(fleet);
-  fill(byId('findings'), (findings.length > 0 ? findings : [NOTHING]).map(findingOf));
+  fill(byId('findings'), findings.length > 0 ? rowsOf(findings) : nothing());
   showPackagers(mine);
   showMissing(mine);
   showTimes(fleet);
   showEngine(fleet);
   document.title = findings.length > 0 ? `(${findings.length}) Fleet` : 'Fleet';
-  fill(byId('announcement'), `${STATES[state]?.[1] ?? state} ${findings[0]?.says ?? ''}`);
+  // Figures in it change with each answer, and would be read out each time.
+  const news = [state, ...findings.map(({ code }) => code)].join();
+  if (news !== mine.news) fill(byId('announcement'), `${findings[0]?.description ?? LEVEL}.`);
+  mine.news = news;
   if (isFirst) byId('title').focus();
 }
 
 function aboutOf({ state, since, fleet, revision }) {
   return [
-    `${STATES[state]?.[1] ?? ''} In this state since ${moment(since)}. `,
+    `${state === 'level' ? `${LEVEL}. ` : ''}In this state since ${moment(since)}. `,
     fleet ? ['Fleet ', part('code', {}, fleet)] : 'It has joined no fleet yet',
     revision === null ? '.' : `, revision ${number(revision)} of its engine.`,
   ];
@@ -163,26 +164,45 @@ function tilesOf({ packagers, streams, deleted, engine }) {
   };
 }
 
-const NOTHING = {
-  variant: 'success',
-  label: 'Nothing',
-  says: 'Every packager has its streams, or is receiving them.',
-};
+const LEVEL = 'It has every change of the engine, and receives every change';
 
-const findingOf = ({ variant, label = variant === 'danger' ? 'Act' : 'Look', says, todo }) =>
+const findingRow = (variant, label, description, todo = '', commands = []) =>
   part(
     'li',
     {},
     badge(variant, label),
-    part('div', {}, part('p', {}, part('b', {}, says)), todo && part('p', {}, withCode(todo))),
+    part(
+      'div',
+      {},
+      part('p', {}, part('b', {}, `${description}.`)),
+      todo &&
+        part('p', {}, withCode(`${todo[0].toUpperCase()}${todo.slice(1)}${commands.length > 0 ? ':' : '.'}`)),
+      commands.map((words) => part('p', {}, part('code', {}, words.join(' ')))),
+    ),
   );
+
+const nothing = () =>
+  findingRow('success', 'Nothing', 'Every packager has its streams, or is receiving them');
+
+const MOST_ALIKE = 5;
+
+const rowsOf = (findings) =>
+  [...Map.groupBy(findings, ({ code }) => code).values()].map((alike) => {
+    const look = alike[0].severity === 'error' ? ['danger', 'Act'] : ['warning', 'Look'];
+    const named = alike.slice(0, MOST_ALIKE);
+    const more = alike.length - named.length;
+    return [
+      named.map(({ description, todo, commands }) => findingRow(...look, description, todo, commands)),
+      more > 0 && findingRow(...look, `${count(more, 'more finding')} of this kind`),
+    ];
+  });
 
 async function look(mine) {
   const { stream } = mine;
   if (stream === undefined) return;
   const answer = await ask(`api/fleet/${encodeURIComponent(stream)}`, mine);
   if (session !== mine || mine.stream !== stream) return;
-  if (answer?.status === 200) showWhere(answer.body);
+  if (answer?.status === 200) showWhere(answer.body, mine.fleet.findings);
   else showNowhere(answer?.says ?? AWAY);
 }
 

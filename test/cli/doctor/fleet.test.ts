@@ -105,6 +105,8 @@ const DEFECTS: Readonly<Record<string, Partial<FleetAnswer>>> = {
   'a server that is away': {
     engine: [...ANSWER.engine.slice(1), { url: 'http://etcd-1:2379', fault: 'ECONNREFUSED' }],
   },
+  'an engine without a leader': server({ leader: false }),
+  'a server that does not say who leads': { engine: [{ url: 'http://etcd-1:2379' }] },
   'a full engine': {
     engine: [
       { ...SERVER, alarms: ['NOSPACE'] },
@@ -139,6 +141,8 @@ test('says exactly what is wrong, and what to do', async () => {
   expect(reported.join('\n')).toMatchInlineSnapshot(`
 "a server that is away:
   warning fleet_server_unreachable: 1 server of the engine can't be reached: http://etcd-1:2379 (ECONNREFUSED) → start it, or take its address out of PACKAGERDRMAPI_FLEET_URLS: without a majority nothing can be changed
+an engine without a leader:
+  fault fleet_no_leader: None of the servers that answer is the leader of the engine → an election takes a few seconds; if it lasts, the servers do not reach each other, or some of them are missing in PACKAGERDRMAPI_FLEET_URLS
 a full engine:
   fault fleet_engine_alarm: The engine warns of NOSPACE (http://etcd-1:2379): its quota is used up, and it accepts no changes → compact and defragment it, then disarm the alarm, with the user and certificates that etcdctl needs there; then turn compaction on, or give it a larger --quota-backend-bytes: etcdctl --endpoints=http://etcd-1:2379,http://etcd-2:2379 compact 7 && etcdctl --endpoints=http://etcd-1:2379,http://etcd-2:2379 defrag && etcdctl --endpoints=http://etcd-1:2379,http://etcd-2:2379 alarm disarm
 damaged data:

@@ -69,6 +69,7 @@ test('an API key that may read all sees the fleet, which no cache stores', async
       { name: 'origin-1', lacks: [] },
       { name: 'origin-2', streams: ['b/'], lacks: [{ streamid: 'b/news', why: 'kept' }] },
     ],
+    findings: [{ severity: 'warning', code: 'fleet_kept' }],
   });
 });
 
