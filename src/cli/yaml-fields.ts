@@ -56,6 +56,10 @@ const SENTENCES: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: 'begins a second document (---); put it in its own file',
 };
 
+/** The library compares each alias (*name) with all of them: with these, for two seconds. */
+const MAX_ANCHORS = 10_000;
+const TOO_MANY_ANCHORS = `sets more than ${MAX_ANCHORS} anchors (&name); divide the file, or write their values out`;
+
 /** Reads YAML 1.2, of which JSON is a part. A number is taken as it is written: no field here is one. */
 export function readYaml(text: string): ReadText {
   const lines = new LineCounter();
@@ -76,11 +80,15 @@ export function readYaml(text: string): ReadText {
     return { line: lineAt(pos[0]), description: description ?? 'is neither YAML nor JSON from here on' };
   });
   if (faults.length > 0) return unreadable(faults);
+  let anchors = 0;
   visit(document, {
-    Scalar: (_key, node) => {
-      if (typeof node.value === 'number' && node.source !== undefined) node.value = node.source;
+    Value: (_key, node) => {
+      if (node.anchor !== undefined) anchors += 1;
+      if (isScalar(node) && typeof node.value === 'number' && node.source !== undefined)
+        node.value = node.source;
     },
   });
+  if (anchors > MAX_ANCHORS) return unreadable([{ description: TOO_MANY_ANCHORS }]);
   try {
     return { value: document.toJS({ maxAliasCount: 20_000 }), faults, lineOf: lineFinder(document, lineAt) };
   } catch {

@@ -275,6 +275,14 @@ test.each(
   expect(found.join()).not.toContain('SECRET');
 });
 
+test('takes 10,000 anchors, and says that there are more', async () => {
+  const many = (count: number) => `streams: [${'&a x, '.repeat(count)}]`;
+  expect(await faults('a.yaml', many(10_000))).not.toContainEqual(expect.stringContaining('anchors'));
+  expect(await faults('a.yaml', many(10_001))).toEqual([
+    'a.yaml: sets more than 10000 anchors (&name); divide the file, or write their values out.',
+  ]);
+});
+
 test('takes no file of another ending for a manifest', async () => {
   expect(await faults('a.txt', 'streams: []')).toEqual([
     'A manifest is a .yaml, .json or .csv file; a.txt has another ending.',
