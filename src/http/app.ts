@@ -161,22 +161,21 @@ function errorAnswer({ log, onError }: Shell): ErrorRequestHandler {
   };
 }
 
-export function onlyMethods(...methods: string[]): RequestHandler {
-  const allow = methods.join(', ');
-  return (request) => {
-    const description = `This path accepts ${allow}, not ${request.method}.`;
-    throw httpError('method_not_allowed', description, { headers: { allow } });
-  };
+/** A route of Express that answers 405 to the methods that it has no handler for. One for GET takes HEAD. */
+export function routeAt<Path extends string>(app: express.Express, path: Path) {
+  const route = app.route(path);
+  return route.all(({ method }, _response, next) => {
+    const all = route.stack.flatMap((layer) => layer.method?.toUpperCase() ?? []);
+    const allowed = new Set(all.flatMap((each) => (each === 'GET' ? [each, 'HEAD'] : each)));
+    if (!allowed.has(method)) throw methodNotAllowed(method, [...allowed]);
+    next();
+  });
 }
 
-/** Any other method than GET and HEAD is answered 405. */
-export function readOnly(app: express.Express): express.IRouterMatcher<unknown> {
-  const mount = (path: string, ...handlers: RequestHandler[]) =>
-    app
-      .route(path)
-      .get(...handlers)
-      .all(onlyMethods('GET', 'HEAD'));
-  return mount as express.IRouterMatcher<unknown>;
+export function methodNotAllowed(method: string, allowed: readonly string[]): HttpError {
+  const allow = allowed.join(', ');
+  const description = `This path accepts ${allow}, not ${method}.`;
+  return httpError('method_not_allowed', description, { headers: { allow } });
 }
 
 /** Returns the media type; undefined: the request announces no body. @throws HttpError 415. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Express, RequestHandler } from 'express';
 import { etagOf } from '../drm/bytes';
-import { readOnly } from './app';
+import { routeAt } from './app';
 import { kept } from './cached';
 
 interface Page {
@@ -78,5 +78,5 @@ export function serveKept(
       .set({ etag, 'cache-control': 'no-cache', ...headers })
       .send(bytes);
   };
-  readOnly(app)(path, answer);
+  routeAt(app, path).get(answer);
 }

@@ -3,7 +3,7 @@ import type { Express } from 'express';
 import { MemoryStore } from 'express-rate-limit';
 import { MAX_PARTS, type StreamId } from '../api/stream-id';
 import type { CpixRecipient } from '../drm/cpix/encryption';
-import { createApp, onlyMethods, pathOf, readOnly, type Shell } from '../http/app';
+import { createApp, pathOf, routeAt, type Shell } from '../http/app';
 import { cached } from '../http/cached';
 import type { ClientTls } from '../http/client-tls';
 import { createConnections } from '../http/connections';
@@ -177,11 +177,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     }
     routes.use(requireApiKey(findApiKey, { ...ambient, attempts }));
     keyFileRoutes(routes, { store, changes, provision, wait, rules });
-    routes
-      .route(LIST_PATH)
-      .get(list)
-      .post(batch.handlers)
-      .all(onlyMethods('GET', 'HEAD', 'POST'));
+    routeAt(routes, LIST_PATH).get(list).post(batch.handlers);
     checkRoutes(routes, rules);
     const { pullPattern: pattern, provisionOnRead } = config;
     pulls = pullRoutes(routes, {
@@ -254,12 +250,11 @@ function healthRoutes(
   keyFilesPath: string,
   { findApiKey, warnings = [] }: Ambient,
 ): void {
-  const get = readOnly(app);
-  get('/healthz', (_request, response) => {
+  routeAt(app, '/healthz').get((_request, response) => {
     response.json({ status: 'ok' });
   });
 
-  get('/readyz', async ({ headers }, response) => {
+  routeAt(app, '/readyz').get(async ({ headers }, response) => {
     try {
       await checkReady();
       if (!findApiKey(headers['x-api-key'])) {

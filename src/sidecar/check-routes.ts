@@ -7,7 +7,7 @@ import { documentProblems } from '../api/read-cpix-request';
 import type { ProviderRules } from '../api/read-key-file-request';
 import { looksLikeCpixBytes, MAX_CPIX_BYTES } from '../drm/cpix/read';
 import type { ExportedKeys } from '../drm/export/export-key-file';
-import { onlyMethods, requireType } from '../http/app';
+import { requireType, routeAt } from '../http/app';
 import { HttpError } from '../http/errors';
 import { parsedOr400, querySwitch, readQuery } from '../http/faults';
 import { apiError } from './errors';
@@ -19,15 +19,13 @@ const LIMITS = `${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_CPIX_BYTES)} for a CPIX
 
 /** Nothing of the key material is kept, written or logged. */
 export function checkRoutes(app: Express, rules?: ProviderRules): void {
-  const route = app.route('/api/check');
-  route.post(async (request, response) => {
+  routeAt(app, '/api/check').post(async (request, response) => {
     const body = await readInput(request, response);
     const { reveal } = parsedOr400(readQuery(checkQuery, request.query));
     if (body === undefined) throw apiError('invalid_body', NO_INPUT);
     const { check } = await import('../api/check');
     response.set('cache-control', 'no-store').json(check(body, { reveal, rules }));
   });
-  route.all(onlyMethods('POST'));
 }
 
 const CHECKED_TYPES =
@@ -63,8 +61,7 @@ export const checkQuery = z.strictObject({
 
 /** Nothing is kept or written. */
 export function exportRoutes(app: Express): void {
-  const route = app.route('/api/export');
-  route.post(async (request, response) => {
+  routeAt(app, '/api/export').post(async (request, response) => {
     const type = requireType(request, [TEXT, ...CPIX_TYPES], EXPORTED_TYPES);
     const asked = parsedOr400(readQuery(exportBodyQuery, request.query));
     response.locals.logFields = { as: asked.as };
@@ -78,7 +75,6 @@ export function exportRoutes(app: Express): void {
     response.set('content-disposition', `attachment; filename="keys.${made.extension}"`);
     setCommon(response, made.warnings).type(made.mediaType).send(made.bytes);
   });
-  route.all(onlyMethods('POST'));
 }
 
 const EXPORTED_TYPES =

@@ -6,7 +6,7 @@ import { ASKED_BY_JSON, parseKeyFileRequest } from '../api/read-key-file-request
 import { parseStreamId, type StreamId } from '../api/stream-id';
 import type { Checked } from '../drm/bytes';
 import { sentenceOf } from '../drm/finding';
-import { onlyMethods, readOnly } from '../http/app';
+import { routeAt } from '../http/app';
 import { toHttpError } from '../http/errors';
 import { parsedOr400, readQuery } from '../http/faults';
 import { createSemaphore } from '../http/semaphore';
@@ -168,8 +168,8 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     response.type('application/xml').send(orRefuse(answerWithKey(asked, wanted, keys[0], random)));
   };
 
-  readOnly(app)('/cpix/:client/:contentId', get);
-  app.route('/speke/v2/:client').post(post).all(onlyMethods('POST'));
+  routeAt(app, '/cpix/:client/:contentId').get(get);
+  routeAt(app, '/speke/v2/:client').post(post);
   return {
     async idle() {
       await Promise.allSettled(flights.values());

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Express } from 'express';
 import request from 'supertest';
-import { type AnsweredRequest, createApp, onlyMethods, requireJson } from '../../src/http/app';
+import { type AnsweredRequest, createApp, requireJson, routeAt } from '../../src/http/app';
 import { HttpError } from '../../src/http/errors';
 import type { LogFields } from '../../src/http/log';
 import { listen } from '../../src/http/server';
@@ -178,14 +178,16 @@ describe('createApp', () => {
 
 test('of a path with some methods the others are a 405 that names those', async () => {
   const { http } = await serve((app) => {
-    app.get('/', (_request, response) => void response.end());
-    app.all('/', onlyMethods('GET', 'HEAD'));
+    routeAt(app, '/')
+      .get((_request, response) => void response.end())
+      .post((_request, response) => void response.end());
   });
-  const description = 'This path accepts GET, HEAD, not PUT.';
+  await http.head('/').expect(200);
+  const description = 'This path accepts GET, HEAD, POST, not PUT.';
   const { headers } = await http
     .put('/')
     .expect(405, { errors: [{ code: 'method_not_allowed', description }] });
-  expect(headers.allow).toBe('GET, HEAD');
+  expect(headers.allow).toBe('GET, HEAD, POST');
 });
 
 test('only a body of JSON passes where it is required', async () => {

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { createApp, readOnly } from '../../http/app';
+import { createApp, routeAt } from '../../http/app';
 import { mountApiPage } from '../../http/page';
 import type { EmulatorContext } from './context';
 import { injectFaults, routesOf } from './control/faults';
@@ -23,7 +23,7 @@ const QUIET_PATHS = ['/healthz', '/live', '/manifests', '/dashboard'];
 export function createEmulatorApp(context: EmulatorContext): RequestListener {
   const platform = createApp({ ...context, quietPaths: QUIET_PATHS }, (app) => {
     dateAnswers(app, context);
-    readOnly(app)('/healthz', (_request, response) => void response.json({ status: 'ok' }));
+    routeAt(app, '/healthz').get((_request, response) => void response.json({ status: 'ok' }));
     app.get('/', (_request, response) => response.redirect('/dashboard'));
     mountApiPage(app, { document: () => describe(context), publicFolder: context.publicFolder });
     const faultable = app.router.stack.length;

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import express, { type RequestHandler } from 'express';
 import * as z from 'zod';
 import { parseStreamId, type StreamId } from '../../api/stream-id';
-import { createApp, onlyMethods, readOnly, requireJson, type Shell } from '../../http/app';
+import { createApp, requireJson, routeAt, type Shell } from '../../http/app';
 import { parsedOr400, readBody, readQuery } from '../../http/faults';
 import { isSameSecret } from '../../http/secret';
 import { packagerError } from './errors';
@@ -57,14 +57,12 @@ interface PackagerContext extends Shell {
 export function createPackagerApp(context: PackagerContext): RequestListener {
   const { streams, apiKey } = context;
   return createApp({ ...context, quietPaths: ['/healthz', '/streams', '/media'] }, (app) => {
-    const read = readOnly(app);
-    read('/healthz', (_request, response) => void response.json({ status: 'ok' }));
+    routeAt(app, '/healthz').get((_request, response) => void response.json({ status: 'ok' }));
     if (apiKey !== undefined) app.use(requireApiKey(apiKey));
-    read('/streams', (_request, response) => {
+    routeAt(app, '/streams').get((_request, response) => {
       response.json({ streams: streams.all().map((stream) => stream.document()) });
     });
-    app
-      .route('/streams/:id')
+    routeAt(app, '/streams/:id')
       .get(({ params }, response) => {
         response.json(streams.get(params.id).document());
       })
@@ -81,27 +79,20 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
         streams.get(params.id);
         await streams.remove(params.id);
         response.status(204).end();
-      })
-      .all(onlyMethods('GET', 'PUT', 'DELETE'));
-    app
-      .route('/streams/:id/file')
-      .put(async (request, response) => {
-        const id = idOf(request.params.id);
-        const keyFile = keyFileOf(id, parsedOr400(readQuery(FILE, request.query)));
-        const announced = Number(request.headers['content-length'] ?? 0);
-        const status = streams.find(id) ? 200 : 201;
-        const stream = await streams.putFile(id, keyFile, request, announced);
-        response.status(status).json(stream.document());
-      })
-      .all(onlyMethods('PUT'));
-    app
-      .route('/streams/:id/end')
-      .post(async ({ params }, response) => {
-        const stream = streams.get(params.id);
-        if (stream instanceof LiveStream) await stream.end();
-        response.json(stream.document());
-      })
-      .all(onlyMethods('POST'));
+      });
+    routeAt(app, '/streams/:id/file').put(async (request, response) => {
+      const id = idOf(request.params.id);
+      const keyFile = keyFileOf(id, parsedOr400(readQuery(FILE, request.query)));
+      const announced = Number(request.headers['content-length'] ?? 0);
+      const status = streams.find(id) ? 200 : 201;
+      const stream = await streams.putFile(id, keyFile, request, announced);
+      response.status(status).json(stream.document());
+    });
+    routeAt(app, '/streams/:id/end').post(async ({ params }, response) => {
+      const stream = streams.get(params.id);
+      if (stream instanceof LiveStream) await stream.end();
+      response.json(stream.document());
+    });
     mountRecordings(app, context);
     mountConversions(app, context);
     mountMedia(app, context);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Express, Response } from 'express';
 import fs from 'fs-extra';
 import * as z from 'zod';
-import { onlyMethods, readOnly } from '../../http/app';
+import { routeAt } from '../../http/app';
 import { parsedOr400, readQuery } from '../../http/faults';
 import { createSemaphore } from '../../http/semaphore';
 import { packagerError } from './errors';
@@ -33,7 +33,7 @@ const CUT = z
  * has the media from the key frame at or before `from` on, and is shown from `from` on.
  */
 export function mountRecordings(app: Express, { streams, programs }: Parts): void {
-  readOnly(app)('/streams/:id/recording', async ({ params, query }, response) => {
+  routeAt(app, '/streams/:id/recording').get(async ({ params, query }, response) => {
     const { from, to } = parsedOr400(readQuery(CUT, query));
     const stream = streams.get(params.id);
     const { seconds: total } = stream.document();
@@ -161,33 +161,30 @@ const LONGEST_MS = 2 * 60 * 60 * 1000;
 /** Answers the media file of the body in another size: MP4 with H.264 and AAC, **clear**. Keeps no file. */
 export function mountConversions(app: Express, { streams, programs }: Parts): void {
   const turns = createSemaphore(CONVERSIONS);
-  app
-    .route('/conversions')
-    .post(async (request, response) => {
-      const wanted = parsedOr400(readQuery(WANTED, request.query));
-      const ending = new AbortController();
-      response.on('close', () => ending.abort());
-      const { signal } = ending;
-      const room = streams.room(Number(request.headers['content-length'] ?? 0));
-      try {
-        await sendMade(programs, response, async (folder) => {
-          const source = join(folder, 'source');
-          await receive(request, source, room.take, signal);
-          const leave = await turns.enter();
-          try {
-            signal.throwIfAborted();
-            await convert(programs, folder, wanted, signal);
-          } finally {
-            leave();
-          }
-        });
-      } catch (thrown) {
-        if (!signal.aborted) throw thrown;
-      } finally {
-        room.leave();
-      }
-    })
-    .all(onlyMethods('POST'));
+  routeAt(app, '/conversions').post(async (request, response) => {
+    const wanted = parsedOr400(readQuery(WANTED, request.query));
+    const ending = new AbortController();
+    response.on('close', () => ending.abort());
+    const { signal } = ending;
+    const room = streams.room(Number(request.headers['content-length'] ?? 0));
+    try {
+      await sendMade(programs, response, async (folder) => {
+        const source = join(folder, 'source');
+        await receive(request, source, room.take, signal);
+        const leave = await turns.enter();
+        try {
+          signal.throwIfAborted();
+          await convert(programs, folder, wanted, signal);
+        } finally {
+          leave();
+        }
+      });
+    } catch (thrown) {
+      if (!signal.aborted) throw thrown;
+    } finally {
+      room.leave();
+    }
+  });
 }
 
 /** The input formats: no playlist, which could name any file of this machine. */

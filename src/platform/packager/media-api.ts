@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Express, Response } from 'express';
 import * as z from 'zod';
-import { onlyMethods } from '../../http/app';
+import { routeAt } from '../../http/app';
 import { systemCode } from '../../http/errors';
 import { parsedOr400, readQuery } from '../../http/faults';
 import { packagerError } from './errors';
@@ -33,8 +33,6 @@ export function mountMedia(
   app: Express,
   { streams, clock }: { readonly streams: Streams; readonly clock: () => Date },
 ): void {
-  const get = onlyMethods('GET', 'HEAD');
-
   const kept = new Map<string, PlaylistPart & { readonly isDone: boolean }>();
   /**
    * A complete part is read once: keys that rotate make hundreds of parts in an hour. A part with the same
@@ -65,46 +63,37 @@ export function mountMedia(
     return read;
   };
 
-  app
-    .route('/media/:id/dash/manifest.mpd')
-    .get(async ({ params, query }, response) => {
-      const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
-      const stream = streams.get(params.id, 'media_not_found');
-      const { isEnded: ended, latency } = stream.record;
-      const parts = await partsOf(stream, 'dash', ENTRY_FILES.dash);
-      const options = { ended, windowSeconds, now: clock(), latency };
-      sendText(response, 'mpd', joinManifests(parts, options));
-    })
-    .all(get);
+  routeAt(app, '/media/:id/dash/manifest.mpd').get(async ({ params, query }, response) => {
+    const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
+    const stream = streams.get(params.id, 'media_not_found');
+    const { isEnded: ended, latency } = stream.record;
+    const parts = await partsOf(stream, 'dash', ENTRY_FILES.dash);
+    const options = { ended, windowSeconds, now: clock(), latency };
+    sendText(response, 'mpd', joinManifests(parts, options));
+  });
 
-  app
-    .route('/media/:id/hls/:name.m3u8')
-    .get(async ({ params, query }, response) => {
-      const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
-      const stream = streams.get(params.id, 'media_not_found');
-      const name = `${params.name}.m3u8`;
-      if (!PLAYLIST.test(name)) throw packagerError('media_not_found');
-      const { isEnded: ended, latency } = stream.record;
-      const options = { ended, windowSeconds, latency };
-      const parts = await partsOf(stream, 'hls', name);
-      const texts = parts.map(({ text }) => text);
-      const joined =
-        name === ENTRY_FILES.hls ? masterPlaylist(texts, windowSeconds) : joinMediaPlaylists(parts, options);
-      sendText(response, 'm3u8', joined);
-    })
-    .all(get);
+  routeAt(app, '/media/:id/hls/:name.m3u8').get(async ({ params, query }, response) => {
+    const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
+    const stream = streams.get(params.id, 'media_not_found');
+    const name = `${params.name}.m3u8`;
+    if (!PLAYLIST.test(name)) throw packagerError('media_not_found');
+    const { isEnded: ended, latency } = stream.record;
+    const options = { ended, windowSeconds, latency };
+    const parts = await partsOf(stream, 'hls', name);
+    const texts = parts.map(({ text }) => text);
+    const joined =
+      name === ENTRY_FILES.hls ? masterPlaylist(texts, windowSeconds) : joinMediaPlaylists(parts, options);
+    sendText(response, 'm3u8', joined);
+  });
 
-  app
-    .route('/media/:id/:system/:part/:file')
-    .get((request, response, next) => {
-      const { id, system, part, file } = request.params;
-      const { folder, record } = streams.get(id, 'media_not_found');
-      const isKnown = system === 'dash' || system === 'hls';
-      if (!isKnown || !MEDIA_FILE.test(file) || !record.parts.some(({ name }) => name === part))
-        throw packagerError('media_not_found');
-      sendFile(response, join(folder, part, system), file, next);
-    })
-    .all(get);
+  routeAt(app, '/media/:id/:system/:part/:file').get((request, response, next) => {
+    const { id, system, part, file } = request.params;
+    const { folder, record } = streams.get(id, 'media_not_found');
+    const isKnown = system === 'dash' || system === 'hls';
+    if (!isKnown || !MEDIA_FILE.test(file) || !record.parts.some(({ name }) => name === part))
+      throw packagerError('media_not_found');
+    sendFile(response, join(folder, part, system), file, next);
+  });
 }
 
 /** Some hours of keys that rotate every ten seconds; read, a part takes some 20 KB. */

@@ -1,7 +1,7 @@
 import type { Express, Request, Response } from 'express';
 import * as z from 'zod';
 import { fleetImportQuery, fleetStepQuery } from '../../api/fleet';
-import { onlyMethods, readOnly } from '../../http/app';
+import { methodNotAllowed, routeAt } from '../../http/app';
 import { parsedOr400, readQuery } from '../../http/faults';
 import type { Log } from '../../http/log';
 import { callerOf, requireAllStreams, requireScope } from '../api-key';
@@ -31,8 +31,7 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
     log.info(what, { requestId, key: callerOf(response).name, ...fields });
   };
 
-  readOnly(app)(
-    FLEET_PATH,
+  routeAt(app, FLEET_PATH).get(
     handle(false, async (present) => {
       const { findingsIn } = await import('../../api/fleet-findings');
       const answer = await present.status();
@@ -66,26 +65,23 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
     }),
   );
 
-  app
-    .route(`${FLEET_PATH}/packagers/:name`)
-    .delete(
-      handle(true, async (present, request, response) => {
-        readChangeQuery(NO_QUERY, request);
-        const name = String(request.params.name);
-        await present.retire(name);
-        logged(response, 'packager retired from the fleet', { packager: name });
-        return { name, retired: true };
-      }),
-    )
-    .all(onlyMethods('DELETE'));
+  routeAt(app, `${FLEET_PATH}/packagers/:name`).delete(
+    handle(true, async (present, request, response) => {
+      readChangeQuery(NO_QUERY, request);
+      const name = String(request.params.name);
+      await present.retire(name);
+      logged(response, 'packager retired from the fleet', { packager: name });
+      return { name, retired: true };
+    }),
+  );
 
   // A stream may have the name of a path above: those are for POST, this is for GET.
   app
     .route(`${FLEET_PATH}/:streamid`)
     .get(handle(false, (present, request, response) => present.whereIs(streamIdOf(request, response))))
-    .all((request, response, next) => {
-      const isTask = [IMPORT, RESEAL].includes(String(request.params.streamid).toLowerCase());
-      return onlyMethods('GET', 'HEAD', ...(isTask ? ['POST'] : []))(request, response, next);
+    .all(({ method, params }) => {
+      const isTask = [IMPORT, RESEAL].includes(String(params.streamid).toLowerCase());
+      throw methodNotAllowed(method, ['GET', 'HEAD', ...(isTask ? ['POST'] : [])]);
     });
 
   app.all(`${FLEET_PATH}/*rest`, () => {

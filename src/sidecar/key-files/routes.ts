@@ -17,7 +17,7 @@ import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
 import { EXPORT_NAMES, EXPORT_SCHEMES } from '../../drm/export/names';
 import { type Finding, problemsOf, sentenceOf } from '../../drm/finding';
 import { parseKeyFile } from '../../drm/key-file';
-import { addressOf, type Followed, onlyMethods, requireType } from '../../http/app';
+import { addressOf, type Followed, requireType, routeAt } from '../../http/app';
 import { HttpError, toHttpError } from '../../http/errors';
 import { parsedOr400, querySwitch, readQuery } from '../../http/faults';
 import type { Provision } from '../../provider/provision';
@@ -137,12 +137,7 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
   };
 
   // One route for all methods: each route that is passed over costs every request a match.
-  app
-    .route(KEY_FILE_PATH)
-    .get(get)
-    .post(post)
-    .delete(remove)
-    .all(onlyMethods('GET', 'HEAD', 'POST', 'DELETE'));
+  routeAt(app, KEY_FILE_PATH).get(get).post(post).delete(remove);
   app.all('/api/keyfile', () => {
     throw apiError(
       'invalid_stream_id',

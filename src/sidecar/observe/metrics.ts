@@ -1,7 +1,7 @@
 import type { Express } from 'express';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { FLEET_STATES } from '../../api/fleet';
-import { type AnsweredRequest, CLIENT_GONE, readOnly } from '../../http/app';
+import { type AnsweredRequest, CLIENT_GONE, routeAt } from '../../http/app';
 import { cached } from '../../http/cached';
 import type { Connections } from '../../http/connections';
 import type { HttpError } from '../../http/errors';
@@ -21,7 +21,7 @@ const KEPT_MS = 1000;
 /** Without a key, like the probes: `/metrics` names no stream and no caller. */
 export function metricsRoutes(app: Express, metrics: Pick<Metrics, 'scrape'>, now: () => number): void {
   const scrape = cached(KEPT_MS, now, metrics.scrape);
-  readOnly(app)(METRICS_PATH, async (_request, response) => {
+  routeAt(app, METRICS_PATH).get(async (_request, response) => {
     const { contentType, text } = await scrape();
     // For a string, Express would write its own content type.
     response.set({ 'content-type': contentType, 'cache-control': 'no-store' }).send(Buffer.from(text));

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import request from 'supertest';
-import { createApp, onlyMethods } from '../../../src/http/app';
+import { createApp, routeAt } from '../../../src/http/app';
 import { listen } from '../../../src/http/server';
 import type { ApiKey } from '../../../src/sidecar/api-key';
 import { createKeyIndex } from '../../../src/sidecar/key-files/changes';
@@ -28,7 +28,7 @@ export async function startListing() {
       response.locals.apiKey = JSON.parse(String(incoming.headers['x-test-key']));
       next();
     });
-    routes.route(LIST_PATH).get(list).all(onlyMethods('GET', 'HEAD'));
+    routeAt(routes, LIST_PATH).get(list);
   });
   const { url, stop } = await listen(app, '127.0.0.1', 0);
   afterTest(() => stop(0));

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { Express, RequestHandler } from 'express';
 import * as z from 'zod';
-import { createApp, onlyMethods, readOnly } from '../../../http/app';
+import { createApp, routeAt } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { isPublicName } from '../addresses';
 import type { EmulatorContext } from '../context';
@@ -19,7 +19,7 @@ import { mountSwitches } from './switches';
 export function createControlApp(context: EmulatorContext): RequestListener {
   return createApp({ ...context, quietPaths: ['/healthz'] }, (app) => {
     dateAnswers(app, context);
-    readOnly(app)('/healthz', (_request, response) => void response.json({ status: 'ok' }));
+    routeAt(app, '/healthz').get((_request, response) => void response.json({ status: 'ok' }));
     app.use(refusePages, refuseWebhooks);
     mountEncoder(app, context);
     mountSwitches(app, context);
@@ -54,31 +54,25 @@ function mountEncoder(
   app: Express,
   { state, broadcast }: Pick<EmulatorContext, 'state' | 'broadcast'>,
 ): void {
-  app
-    .route('/encoder/connect')
-    .post(readJson, (request, response) => {
-      const { stream_key } = validated(EncoderBody, request.body);
-      const connected = broadcast.connect(stream_key);
-      if (!connected.ok) throw refusal(connected.reason);
-      response.json(renderSession(connected.session));
-    })
-    .all(onlyMethods('POST'));
+  routeAt(app, '/encoder/connect').post(readJson, (request, response) => {
+    const { stream_key } = validated(EncoderBody, request.body);
+    const connected = broadcast.connect(stream_key);
+    if (!connected.ok) throw refusal(connected.reason);
+    response.json(renderSession(connected.session));
+  });
 
-  app
-    .route('/encoder/disconnect')
-    .post(readJson, (request, response) => {
-      const { stream_key } = validated(EncoderBody, request.body);
-      const channel = channelOfKey(state, stream_key);
-      if (!channel) throw refusal('unknown_stream_key');
-      const session = broadcast.sessionOf(channel.id);
-      if (!session) {
-        const description = 'No encoder streams to this channel. Connect one first.';
-        throw new HttpError(409, { code: 'not_streaming', description });
-      }
-      broadcast.disconnect(session, 'control_port');
-      response.json(renderSession(session));
-    })
-    .all(onlyMethods('POST'));
+  routeAt(app, '/encoder/disconnect').post(readJson, (request, response) => {
+    const { stream_key } = validated(EncoderBody, request.body);
+    const channel = channelOfKey(state, stream_key);
+    if (!channel) throw refusal('unknown_stream_key');
+    const session = broadcast.sessionOf(channel.id);
+    if (!session) {
+      const description = 'No encoder streams to this channel. Connect one first.';
+      throw new HttpError(409, { code: 'not_streaming', description });
+    }
+    broadcast.disconnect(session, 'control_port');
+    response.json(renderSession(session));
+  });
 }
 
 function refusal(code: ConnectRefusal): HttpError {

@@ -1,6 +1,6 @@
 import type { Express, Request } from 'express';
 import * as z from 'zod';
-import { onlyMethods } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { HIDDEN } from '../../../http/secret';
 import {
@@ -44,8 +44,7 @@ export const CredentialBody = z
 
 /** The credentials of the management API. To change them, an Admin's secret is sent as to the management API itself. */
 export function mountCredentials(app: Express, parts: CredentialActions): void {
-  app
-    .route('/credentials')
+  routeAt(app, '/credentials')
     .get((request, response) => {
       response.set('cache-control', 'no-store').json({ credentials: renderCredentials(parts, request) });
     })
@@ -54,26 +53,19 @@ export function mountCredentials(app: Express, parts: CredentialActions): void {
       const wanted = validated(CredentialBody, request.body);
       const made = createCredential(parts, admin, wanted);
       response.status(201).json(renderCredential(made, { reveal: true }));
-    })
-    .all(onlyMethods('GET', 'POST'));
+    });
 
-  app
-    .route('/credentials/:id')
-    .delete((request, response) => {
-      const admin = credentialOf(parts, request);
-      deleteCredential(parts, admin, credentialFor(parts, request));
-      response.status(204).end();
-    })
-    .all(onlyMethods('DELETE'));
+  routeAt(app, '/credentials/:id').delete((request, response) => {
+    const admin = credentialOf(parts, request);
+    deleteCredential(parts, admin, credentialFor(parts, request));
+    response.status(204).end();
+  });
 
-  app
-    .route('/credentials/:id/replace')
-    .post((request, response) => {
-      const admin = credentialOf(parts, request);
-      const made = replaceCredential(parts, admin, credentialFor(parts, request));
-      response.status(201).json(renderCredential(made, { reveal: true }));
-    })
-    .all(onlyMethods('POST'));
+  routeAt(app, '/credentials/:id/replace').post((request, response) => {
+    const admin = credentialOf(parts, request);
+    const made = replaceCredential(parts, admin, credentialFor(parts, request));
+    response.status(201).json(renderCredential(made, { reveal: true }));
+  });
 }
 
 /** @throws HttpError 404, also when the user of the request does not see it. */

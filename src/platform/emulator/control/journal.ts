@@ -1,6 +1,6 @@
 import type express from 'express';
 import * as z from 'zod';
-import { onlyMethods, pathOf } from '../../../http/app';
+import { pathOf, routeAt } from '../../../http/app';
 import { parsedOr400, readQuery } from '../../../http/faults';
 import { HIDDEN, hiderOf } from '../../../http/secret';
 import type { EmulatorContext } from '../context';
@@ -278,8 +278,7 @@ const RequestsQuery = z.strictObject({
 
 export function mountJournal(app: express.Express, context: EmulatorContext): void {
   const { journal } = context;
-  app
-    .route('/requests')
+  routeAt(app, '/requests')
     .get((request, response) => {
       const { method, path, status, since, limit } = parsedOr400(readQuery(RequestsQuery, request.query));
       const found = journal.list().filter((each) => {
@@ -293,6 +292,5 @@ export function mountJournal(app: express.Express, context: EmulatorContext): vo
     .delete((_request, response) => {
       journal.clear();
       response.status(204).end();
-    })
-    .all(onlyMethods('GET', 'DELETE'));
+    });
 }

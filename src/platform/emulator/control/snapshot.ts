@@ -1,5 +1,5 @@
 import { type Express, json, type Request } from 'express';
-import { onlyMethods, readOnly } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { parsedOr400 } from '../../../http/faults';
 import { userOf } from '../auth';
 import { wireTime } from '../clock';
@@ -14,8 +14,7 @@ import { MAX_STATE_BYTES, readState, restoreState, saveState, withoutSecretsOf }
 import { renderFaults } from './switches';
 
 export function mountSnapshot(app: Express, context: EmulatorContext): void {
-  app
-    .route('/state')
+  routeAt(app, '/state')
     .get((request, response) => {
       response.set('cache-control', 'no-store').json(renderState(context, request));
     })
@@ -23,20 +22,16 @@ export function mountSnapshot(app: Express, context: EmulatorContext): void {
       response.json({
         missing_files: restoreState(context, parsedOr400(readState(request.body, context.webhooks.rules))),
       });
-    })
-    .all(onlyMethods('GET', 'PUT'));
+    });
 
-  readOnly(app)('/deliveries', (_request, response) => {
+  routeAt(app, '/deliveries').get((_request, response) => {
     response.json({ deliveries: context.webhooks.history().map(renderDelivery) });
   });
 
-  app
-    .route('/reset')
-    .post((_request, response) => {
-      context.reset();
-      response.status(204).end();
-    })
-    .all(onlyMethods('POST'));
+  routeAt(app, '/reset').post((_request, response) => {
+    context.reset();
+    response.status(204).end();
+  });
 }
 
 function renderState(context: EmulatorContext, request: Request) {

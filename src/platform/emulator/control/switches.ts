@@ -1,6 +1,6 @@
 import type { Express } from 'express';
 import * as z from 'zod';
-import { onlyMethods } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { wireTime } from '../clock';
 import type { EmulatorContext } from '../context';
@@ -80,18 +80,15 @@ export function mountSwitches(
   app: Express,
   { clock, faults, webhooks }: Pick<EmulatorContext, 'clock' | 'faults' | 'webhooks'>,
 ): void {
-  app
-    .route('/clock')
+  routeAt(app, '/clock')
     .get((_request, response) => void response.json({ now: wireTime(clock.now()) }))
     .post(readJson, (request, response) => {
       const { advance_seconds } = validated(ClockBody, request.body);
       clock.advance(Math.round(advance_seconds * 1000));
       response.json({ now: wireTime(clock.now()) });
-    })
-    .all(onlyMethods('GET', 'POST'));
+    });
 
-  app
-    .route('/faults')
+  routeAt(app, '/faults')
     .get((_request, response) => void response.json(renderFaults(faults.list())))
     .post(readJson, (request, response) => {
       const { target, fault, times, rate } = faultOf(validated(FaultBody, request.body));
@@ -107,8 +104,7 @@ export function mountSwitches(
     .delete((_request, response) => {
       faults.clear();
       response.status(204).end();
-    })
-    .all(onlyMethods('GET', 'POST', 'DELETE'));
+    });
 }
 
 export function renderFaults(switches: readonly FaultSwitch[]) {

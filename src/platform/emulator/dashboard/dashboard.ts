@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { ErrorRequestHandler, Express, RequestHandler } from 'express';
 import helmet from 'helmet';
-import { readOnly } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { describeThrown, errorBody, HttpError, toHttpError } from '../../../http/errors';
 import { html } from '../../../http/html';
 import type { Log } from '../../../http/log';
@@ -62,7 +62,7 @@ const FILES = {
 
 function mountAssets(app: Express, root: string): void {
   for (const [path, name] of Object.entries(FILES))
-    readOnly(app)(`/dashboard/${path}`, (_request, response) =>
+    routeAt(app, `/dashboard/${path}`).get((_request, response) =>
       response.sendFile(name, { root, cacheControl: false }),
     );
 }

@@ -1,5 +1,5 @@
 import { type Express, type Request, text } from 'express';
-import { onlyMethods } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
 import type { SetFields } from '../resources/fields';
@@ -40,7 +40,7 @@ export function mountPage(
   get?: (asked: Asked) => string | Promise<string>,
   post?: FormRoute,
 ): void {
-  const route = app.route(path);
+  const route = routeAt(app, path);
   if (get)
     route.get(async (request: PageRequest, response) => {
       response.send(await get({ request, query: request.query }));
@@ -62,7 +62,6 @@ export function mountPage(
       }
     });
   }
-  route.all(onlyMethods(...(get ? ['GET'] : []), ...(post ? ['POST'] : [])));
 }
 
 export function wantsJson(request: Pick<Request, 'get'>): boolean {

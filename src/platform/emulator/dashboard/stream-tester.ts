@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { parseUuid } from '../../../drm/bytes';
 import { looksLikeKeyFile } from '../../../drm/check/key-file-text';
 import { COMMON_SYSTEM_ID } from '../../../drm/pssh';
-import { onlyMethods } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { createGet } from '../../../http/get';
 import { type Get, GetFailed, whyNoAnswer } from '../../../http/get-request';
@@ -81,11 +81,10 @@ const MORE_KEYS = {
 export function mountStreamTester(app: Express, context: EmulatorContext, platform: RequestListener): void {
   let running = 0;
   const addressIn = ({ query: { url } }: Pick<Asked, 'query'>) => (typeof url === 'string' ? { url } : {});
-  app.get('/verify', (request, response) => {
+  routeAt(app, '/verify').get((request, response) => {
     const query = new URLSearchParams(addressIn(request)).toString();
     response.redirect(302, `${PATH}${query && `?${query}`}`);
   });
-  app.all('/verify', onlyMethods('GET'));
   app.use(PATH, (_request, response, next) => {
     // The stream may come from anywhere.
     const policy = String(response.get('content-security-policy'));

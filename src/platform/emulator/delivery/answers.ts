@@ -95,13 +95,14 @@ export function countBytes(
   });
 }
 
-export const FILE_HEADERS = 'accept-ranges, content-length, content-range, etag';
-
 /**
  * Lets pages of any origin load the answers without a credential, and answers preflights. The security
  * headers of the rest of the platform forbid it.
  */
 export const openToAll: RequestHandler = openFor('GET, HEAD');
+
+/** The same for files, of which players ask for ranges. */
+export const openFiles = openFor('GET, HEAD', 'accept-ranges, content-length, content-range, etag');
 
 /** The same for other methods. `exposed` names the headers of answers that a page may read. */
 export function openFor(methods: string, exposed?: string): RequestHandler {

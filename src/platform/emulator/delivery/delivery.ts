@@ -1,14 +1,13 @@
 import type { Express } from 'express';
-import { onlyMethods, readOnly } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { originOf } from '../addresses';
 import { isViewable } from '../live/live-event';
 import {
   answer,
   countBytes,
   type DeliveryParts,
-  FILE_HEADERS,
   NO_MEDIA,
-  openFor,
+  openFiles,
   openToAll,
   readQuery,
   sendFile,
@@ -28,10 +27,9 @@ const FILES = ['/videos', '/thumbnails', '/tracks'];
 export function mountDelivery(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
   app.use(DOCUMENTS, openToAll);
-  app.use(FILES, openFor('GET, HEAD', FILE_HEADERS));
-  const get = readOnly(app);
+  app.use(FILES, openFiles);
 
-  get('/live/channels/:channelId.json', (request, response) => {
+  routeAt(app, '/live/channels/:channelId.json').get((request, response) => {
     const channel = state.channels.find(request.params.channelId);
     const event = state.events.find(channel?.currentEventId ?? '');
     // For viewers, a channel without an event that they may watch is idle.
@@ -39,7 +37,7 @@ export function mountDelivery(app: Express, context: DeliveryParts): void {
     answer(response, NO_CHANNEL, channel && (onAir || { status: 'idle' }));
   });
 
-  get('/v2/media/:mediaId', async (request, response) => {
+  routeAt(app, '/v2/media/:mediaId').get(async (request, response) => {
     const watchable = watchableOf(state, clock.now(), request.params.mediaId);
     if (!watchable) return answer(response, NO_MEDIA, undefined);
     const asked = readQuery(response, Formatted);
@@ -50,31 +48,29 @@ export function mountDelivery(app: Express, context: DeliveryParts): void {
     if (!watchable.live) watchable.media.views += 1;
   });
 
-  get('/videos/:mediaId-:renditionId.:ending', ({ params: { mediaId, renditionId } }, response) => {
-    const media = publishedMedia(state, clock.now(), mediaId);
-    const rendition = state.renditions.findOf(mediaId, renditionId);
-    if (!media?.file || rendition?.status !== 'ready' || context.packaging.encrypts(media))
+  routeAt(app, '/videos/:mediaId-:renditionId.:ending').get(
+    ({ params: { mediaId, renditionId } }, response) => {
+      const media = publishedMedia(state, clock.now(), mediaId);
+      const rendition = state.renditions.findOf(mediaId, renditionId);
+      if (!media?.file || rendition?.status !== 'ready' || context.packaging.encrypts(media))
+        return answer(response, NO_MEDIA, undefined);
+      countBytes(context, response, media.siteId, () => {
+        media.views += 1;
+      });
+      sendFile(response, rendition.file ?? media.file, typeOfRendition(media, rendition));
+    },
+  );
+
+  routeAt(app, '/live/masters/:token.mp4').get(openFiles, ({ params: { token } }, response) => {
+    const event = state.events.all().find(({ master }) => master?.token === token);
+    const file = event?.master?.file;
+    if (!file || !event.masterExpires || event.masterExpires <= clock.now())
       return answer(response, NO_MEDIA, undefined);
-    countBytes(context, response, media.siteId, () => {
-      media.views += 1;
-    });
-    sendFile(response, rendition.file ?? media.file, typeOfRendition(media, rendition));
+    countBytes(context, response, event.siteId);
+    sendFile(response, file, 'video/mp4');
   });
 
-  app
-    .route('/live/masters/:token.mp4')
-    .all(openFor('GET, HEAD', FILE_HEADERS))
-    .get(({ params: { token } }, response) => {
-      const event = state.events.all().find(({ master }) => master?.token === token);
-      const file = event?.master?.file;
-      if (!file || !event.masterExpires || event.masterExpires <= clock.now())
-        return answer(response, NO_MEDIA, undefined);
-      countBytes(context, response, event.siteId);
-      sendFile(response, file, 'video/mp4');
-    })
-    .all(onlyMethods('GET'));
-
-  get('/tracks/:trackId.:ending', ({ params: { trackId } }, response) => {
+  routeAt(app, '/tracks/:trackId.:ending').get(({ params: { trackId } }, response) => {
     const track = state.textTracks.find(trackId);
     const media = publishedMedia(state, clock.now(), track?.mediaId);
     if (!media || !track?.file || !track.isPublished || track.status !== 'ready')

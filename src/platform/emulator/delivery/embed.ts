@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Express } from 'express';
 import helmet from 'helmet';
-import { readOnly } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { html } from '../../../http/html';
 import { serveKept } from '../../../http/page';
 import { originOf } from '../addresses';
@@ -35,9 +35,8 @@ export function mountEmbed(app: Express, { publicFolder: root, packaging }: Embe
       'cache-control': `public, max-age=${seconds}`,
     });
 
-  const get = readOnly(app);
   for (const page of [CHANNEL_PAGE, MEDIA_PAGE]) {
-    get(page.path, pageHeaders, (request, response) => {
+    routeAt(app, page.path).get(pageHeaders, (request, response) => {
       const asked = (name: string) => {
         const value = request.query[name];
         return typeof value === 'string' && value !== '' ? value : undefined;

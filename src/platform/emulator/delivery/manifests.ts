@@ -1,8 +1,8 @@
 import type { Express, Request, Response } from 'express';
-import { onlyMethods, readOnly } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { isOver } from '../live/live-event';
 import type { Channel } from '../resources/channels';
-import { answer, countBytes, type DeliveryParts, FILE_HEADERS, NO_MEDIA, openFor } from './answers';
+import { answer, countBytes, type DeliveryParts, NO_MEDIA, openFiles } from './answers';
 import { HLS } from './documents';
 import { watchableOf } from './watchable';
 
@@ -28,10 +28,9 @@ const PLACES = [
 /** Manifests and playlists, and the segments below them. Each request gets only streams that viewers may watch now. */
 export function mountManifests(app: Express, parts: DeliveryParts): void {
   const { packaging } = parts;
-  const get = readOnly(app);
   for (const [path, find] of PLACES)
     for (const [ending, format] of FORMATS) {
-      get(`${path}/:id.${ending}`, ({ params: { id } }, response) => {
+      routeAt(app, `${path}/:id.${ending}`).get(({ params: { id } }, response) => {
         const shown = find(parts, id);
         const packaged = shown && packaging.deliverable(shown.id)?.[format];
         const why = shown && packaging.whyNothing(shown.id);
@@ -45,17 +44,13 @@ export function mountManifests(app: Express, parts: DeliveryParts): void {
         else if (format === 'hls') answer(response, NO_MEDIA, shown && emptyPlaylist(shown), HLS);
         else answer(response, shown ? NO_SEGMENT : NO_MEDIA, undefined);
       });
-      app
-        .route(`${path}/:id/${format}/*file`)
-        .all(openFor('GET, HEAD', FILE_HEADERS))
-        .get(async (request, response) => {
-          const { id, file } = request.params;
-          const shown = find(parts, id);
-          if (!shown || !packaging.deliverable(shown.id)?.[format] || !file.every((part) => NAME.test(part)))
-            return answer(response, NO_MEDIA, undefined);
-          await forward(parts, shown, [format, ...file].join('/'), request, response);
-        })
-        .all(onlyMethods('GET'));
+      routeAt(app, `${path}/:id/${format}/*file`).get(openFiles, async (request, response) => {
+        const { id, file } = request.params;
+        const shown = find(parts, id);
+        if (!shown || !packaging.deliverable(shown.id)?.[format] || !file.every((part) => NAME.test(part)))
+          return answer(response, NO_MEDIA, undefined);
+        await forward(parts, shown, [format, ...file].join('/'), request, response);
+      });
     }
 }
 

@@ -1,5 +1,5 @@
 import type { Express, Response } from 'express';
-import { readOnly } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { html } from '../../../http/html';
 import { posterOf, type Thumbnail } from '../resources/thumbnails';
 import { probe } from '../uploads/probe';
@@ -19,10 +19,8 @@ const ENDINGS: ReadonlyMap<string, string> = new Map([
 
 export function mountPictures(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
-  const get = readOnly(app);
 
-  get(
-    '/v2/media/:mediaId/poster.:ending',
+  routeAt(app, '/v2/media/:mediaId/poster.:ending').get(
     async ({ params: { mediaId, ending }, query: { width } }, response) => {
       const isPicture = ending === 'jpeg' || [...ENDINGS.values()].includes(ending);
       const watchable = isPicture ? watchableOf(state, clock.now(), mediaId) : undefined;
@@ -34,8 +32,7 @@ export function mountPictures(app: Express, context: DeliveryParts): void {
     },
   );
 
-  get(
-    '/thumbnails/:thumbnailId{.:ending}',
+  routeAt(app, '/thumbnails/:thumbnailId{.:ending}').get(
     async ({ params: { thumbnailId }, query: { width } }, response) => {
       const thumbnail = state.thumbnails.find(thumbnailId);
       const media = publishedMedia(state, clock.now(), thumbnail?.mediaId);

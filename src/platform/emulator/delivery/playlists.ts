@@ -1,6 +1,6 @@
 import type { Express } from 'express';
 import * as z from 'zod';
-import { readOnly } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { originOf } from '../addresses';
 import { field, queryText } from '../json-body';
 import { DYNAMIC_PLAYLIST, type Playlist } from '../resources/playlists';
@@ -63,7 +63,7 @@ type Parameters = z.output<typeof PlaylistQuery>;
 
 export function mountPlaylists(app: Express, context: DeliveryParts): void {
   const { state, clock } = context;
-  readOnly(app)('/v2/playlists/:playlistId', async (request, response) => {
+  routeAt(app, '/v2/playlists/:playlistId').get(async (request, response) => {
     const playlist = state.playlists.find(request.params.playlistId);
     if (!playlist) return answer(response, NO_PLAYLIST, undefined);
     const given = readQuery(response, PlaylistQuery);

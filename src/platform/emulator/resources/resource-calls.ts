@@ -1,6 +1,6 @@
 import type { Express, IRoute, Request, Response } from 'express';
 import * as z from 'zod';
-import { onlyMethods } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import type { JsonObject } from '../../migration/mapping/values';
 import { originOf } from '../addresses';
@@ -211,12 +211,11 @@ export function mountResource(app: Express, context: RouteParts, calls: Resource
   };
   for (const path of ['one', 'collection'] as const) {
     const verbs = resource.verbs.filter((verb) => VERBS[verb].path === path);
-    const route = app.route(resource[path]);
+    const route = routeAt(app, resource[path]);
     for (const verb of verbs) {
       const takesBody = verb === 'create' || verb === 'update';
       mountCall(route, context, { ...VERBS[verb], takesBody }, acts[verb]);
     }
-    route.all(onlyMethods(...verbs.map((verb) => VERBS[verb].method)));
   }
 }
 
@@ -224,10 +223,9 @@ type Act = (request: AnyRequest, response: Response) => object | undefined | Pro
 
 export function mountAction(app: Express, context: RouteParts, action: Action, act: Act): void {
   const { path, methods, status, body, upload } = action;
-  const route = app.route(path);
+  const route = routeAt(app, path);
   const takesBody = (body ?? upload) !== undefined;
   for (const method of methods) mountCall(route, context, { method, status, takesBody }, act);
-  route.all(onlyMethods(...methods));
 }
 
 interface CallForm {

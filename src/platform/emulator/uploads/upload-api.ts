@@ -1,6 +1,6 @@
 import type { Express, Request, RequestHandler } from 'express';
 import * as z from 'zod';
-import { onlyMethods, readOnly } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { HttpError, httpError } from '../../../http/errors';
 import { isSameSecret } from '../../../http/secret';
 import { originOf } from '../addresses';
@@ -21,30 +21,23 @@ import {
 export function mountUploads(app: Express, { uploads }: { readonly uploads: Uploads }): void {
   // Pages of any origin send files to a link, or in parts, and compare the entity tags.
   app.use(['/uploads', '/v2/uploads'], openFor('GET, HEAD, PUT', 'ETag'));
-  const put = onlyMethods('PUT');
 
-  app
-    .route('/uploads/:uploadId')
-    .put(async (request, response) => {
-      const upload = uploadOf(uploads, request.params.uploadId, 'direct');
-      requireLink(request, upload.token);
-      const { md5 } = await upload.receiveFile(request, sentBy(request));
-      response.set('etag', `"${md5}"`).end();
-    })
-    .all(put);
+  routeAt(app, '/uploads/:uploadId').put(async (request, response) => {
+    const upload = uploadOf(uploads, request.params.uploadId, 'direct');
+    requireLink(request, upload.token);
+    const { md5 } = await upload.receiveFile(request, sentBy(request));
+    response.set('etag', `"${md5}"`).end();
+  });
 
-  app
-    .route('/uploads/:uploadId/parts/:part')
-    .put(async (request, response) => {
-      const upload = uploadOf(uploads, request.params.uploadId, 'multipart');
-      const part = partOf(request.params.part);
-      requireLink(request, partToken(upload, part));
-      const { md5 } = await upload.receivePart(part, request, sentBy(request));
-      response.set('etag', `"${md5}"`).end();
-    })
-    .all(put);
+  routeAt(app, '/uploads/:uploadId/parts/:part').put(async (request, response) => {
+    const upload = uploadOf(uploads, request.params.uploadId, 'multipart');
+    const part = partOf(request.params.part);
+    requireLink(request, partToken(upload, part));
+    const { md5 } = await upload.receivePart(part, request, sentBy(request));
+    response.set('etag', `"${md5}"`).end();
+  });
 
-  readOnly(app)('/v2/uploads/:uploadId/parts', (request, response) => {
+  routeAt(app, '/v2/uploads/:uploadId/parts').get((request, response) => {
     const upload = uploadOfBearer(uploads, request);
     const { page, page_length } = validated(PartsQuery, request.query, 'invalid_parameter');
     const first = (page - 1) * page_length + 1;
@@ -57,7 +50,7 @@ export function mountUploads(app: Express, { uploads }: { readonly uploads: Uplo
     await uploadOfBearer(uploads, request).complete();
     response.status(202).end();
   };
-  app.route('/v2/uploads/:uploadId/complete').put(complete).all(put);
+  routeAt(app, '/v2/uploads/:uploadId/complete').put(complete);
 }
 
 const MAX_PAGE_LENGTH = 1000;

@@ -12,7 +12,7 @@ import {
 import { type ClearKey, clearKeyLicense, parseClearKeyId } from '../../../drm/clearkey';
 import { checkLicenseUrl } from '../../../drm/key-file';
 import { fairPlayKeyId } from '../../../drm/packaging';
-import { onlyMethods } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { openFor } from '../delivery/answers';
 import { anyBody, field, objectParams, readJson, validated } from '../json-body';
@@ -77,8 +77,7 @@ export function mountClearKeyLicense(
 ): void {
   // Pages of publishers ask it from origins of their own.
   app.use('/keyprovider/clearkey', openFor('POST'));
-  app
-    .route(CLEARKEY_PATH)
+  routeAt(app, CLEARKEY_PATH)
     // Players declare a license request as they like, or not at all.
     .post(json({ ...anyBody, limit: '16kb' }), (request, response) => {
       const { kids } = validated(LicenseRequest, request.body);
@@ -89,8 +88,7 @@ export function mountClearKeyLicense(
           kids.map(({ text }) => ({ code: 'key_unknown', description: unknownKey(text) })),
         );
       response.set('cache-control', 'no-store').json(clearKeyLicense(keys));
-    })
-    .all(onlyMethods('POST'));
+    });
 }
 
 function unknownKey(keyId: string): string {
@@ -154,12 +152,9 @@ const SuppliedKeys = z.strictObject(
 
 /** Gives the ClearKey license server keys that were supplied by hand: the provider can't know them. */
 export function mountClearKeyKeys(app: Express, { issuedKeys }: Pick<ProviderParts, 'issuedKeys'>): void {
-  app
-    .route('/clearkey/keys')
-    .post(readJson, (request, response) => {
-      const { keys } = validated(SuppliedKeys, request.body);
-      for (const key of keys) issuedKeys.remember(key);
-      response.json({ keys: keys.map(({ keyId }) => ({ key_id: formatUuid(keyId) })) });
-    })
-    .all(onlyMethods('POST'));
+  routeAt(app, '/clearkey/keys').post(readJson, (request, response) => {
+    const { keys } = validated(SuppliedKeys, request.body);
+    for (const key of keys) issuedKeys.remember(key);
+    response.json({ keys: keys.map(({ keyId }) => ({ key_id: formatUuid(keyId) })) });
+  });
 }

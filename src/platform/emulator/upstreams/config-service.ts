@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Express } from 'express';
 import * as z from 'zod';
 import { PROVIDER_ID } from '../../../drm/envelope';
-import { readOnly } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { isSameSecret } from '../../../http/secret';
 import { field } from '../json-body';
@@ -79,7 +79,7 @@ export function clientRecord({ name, sharedSecret }: Client): z.output<typeof Cl
 
 /** The configuration service: the DRM settings of an account, including its shared secret. */
 export function mountConfigService(app: Express, { clients }: { readonly clients: Clients }): void {
-  readOnly(app)('/config/v1/clients/:client', ({ params, headers }, response) => {
+  routeAt(app, '/config/v1/clients/:client').get(({ params, headers }, response) => {
     const client = authorizedClient(clients, params.client, headers);
     response.set('cache-control', 'no-store').json(clientRecord(client));
   });

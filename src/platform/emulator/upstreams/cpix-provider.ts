@@ -30,7 +30,7 @@ import { fairPlayKeyId } from '../../../drm/packaging';
 import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from '../../../drm/playready';
 import { buildPsshBox } from '../../../drm/pssh';
 import { WIDEVINE_SYSTEM_ID } from '../../../drm/widevine';
-import { onlyMethods, readOnly } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { anyBody } from '../json-body';
 import type { Surroundings } from '../surroundings';
@@ -58,30 +58,24 @@ export const STUDIO_PATHS = {
 export function mountCpixProvider(app: Express, providerParts: CpixParts): void {
   const { clients } = providerParts;
   const read = raw({ ...anyBody, limit: MAX_CPIX_BYTES });
-  app
-    .route(SPEKE_PATHS.speke1)
-    .post(read, ({ params, headers, body }, response) => {
-      const client = authorizedClient(clients, String(params.client), headers);
-      const asked = readRequest(body);
-      // The content id has a place of its own since version 2.
-      const answer = answerTo(providerParts, client, { ...asked, contentId: asked.id });
-      response.set('speke-user-agent', USER_AGENT);
-      send(response, writeCpix({ ...answer, contentId: asked.contentId }, true));
-    })
-    .all(onlyMethods('POST'));
-  app
-    .route(SPEKE_PATHS.speke2)
-    .post(read, ({ params, headers, body }, response) => {
-      const client = authorizedClient(clients, String(params.client), headers);
-      const speke = String(headers['x-speke-version']);
-      response.set('x-speke-user-agent', USER_AGENT);
-      if (!SPEKE_VERSIONS.has(speke)) throw refused(422, 'Unsupported SPEKE version');
-      response.set('x-speke-version', speke);
-      send(response, writeCpix(answerTo(providerParts, client, readRequest(body, speke))));
-    })
-    .all(onlyMethods('POST'));
+  routeAt(app, SPEKE_PATHS.speke1).post(read, ({ params, headers, body }, response) => {
+    const client = authorizedClient(clients, String(params.client), headers);
+    const asked = readRequest(body);
+    // The content id has a place of its own since version 2.
+    const answer = answerTo(providerParts, client, { ...asked, contentId: asked.id });
+    response.set('speke-user-agent', USER_AGENT);
+    send(response, writeCpix({ ...answer, contentId: asked.contentId }, true));
+  });
+  routeAt(app, SPEKE_PATHS.speke2).post(read, ({ params, headers, body }, response) => {
+    const client = authorizedClient(clients, String(params.client), headers);
+    const speke = String(headers['x-speke-version']);
+    response.set('x-speke-user-agent', USER_AGENT);
+    if (!SPEKE_VERSIONS.has(speke)) throw refused(422, 'Unsupported SPEKE version');
+    response.set('x-speke-version', speke);
+    send(response, writeCpix(answerTo(providerParts, client, readRequest(body, speke))));
+  });
   const get = (path: string, answer: (asked: Asked, query: Request['query'], response: Response) => void) =>
-    readOnly(app)(path, ({ params, headers, query }, response) => {
+    routeAt(app, path).get(({ params, headers, query }, response) => {
       const client = authorizedClient(clients, String(params.client), headers);
       answer({ client, contentId: requireContentId(String(params.contentId)) }, query, response);
     });

@@ -6,7 +6,7 @@ import { sealEnvelope } from '../../../drm/envelope';
 import { fairPlayKeyId } from '../../../drm/packaging';
 import { playReadyChecksum } from '../../../drm/playready';
 import { buildWidevinePsshData, PROTECTION_SCHEMES, widevinePsshDataOf } from '../../../drm/widevine';
-import { readOnly } from '../../../http/app';
+import { routeAt } from '../../../http/app';
 import type { IssuedKeys } from './clearkey-license';
 import {
   AES_KEY_URL,
@@ -26,7 +26,7 @@ export interface ProviderParts {
 
 export function mountKeyProvider(app: Express, { clients, issuedKeys }: ProviderParts): void {
   for (const [kind, { fields, gives }] of Object.entries(KEY_ANSWERS)) {
-    readOnly(app)(`/keyprovider/${kind}/:client/:contentId`, ({ params, headers }, response) => {
+    routeAt(app, `/keyprovider/${kind}/:client/:contentId`).get(({ params, headers }, response) => {
       const { name: client, sharedSecret } = authorizedClient(clients, params.client, headers);
       const contentId = requireContentId(params.contentId);
       const content = { client, contentId, keys: deriveKeys({ name: client, sharedSecret }, contentId) };

@@ -34,7 +34,7 @@ test.each([
   [404, 'GET', '/dashboard/channels/nothing1', 'There is no channel with this id.'],
   [404, 'POST', '/dashboard/channels/nothing1/events/nothing1/publish', 'There is no channel with this id.'],
   [404, 'POST', '/dashboard/credentials/nothing1/replace', 'There is no credential with this id.'],
-  [405, 'POST', '/dashboard/events', 'This path accepts GET, not POST.'],
+  [405, 'POST', '/dashboard/events', 'This path accepts GET, HEAD, not POST.'],
   [400, 'GET', '/dashboard/channels/%ff', 'percent-encoding'],
 ] as const)('answers %d to %s %s as a page', async (status, method, path, sentence) => {
   const { unauthenticated } = await startEmulator();

@@ -28,7 +28,7 @@ test('leads from /verify to the page, with the address filled in', async () => {
   expect(status).toBe(302);
   const { text } = await unauthenticated.get(String(headers.location)).expect(200);
   expect(text).toContain('value="https://cdn.example.com/a.mpd?token=b&#38;c"');
-  await unauthenticated.post('/verify').expect(405).expect('allow', 'GET');
+  await unauthenticated.post('/verify').expect(405).expect('allow', 'GET, HEAD');
 });
 
 test('lets the page load its own files alone, and the stream from anywhere', async () => {
