@@ -224,9 +224,10 @@ export function tooLarge(limits: string): HttpError {
   return apiError('body_too_large', `The body is larger than this route accepts: ${limits}.`);
 }
 
-/** False for a body in chunks, which does not say how long it is. */
+/** False for a body in chunks, or in `gzip`, which does not say how long it is. */
 export function isSmall({ headers }: Pick<Request, 'headers'>): boolean {
-  return Number(headers['content-length'] ?? Number.NaN) <= MAX_BODY_BYTES;
+  const { 'content-length': length, 'content-encoding': coding = 'identity' } = headers;
+  return coding === 'identity' && Number(length ?? Number.NaN) <= MAX_BODY_BYTES;
 }
 
 /** Refuses unknown parameters: one might be a misspelt dry run, which would write. @throws HttpError 400. */

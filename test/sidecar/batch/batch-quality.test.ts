@@ -120,11 +120,11 @@ describe('the places of batches', () => {
   });
 
   /** Sends the head of a batch and the first byte of its body. */
-  function sendSlowly(port: number, length = LARGE): Socket {
+  function sendSlowly(port: number, length = LARGE, encoding = 'identity'): Socket {
     const socket = connect(port, '127.0.0.1');
     sockets.push(socket);
     socket.write(
-      `POST /api/keyfiles HTTP/1.1\r\nhost: here\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n{`,
+      `POST /api/keyfiles HTTP/1.1\r\nhost: here\r\ncontent-type: application/json\r\ncontent-encoding: ${encoding}\r\ncontent-length: ${length}\r\n\r\n{`,
     );
     return socket;
   }
@@ -179,9 +179,14 @@ describe('the places of batches', () => {
     expect((await post(ONE)).status).toBe(200);
   });
 
-  it('large bodies are received two at a time for an API key, and a third is refused', async () => {
+  it.each([
+    ['large', LARGE, 'identity'],
+    ['compressed', 1000, 'gzip'],
+  ])('%s bodies are received two at a time for an API key, and a third is refused', async (...how) => {
     const { port } = await startBatch(WRITER);
-    const answers = await Promise.race(Array.from({ length: 3 }, () => once(sendSlowly(port), 'data')));
+    const [, length, encoding] = how;
+    const sending = Array.from({ length: 3 }, () => once(sendSlowly(port, length, encoding), 'data'));
+    const answers = await Promise.race(sending);
     expect(String(answers[0])).toMatch(
       /^HTTP\/1.1 503 [\s\S]*retry-after: 5[\s\S]*"code":"too_many_batches"/i,
     );
