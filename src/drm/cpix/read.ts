@@ -80,7 +80,7 @@ function required<Value>(read: Checked<Value>): Value {
 
 /** The text of an XML document, which says its encoding by its mark, its first zero byte or its declaration. */
 export function decodeXml(bytes: Buffer): Checked<string> {
-  if (bytes.length > 2 * MAX_CPIX_BYTES) return invalid(CPIX_TOO_LARGE);
+  if (bytes.length > MAX_CPIX_BYTES) return invalid(CPIX_TOO_LARGE);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) return invalid('is compressed by gzip; unpack it first');
   const order = utf16Order(bytes);
   if (order !== undefined && bytes.length % 2 === 1)

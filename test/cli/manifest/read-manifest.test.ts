@@ -276,7 +276,7 @@ test.each(
 });
 
 test('takes 10,000 anchors, and says that there are more', async () => {
-  const many = (count: number) => `streams: [${'&a x, '.repeat(count)}]`;
+  const many = (count: number) => `x: [${'&a x, '.repeat(count)}]`;
   expect(await faults('a.yaml', many(10_000))).not.toContainEqual(expect.stringContaining('anchors'));
   expect(await faults('a.yaml', many(10_001))).toEqual([
     'a.yaml: sets more than 10000 anchors (&name); divide the file, or write their values out.',
