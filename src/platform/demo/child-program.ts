@@ -27,16 +27,15 @@ interface ProgramStart {
   readonly onLine?: (line: string) => void;
 }
 
-const running = new Set<Child>();
+const running = new Map<Child, { readonly programs: Programs; readonly ended: Promise<string> }>();
 
 /** A process that ends without stopping its programs leaves none behind. */
 function killAll(): void {
-  for (const child of running) child.kill();
+  for (const child of running.keys()) child.kill();
 }
 
 /** All programs of a demo. Once they are being stopped, no other one starts. */
 export class Programs {
-  readonly #running = new Map<ChildProgram, Child>();
   readonly #ownGroups: boolean;
   #isOver = false;
 
@@ -65,12 +64,10 @@ export class Programs {
     });
     const program = programOf(name, child);
     if (onLine) createInterface(child.stdout).on('line', onLine);
-    this.#running.set(program, child);
     // One listener for all: Node warns of more than ten.
     if (running.size === 0) process.on('exit', killAll);
-    running.add(child);
+    running.set(child, { programs: this, ended: program.ended });
     program.ended.then(() => {
-      this.#running.delete(program);
       running.delete(child);
       if (running.size === 0) process.off('exit', killAll);
     });
@@ -79,7 +76,8 @@ export class Programs {
 
   async stop(): Promise<void> {
     this.#isOver = true;
-    await Promise.all([...this.#running].map(([program, child]) => stop(child, program.ended)));
+    const own = [...running].filter(([, { programs }]) => programs === this);
+    await Promise.all(own.map(([child, { ended }]) => stop(child, ended)));
   }
 }
 
