@@ -144,10 +144,13 @@ const ID = /^["']?[A-Za-z0-9]{0,8}["']?$/;
 const isSecret = (name: string, value: string) =>
   SECRET_NAME.test(name) || (MAYBE_SECRET_NAME.test(name) && !ID.test(value));
 
-/** Separators of a name and its value: in JSON, a form, a query, PHP's format; in XML; in a form of several parts. */
+/**
+ * Separators of a name and its value: in JSON, a form, a query, PHP's format; in XML; in a form of several parts. They end
+ * with all white space: the time would grow with its square.
+ */
 const SIGN = [
-  String.raw`\\*["']?(?:\]|%(?:25)*5D)*\s*(?:[:=]>?|%(?:25)*3D|;[as]:\d+:)\s*`,
-  String.raw`(?<=<[\w:.-]{1,80})(?:\s[^<>]{0,400})?(?<!/)>\s*`,
+  String.raw`\\*["']?(?:\]|%(?:25)*5D)*\s*(?:[:=]>?|%(?:25)*3D|;[as]:\d+:)\s*(?!\s)`,
+  String.raw`(?<=<[\w:.-]{1,80})(?:\s[^<>]{0,400})?(?<!/)>\s*(?!\s)`,
   String.raw`"[^\n]{0,200}\n(?:\S[^\n]{0,200}\n){0,4}\r?\n`,
 ];
 /** The value may be cut. Numbers of JSON and words after a colon are the last two. */
