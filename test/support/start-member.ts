@@ -124,3 +124,13 @@ export async function startTwo(options?: MemberOptions) {
   const two = await startLevel(engine, { name: 'two', ...options });
   return { cluster, engine, one, two };
 }
+
+/** Resolves when members have taken what came so far: a change of another stream comes after it. */
+export async function settled(from: Member, ...members: readonly Member[]): Promise<void> {
+  const stamp = `stamp: ${Math.random()}\n`;
+  await from.put('settled', stamp);
+  await until(() => members.every((member) => member.file('settled') === stamp));
+}
+
+export const stateOf = (member: Member) => member.fleet.figures().state;
+export const lacksOf = (member: Member) => member.fleet.figures().lacks;

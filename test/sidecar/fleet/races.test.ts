@@ -7,6 +7,7 @@ import { temporaryFolder } from '../../support/after-test';
 import { FakeCluster, type FakeEngine } from '../../support/fake-engine';
 import {
   FLEET_SECRET,
+  lacksOf,
   type Member,
   startLevel,
   startMember,
@@ -20,7 +21,6 @@ const B = 'b: 2\n';
 const NEW_SECRET = 'the-next-secret-of-the-tests-0123456789-abc';
 const KEYS = 'packagerdrmapi/keys/';
 
-const lacksOf = (member: Member) => member.fleet.figures().lacks;
 const NO_LACKS = { kept: 0, unreadable: 0, failed: 0, older: 0 };
 
 /** Holds all changes of key files until they are let through. */
