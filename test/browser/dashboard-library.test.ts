@@ -160,6 +160,27 @@ test('a large file goes in parts, and after a reload of the page only those that
   browser.forgive(/ERR_CONNECTION_RESET/);
 });
 
+test('an upload that is cancelled while its connection is broken sends none of its parts any more', async () => {
+  const { page, ...emulator } = await open({ screen: 'laptop' });
+  const { id } = await emulator.createReady({ title: 'News' });
+  let tries = 0;
+  await page.route('**/uploads/*/parts/*', (route) => {
+    tries += 1;
+    return route.abort('connectionreset');
+  });
+  await page.clock.install();
+  await page.goto(`/dashboard/media/${id}`);
+  await page.evaluate("document.querySelector('#upload-content').dataset.partBytes = 1000");
+  const broken = page.waitForEvent('requestfailed');
+  await drop(zone(page, 'upload-content'), [FILM]);
+  await broken;
+  await page.getByRole('button', { name: 'Cancel Evening news.mp4' }).click();
+  await page.clock.runFor(60_000);
+  await page.evaluate("fetch('/dashboard')");
+  expect(tries).toBe(1);
+  browser.forgive(/ERR_CONNECTION_RESET/);
+});
+
 test('typed text stays in a form while states around it change', async () => {
   const { page, context, post, createReady } = await open({ screen: 'laptop' });
   const { id } = await createReady();

@@ -64,6 +64,7 @@
       } catch (thrown) {
         if (signal.aborted || thrown instanceof Refusal || tries > RETRIES) throw thrown;
         await new Promise((done) => setTimeout(done, RETRY_MS * 2 ** (tries - 1)));
+        signal.throwIfAborted();
       }
     }
   }
