@@ -257,8 +257,12 @@ test('a viewer changes nothing, an editor everything but credentials', async () 
   const viewer = await browserOf(emulator, 'viewer');
   const editor = await browserOf(emulator, 'editor');
   const channel = { title: 'News', site: 'demosite' };
-  const refused = await viewer.post('/dashboard/channels').type('form').send(channel).expect(403);
+  await viewer.post('/dashboard/channels').type('form').send(channel).expect(403);
+  const from = `${emulator.url}/dashboard/tags?q=news`;
+  const refused = await viewer.post('/dashboard/tags/remove_tag').set('referer', from).expect(403);
   expect(textOf(refused.text)).toContain('Choose another user');
+  // The address of the refusal has no page to come back to.
+  expect(refused.text).toContain('name="back" value="/dashboard/tags"');
   const isWarned = async (browser: typeof viewer, path: string) =>
     (await browser.get(path).expect(200)).text.includes('changes nothing');
   const pages: [typeof viewer, string][] = [

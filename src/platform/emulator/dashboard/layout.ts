@@ -97,7 +97,7 @@ export function layout(page: Page): string {
 const USER_PATH = '/dashboard/user';
 const COOKIE = 'emulator-user';
 
-type Asking = Pick<Request, 'headers' | 'originalUrl'>;
+type Asking = Pick<Request, 'headers' | 'method' | 'originalUrl'>;
 
 /** The user who was chosen on a page; an admin before one was. */
 export function roleOf({ headers }: Asking): Role {
@@ -111,7 +111,9 @@ export function credentialsFor(request: Asking, state: CredentialParts['state'])
 }
 
 function userForm(request: Asking): Html {
-  const [path] = request.originalUrl.split('?');
+  // A form is often sent to an address that has no page.
+  const at = request.method === 'GET' ? request.originalUrl : (request.headers.referer ?? '');
+  const [, path = ''] = /^(?:https?:\/\/[^/]+)?([^?]*)/.exec(at) ?? [];
   const users = ROLES.map((value) => ({ value, label: capital(value) }));
   return html`<form class="user" method="post" action="${USER_PATH}"><input type="hidden" name="back" value="${path}">
       <label for="user">User</label><select id="user" name="user">${optionsOf(users, roleOf(request))}</select><button class="outline small">Switch</button></form>`;
