@@ -1,8 +1,10 @@
 import type { NextFunction, Request, Response } from 'express';
+import * as z from 'zod';
 import { HttpError } from '../../http/errors';
 import { isSameSecret } from '../../http/secret';
 import type { Clock } from './clock';
 import type { ItemStore } from './listing/item-store';
+import { Choice, Id, Text, Time } from './resources/fields';
 import type { Surroundings } from './surroundings';
 
 /** The permissions of credentials, from the least to the most: read; also create and change; also make credentials. */
@@ -13,17 +15,19 @@ type Permission = (typeof PERMISSIONS)[number];
 export const ROLES = ['viewer', 'editor', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
-export interface Credential {
-  readonly id: string;
-  readonly name: string;
-  readonly permission: Permission;
-  readonly siteIds: readonly string[];
+export const CREDENTIAL = {
+  id: Id,
+  name: Text,
+  permission: Choice(PERMISSIONS),
+  siteIds: z.array(Text, 'must be an array').readonly(),
   /** The roles of the users who see and use it, next to admins; without one, all users do. */
-  readonly roles?: readonly Role[];
+  roles: z.array(Choice(ROLES), 'must be an array').readonly().optional(),
   /** Kept as it is, for the dashboard's Show Credentials. */
-  readonly secret: string;
-  readonly created: Date;
-}
+  secret: Text,
+  created: Time,
+};
+
+export type Credential = Readonly<z.output<z.ZodObject<typeof CREDENTIAL>>>;
 
 export function reachesSite(credential: Credential, siteId: string): boolean {
   return credential.siteIds.includes(siteId);

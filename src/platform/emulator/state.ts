@@ -3,8 +3,8 @@ import type { EmulatorConfig } from './config';
 import { ItemStore } from './listing/item-store';
 import type { RateWindow } from './rate-limit';
 import { valuesAfter } from './resources/body';
-import { addChannel, CHANNEL } from './resources/channels';
-import type { LibraryState } from './resources/resource';
+import { CHANNEL } from './resources/channels';
+import { itemOf, type LibraryState } from './resources/resource';
 import { Usage } from './resources/usage';
 import type { Signatures } from './v1/signed-call';
 
@@ -50,5 +50,5 @@ export function seedState(state: EmulatorState, seeds: Seeds, created: Date): vo
   });
   const [siteId = ''] = seeds.siteIds;
   const metadata = valuesAfter(CHANNEL.metadata, { title: 'Live demo' });
-  if (seeds.channel) addChannel(state, { ...seeds.channel, siteId, created, metadata });
+  if (seeds.channel) state.channels.add(itemOf(CHANNEL, { ...seeds.channel, siteId, created, metadata }));
 }

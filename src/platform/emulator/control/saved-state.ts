@@ -7,17 +7,16 @@ import { ConfigError } from '../../../http/config';
 import { describeThrown, systemCode } from '../../../http/errors';
 import { type Parsed, readBody } from '../../../http/faults';
 import { HIDDEN } from '../../../http/secret';
-import { PERMISSIONS, ROLES } from '../auth';
+import { CREDENTIAL } from '../auth';
 import type { EmulatorContext } from '../context';
 import { objectParams } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import type { SimulatedEncoder } from '../live/broadcast';
 import { isOver, type Master } from '../live/live-event';
-import { snakeCase } from '../openapi/operation';
 import { resumeContent } from '../resources/content';
 import { resumeMaster } from '../resources/events';
-import { Choice, Flag } from '../resources/fields';
-import { RESOURCES } from '../resources/library';
+import { Amount, Id, Text, Time, valueForms } from '../resources/fields';
+import { KINDS } from '../resources/library';
 import { resumeMedia } from '../resources/media-behaviour';
 import { TYPED_PLAYLISTS } from '../resources/playlists';
 import type { Resource } from '../resources/resource';
@@ -29,31 +28,41 @@ import type { ReceiverRules } from '../webhooks/receiver';
 import type { Webhook } from '../webhooks/webhooks';
 import { FaultBody, faultOf, renderFaults } from './switches';
 
-const OF_SITE = 'id created lastModified metadata siteId';
-const CONTENT = `${OF_SITE} status errorMessage file`;
 /** The most bytes of a state, as a body and as a file. A library of 10,000 complete media has a sixth of it. */
 export const MAX_STATE_BYTES = 128 * 1024 * 1024;
 
-/** The saved fields, without those that only a running process has. */
-const KINDS = {
-  credentials: 'id name permission siteIds roles secret created',
-  webhooks: 'id created lastModified metadata secret',
-  keys: 'keyId key',
-  usage: 'day counts',
-  encoders: 'id channelId eventId since',
-  channels: `${OF_SITE} streamKey status enabled currentEventId`,
-  events: `${OF_SITE} channelId mode state previewToken publishedAt encoderGoneAt awayMs endedAt masterExpires master`,
-  media: `${CONTENT} width height mediaType hostingType mimeType duration trimInPoint trimOutPoint sourceUrl hidden eventId keyFile clip converted announced views`,
-  originals: `${CONTENT} width height mediaId isPrimary containerFormat duration`,
-  renditions: `${CONTENT} width height mediaId templateId isAutomatic filesize unconvertedReason`,
-  textTracks: `${CONTENT} mediaId isPublished fileFormat`,
-  thumbnails: `${CONTENT} thumbnailType sourceType videoPosition mediaId isPoster`,
-  players: `${OF_SITE} relationships`,
-  playlists: `${OF_SITE} playlistType`,
-  imports: OF_SITE,
+const Counts = z.record(z.string(), Amount, 'must be an object');
+const Bytes = Text.regex(/^[0-9a-f]{32}$/, 'must be 32 hexadecimal digits').transform((hex) =>
+  Buffer.from(hex, 'hex'),
+);
+
+/** The saved kinds, without the fields that only a running process has. */
+const SAVED = {
+  credentials: { kept: CREDENTIAL },
+  keys: { kept: { keyId: Bytes, key: Bytes } },
+  usage: { kept: { day: Text, counts: Counts } },
+  encoders: { kept: { id: Id, channelId: Id, eventId: Id, since: Time } },
+  ...KINDS,
 };
-type Name = keyof typeof KINDS;
-const NAMES = Object.keys(KINDS) as Name[];
+type Name = keyof typeof SAVED;
+const NAMES = Object.keys(SAVED) as Name[];
+
+/** An item has all of them: a default is for new ones. */
+function fieldsOf({ one = '', metadata, kept = {} }: Partial<Resource>): z.ZodRawShape {
+  const forms = Object.entries(kept).map(([name, form]) => {
+    return [name, form instanceof z.ZodDefault ? form.unwrap() : form] as const;
+  });
+  return {
+    ...(metadata && {
+      id: Id,
+      created: Time,
+      lastModified: Time,
+      metadata: z.looseObject(valueForms(metadata), objectParams),
+    }),
+    ...(one.includes(':siteId') && { siteId: Text }),
+    ...Object.fromEntries(forms),
+  };
+}
 
 type Fields = Readonly<Record<string, unknown>>;
 type Item = Fields & { readonly id: string };
@@ -67,65 +76,19 @@ type Saved = Readonly<Record<Name, readonly Item[]>> & {
 };
 
 function savedSchema(receivers: ReceiverRules) {
-  const text = z.string('must be a string');
-  const count = z.number('must be a number');
-  const counts = z.record(z.string(), count, 'must be an object');
-  const id = text.regex(/^[A-Za-z0-9]{8}$/, 'must be 8 letters and digits');
-  const time = z.coerce.date('must be a time such as 2030-01-01T00:00:00.000Z');
-  const bytes = text
-    .regex(/^[0-9a-f]{32}$/, 'must be 32 hexadecimal digits')
-    .transform((hex) => Buffer.from(hex, 'hex'));
-  const file = z.looseObject({ path: text, size: count, md5: text }, objectParams).optional();
-  const events = ['preview', 'preview_interrupted', 'live', 'live_interrupted', 'ended'] as const;
-  // The other fields are as the resource shows them.
-  const forms: readonly (readonly [form: z.ZodType, fields: string])[] = [
-    [id, 'id channelId'],
-    [id.optional(), 'currentEventId eventId mediaId'],
-    [time, 'created lastModified since'],
-    [time.optional(), 'publishedAt encoderGoneAt endedAt masterExpires'],
-    [text, 'name siteId secret previewToken day templateId fileFormat playlistType'],
-    [text.optional(), 'keyFile'],
-    [count, 'width height views videoPosition'],
-    [count.default(0), 'awayMs'],
-    [Flag, 'hidden converted announced isPrimary isAutomatic isPublished isPoster'],
-    [bytes, 'keyId key'],
-    [counts, 'counts'],
-    [counts.optional(), 'clip'],
-    [z.array(text, 'must be an array'), 'siteIds'],
-    [z.array(Choice(ROLES), 'must be an array').optional(), 'roles'],
-    [Choice(PERMISSIONS), 'permission'],
-    [Choice(['auto', 'manual']), 'mode'],
-    [Choice([...events, 'ended_unpublished']), 'state'],
-    [file, 'file'],
-    [z.strictObject({ token: text, file }, objectParams).optional(), 'master'],
-    [z.looseObject({}, objectParams), 'relationships'],
-  ];
-  const byName = new Map(forms.flatMap(([form, fields]) => fields.split(' ').map((name) => [name, form])));
-  const itemOf = (kind: Name, of?: Resource, own: z.ZodRawShape = {}) => {
-    const metadata = Object.entries(of?.metadata ?? {}).map(([name, field]) => {
-      return [name, field.required || 'default' in field ? field.schema : field.schema.nullable()];
-    });
-    byName.set('metadata', z.looseObject(Object.fromEntries(metadata), objectParams));
-    const fields = KINDS[kind]
-      .split(' ')
-      .map((name) => [name, byName.get(name) ?? of?.shown[snakeCase(name)]?.schema]);
-    return z.strictObject({ ...Object.fromEntries(fields), ...own }, objectParams);
-  };
+  const itemOf = (kind: Partial<Resource>): z.ZodObject => z.strictObject(fieldsOf(kind), objectParams);
   const playlists = TYPED_PLAYLISTS.map((of) =>
-    itemOf('playlists', of, { playlistType: z.literal(of.type) }),
+    itemOf({ ...of, kept: { playlistType: z.literal(of.type) } }),
   ) as [z.ZodObject, ...z.ZodObject[]];
-  const known: Partial<Record<Name, z.ZodType>> = {
-    webhooks: itemOf('webhooks', webhookResource(receivers)),
+  const items: Readonly<Record<string, z.ZodType>> = {
+    webhooks: itemOf(webhookResource(receivers)),
     playlists: z.discriminatedUnion('playlistType', playlists, 'must be an object with a known playlistType'),
   };
-  const lists = NAMES.map((kind) => {
-    const of = RESOURCES.find(({ plural }) => plural.endsWith(snakeCase(kind)));
-    return [kind, z.array(known[kind] ?? itemOf(kind, of), 'must be an array')];
-  });
+  const lists = NAMES.map((name) => [name, z.array(items[name] ?? itemOf(SAVED[name]), 'must be an array')]);
   const saved = {
     version: z.literal(1, 'must be 1: another release of the emulator has saved this state'),
-    clockOffsetMs: count.min(0, 'must not be negative').max(1e14, 'must be at most 1e14'),
-    drawn: counts.optional(),
+    clockOffsetMs: Amount.min(0, 'must not be negative').max(1e14, 'must be at most 1e14'),
+    drawn: Counts.optional(),
     faults: z.array(FaultBody, 'must be an array'),
     ...Object.fromEntries(lists),
   };
@@ -161,7 +124,7 @@ export function saveState(context: EmulatorContext): Saved {
     ...Object.fromEntries(storesOf(state).map(([name, store]) => [name, store.all()])),
   };
   const kept = (name: Name) => {
-    const fields = KINDS[name].split(' ');
+    const fields = Object.keys(fieldsOf(SAVED[name]));
     return lists[name]?.map((item) =>
       Object.fromEntries(fields.map((field) => [field, (item as Fields)[field]])),
     );
@@ -182,7 +145,7 @@ type Store = Pick<ItemStore<{ readonly id: string }>, 'all' | 'add' | 'clear'>;
 
 function storesOf(state: EmulatorState) {
   const stores = Object.entries(state as unknown as Readonly<Record<Name, Store>>) as [Name, Store][];
-  return stores.filter(([name]) => name in KINDS && name !== 'usage');
+  return stores.filter(([name]) => name in SAVED && name !== 'usage');
 }
 
 const SECRETS = ['streamKey', 'secret', 'previewToken'];

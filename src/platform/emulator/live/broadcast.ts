@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../clock';
 import { type Channel, channelOfKey } from '../resources/channels';
-import { type Published, replayOf } from '../resources/events';
+import { EVENT, type Published, replayOf } from '../resources/events';
+import { itemOf } from '../resources/resource';
 import type { EmulatorState } from '../state';
 import type { Notify } from '../webhooks/notification';
 import { type EventInput, type LiveEvent, nextState, whyNotPublished } from './live-event';
@@ -65,25 +66,19 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
   function begin(channel: Channel): OnAir {
     const created = clock.now();
     const mode = channel.metadata.publishing_mode;
-    const event: LiveEvent = {
+    const made = itemOf(EVENT, {
       id: newResourceId(),
       channelId: channel.id,
       siteId: channel.siteId,
       created,
-      lastModified: created,
       metadata: {},
       mode,
       state: mode === 'auto' ? 'live' : 'preview',
       previewToken: newSecret(),
-      pullToken: newSecret(),
       publishedAt: mode === 'auto' ? created : undefined,
-      encoderGoneAt: undefined,
       awayMs: 0,
-      endedAt: undefined,
-      masterExpires: undefined,
-      master: undefined,
-    };
-    state.events.add(event);
+    });
+    const event = state.events.add({ ...made, pullToken: newSecret() });
     channel.currentEventId = event.id;
     channel.status = 'active';
     state.channels.changed(channel);

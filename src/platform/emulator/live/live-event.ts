@@ -1,3 +1,5 @@
+import type { EVENT } from '../resources/events';
+import type { Stored } from '../resources/resource';
 import type { StoredFile } from '../uploads/uploads';
 
 /**
@@ -21,38 +23,12 @@ export type EventInput = 'publish' | 'encoder_connected' | 'encoder_gone' | 'sto
 export type EventRefusal = keyof typeof EVENT_REFUSALS;
 
 /** One broadcast of a channel. Its id is also the id of the media that it becomes. */
-export interface LiveEvent {
-  readonly id: string;
-  readonly channelId: string;
-  readonly siteId: string;
-  readonly created: Date;
-  lastModified: Date;
-  /** An event is described by its channel. */
-  readonly metadata: Readonly<Record<never, never>>;
-  /** Whether viewers get it as soon as the encoder connects, or after a publish call; its channel's mode at its start. */
-  readonly mode: 'auto' | 'manual';
-  state: EventState;
-  /** Unguessable part of the preview's address: its holder may watch before the event is published. */
-  readonly previewToken: string;
+export interface LiveEvent extends Stored<typeof EVENT> {
   /** The packager watches with it over RTMP: unlike the stream key, it allows nothing else. */
   readonly pullToken: string;
-  publishedAt: Date | undefined;
-  /** When the encoder was last seen to go; undefined while it streams. */
-  encoderGoneAt: Date | undefined;
-  /** How long encoders were away before they came back, in milliseconds: nothing was recorded then. */
-  awayMs: number;
-  endedAt: Date | undefined;
-  /** Until when the recording's master is available; undefined before it is requested. */
-  masterExpires: Date | undefined;
-  /** Its file, and the secret part of the file's address; undefined while there is none. */
-  master: Master | undefined;
 }
 
-export interface Master {
-  readonly token: string;
-  /** Undefined while it is fetched. */
-  file: StoredFile | undefined;
-}
+export type Master = NonNullable<LiveEvent['master']>;
 
 /** The path below which the preview of an event is served. It has a token, so that viewers can't guess it. */
 export function previewPath({ previewToken }: LiveEvent): string {
@@ -93,6 +69,8 @@ const NEXT: Readonly<Record<EventState, Partial<Readonly<Record<EventInput, Even
   ended: {},
   ended_unpublished: {},
 };
+
+export const EVENT_STATES = Object.keys(NEXT) as [EventState, ...EventState[]];
 
 /** The next state after an input; undefined when it is refused and nothing changes. */
 export function nextState(state: EventState, input: EventInput): EventState | undefined {

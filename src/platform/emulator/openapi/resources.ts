@@ -14,10 +14,10 @@ import { actionSchema, bodySchema, uploadSchema } from '../resources/body';
 import {
   camelCase,
   capital,
-  type SetField,
   type SetFields,
   type ShownField,
   type ShownFields,
+  valueForms,
 } from '../resources/fields';
 import { RESOURCES } from '../resources/library';
 import { type Action, isChange, type Resource, VERBS, type Verb } from '../resources/resource';
@@ -200,12 +200,9 @@ function shownSchemas(fields: ShownFields, isNew = false): Record<string, z.ZodT
 }
 
 function keptSchemas(fields: SetFields): Record<string, z.ZodType> {
-  const kept = Object.entries<SetField>(fields).flatMap(([name, field]) => {
-    const hasValue = field.required || 'default' in field;
-    return field.unseen
-      ? []
-      : [[name, described(hasValue ? field.schema : field.schema.nullable(), field.says)]];
-  });
+  const kept = Object.entries(valueForms(fields)).flatMap(([name, form]) =>
+    fields[name]?.unseen ? [] : [[name, described(form, fields[name]?.says ?? '')] as const],
+  );
   return Object.fromEntries(kept);
 }
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { field, objectOf, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { dropMaster, type LiveEvent, previewPath, statusOf } from '../live/live-event';
-import { Choice, CUSTOM_PARAMS, FlatObject, list, row, SITE, TAGS } from './fields';
+import { Choice, CUSTOM_PARAMS, Flag, FlatObject, Id, list, row, SITE, TAGS, Text } from './fields';
 import { KEY_FILE_PARAMETER } from './media';
 import {
   type Behaviour,
@@ -91,6 +91,12 @@ export const CHANNEL = {
       'The newest 10 events, newest first.',
     ),
   },
+  kept: {
+    streamKey: Text,
+    status: Choice(STATUS).default('creating'),
+    enabled: Flag.default(true),
+    currentEventId: Id.optional(),
+  },
   actions: {
     enable: putAction(`${ONE_CHANNEL}/enable`, 'Enable a channel', 'Lets encoders connect.'),
     disable: putAction(
@@ -103,12 +109,7 @@ export const CHANNEL = {
 
 export type ChannelMetadata = MetadataOf<typeof CHANNEL>;
 
-export interface Channel extends Stored<typeof CHANNEL> {
-  readonly streamKey: string;
-  status: (typeof STATUS)[number];
-  enabled: boolean;
-  currentEventId: string | undefined;
-}
+export type Channel = Stored<typeof CHANNEL>;
 
 declare module './resource' {
   interface LibraryState {
@@ -174,23 +175,10 @@ export function channelBehaviour(parts: ChannelParts): Behaviour<typeof CHANNEL,
 }
 
 export function createChannel(parts: Platform, siteId: string, metadata: ChannelMetadata): Channel {
-  const made = { ...newItem(parts, siteId), streamKey: parts.newSecret(), metadata };
-  const channel = addChannel(parts.state, made);
+  const made = newItem(CHANNEL, parts, { siteId, streamKey: parts.newSecret(), metadata });
+  const channel = parts.state.channels.add(made);
   parts.notify('channel_created', channel);
   return channel;
-}
-
-export function addChannel(
-  state: LibraryState,
-  made: Pick<Channel, 'id' | 'siteId' | 'created' | 'streamKey' | 'metadata'>,
-): Channel {
-  return state.channels.add({
-    ...made,
-    lastModified: made.created,
-    status: 'creating',
-    enabled: true,
-    currentEventId: undefined,
-  });
 }
 
 /** The channel of a path. @throws HttpError 404 when its site has none with this id. */

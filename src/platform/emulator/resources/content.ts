@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ItemStore } from '../listing/item-store';
 import { type StoredFile, type Upload, type Uploads, uploadFields } from '../uploads/uploads';
-import { Choice, MediaType, row, type ShownFields, WebAddress } from './fields';
+import { Choice, KeptFile, MediaType, row, type ShownFields, Text, WebAddress } from './fields';
 import type { GivenUpload, Platform } from './resource';
 
 const shownOnce = (says: string) => row(z.string(), says, { once: true });
@@ -38,28 +38,20 @@ export const uploadBy = (...methods: readonly [string, ...string[]]) =>
 
 export type ContentStatus = (typeof STATUS)[number];
 
-export interface Content {
+export const CONTENT_KEPT = {
+  status: Choice(STATUS).default('created'),
+  errorMessage: Text.nullable().default(null),
+  file: KeptFile.optional(),
+};
+
+export interface Content extends z.output<z.ZodObject<typeof CONTENT_KEPT>> {
   readonly id: string;
   readonly siteId: string;
-  status: ContentStatus;
-  errorMessage: string | null;
   /** The latest upload, until its file has arrived. */
-  upload: Upload | undefined;
+  upload?: Upload | undefined;
   /** The upload of the file. Its sender may have lost the answer, and sends it again. */
-  arrivedBy: Upload | undefined;
-  fetching: AbortController | undefined;
-  file: StoredFile | undefined;
-}
-
-export function noContent(): Omit<Content, 'id' | 'siteId'> {
-  return {
-    status: 'created',
-    errorMessage: null,
-    upload: undefined,
-    arrivedBy: undefined,
-    fetching: undefined,
-    file: undefined,
-  };
+  arrivedBy?: Upload | undefined;
+  fetching?: AbortController | undefined;
 }
 
 export const MAX_FILE_BYTES = 5 * 1024 ** 3;

@@ -1,9 +1,11 @@
 import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
 import { wireTime } from '../clock';
+import { objectParams } from '../json-body';
 import {
   dropMaster,
   EVENT_REFUSALS,
+  EVENT_STATES,
   type EventRefusal,
   isOver,
   isViewable,
@@ -16,7 +18,7 @@ import {
 import type { StoredFile } from '../uploads/uploads';
 import { valuesAfter } from './body';
 import { type Channel, channelOf, eventsOf, keyFileOfChannel, ONE_CHANNEL } from './channels';
-import { Choice, row, secondsOf, Timecode } from './fields';
+import { Amount, Choice, Id, KeptFile, row, secondsOf, Text, Time, Timecode } from './fields';
 import { MEDIA, type Media, newMedia } from './media';
 import { takeRecording } from './media-behaviour';
 import { type Behaviour, named, type Platform, putAction, type Resource } from './resource';
@@ -42,6 +44,24 @@ export const EVENT = {
       z.object(masterAccess),
       'Whether the master of the recording can be had, and until when.',
     ),
+  },
+  kept: {
+    channelId: Id,
+    /** Whether viewers get it as soon as the encoder connects, or after a publish call; its channel's mode at its start. */
+    mode: Choice(['auto', 'manual']),
+    state: Choice(EVENT_STATES),
+    /** Unguessable part of the preview's address: its holder may watch before the event is published. */
+    previewToken: Text,
+    publishedAt: Time.optional(),
+    /** When the encoder was last seen to go; undefined while it streams. */
+    encoderGoneAt: Time.optional(),
+    /** How long encoders were away before they came back, in milliseconds: nothing was recorded then. */
+    awayMs: Amount.prefault(0),
+    endedAt: Time.optional(),
+    /** Until when the recording's master is available; undefined before it is requested. */
+    masterExpires: Time.optional(),
+    /** Its file, undefined while it is fetched, and the secret part of the file's address. */
+    master: z.strictObject({ token: Text, file: KeptFile.optional() }, objectParams).optional(),
   },
   actions: {
     publish: putAction(

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { wireTime } from '../clock';
-import { field, objectOf, text } from '../json-body';
+import { field, objectOf, objectParams, text } from '../json-body';
 import type { FieldKind } from '../listing/filter';
+import type { StoredFile } from '../uploads/uploads';
 
 /** A field that clients set. */
 export interface SetField<Schema extends z.ZodType = z.ZodType> {
@@ -38,6 +39,14 @@ export const row = <Schema extends z.ZodType, const Options extends object = obj
   says: string,
   options?: Options,
 ) => ({ schema, says, ...options }) as { schema: Schema; says: string } & Options;
+
+/** The forms of the values that these fields have once they are set. */
+export function valueForms(fields: SetFields): Record<string, z.ZodType> {
+  const forms = Object.entries<SetField>(fields).map(([name, field]) => {
+    return [name, field.required || 'default' in field ? field.schema : field.schema.nullable()] as const;
+  });
+  return Object.fromEntries(forms);
+}
 
 type ValueOf<F extends SetField> = F extends { required: true } | { default: unknown }
   ? z.output<F['schema']>
@@ -159,6 +168,14 @@ export function camelCase(name: string): string {
 }
 
 export const Flag = z.boolean('must be true or false');
+
+export const Text = z.string('must be a string');
+export const Amount = z.number('must be a number');
+export const Id = Text.regex(/^[A-Za-z0-9]{8}$/, 'must be 8 letters and digits');
+/** In memory a date, and a text in a saved state. */
+const file: z.ZodType<unknown> = z.looseObject({ path: Text, size: Amount, md5: Text }, objectParams);
+export const KeptFile = file as z.ZodType<StoredFile>;
+export const Time = z.coerce.date<Date>('must be a time such as 2030-01-01T00:00:00.000Z');
 
 export const Reference = objectOf({ id: field(text(200).min(1, 'is empty'), 'Its id.') });
 

@@ -60,7 +60,8 @@ export function importBehaviour(parts: Platform): Behaviour<typeof IMPORT, Impor
   const { state } = parts;
   return {
     ...inSite(state.imports, 'importId'),
-    create: ({ siteId = '' }, { metadata }) => state.imports.add({ ...newItem(parts, siteId), metadata }),
+    create: ({ siteId = '' }, { metadata }) =>
+      state.imports.add(newItem(IMPORT, parts, { siteId, metadata })),
     shown: {
       total_items_ingested: () => 0,
       error_message: () => null,

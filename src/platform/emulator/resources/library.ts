@@ -18,21 +18,25 @@ import { THUMBNAIL, thumbnailBehaviour } from './thumbnails';
 import { USAGE_ACTIONS, usageOf } from './usage';
 import { WEBHOOK, webhookBehaviour, webhookResource } from './webhooks';
 
-/** Every resource of the management API, in the order of its description. */
-export const RESOURCES: readonly Resource[] = [
-  MEDIA,
-  ORIGINAL,
-  MEDIA_RENDITION,
-  TEXT_TRACK,
-  THUMBNAIL,
-  PLAYER,
-  ...TYPED_PLAYLISTS,
-  PLAYLIST,
-  IMPORT,
-  CHANNEL,
-  EVENT,
-  WEBHOOK,
-];
+/** By the names of their stores, in the order of the API's description. */
+export const KINDS = {
+  media: MEDIA,
+  originals: ORIGINAL,
+  renditions: MEDIA_RENDITION,
+  textTracks: TEXT_TRACK,
+  thumbnails: THUMBNAIL,
+  players: PLAYER,
+  playlists: PLAYLIST,
+  imports: IMPORT,
+  channels: CHANNEL,
+  events: EVENT,
+  webhooks: WEBHOOK,
+};
+
+/** Every resource of the management API. */
+export const RESOURCES: readonly Resource[] = Object.values<Resource>(KINDS).flatMap((kind) =>
+  kind.type === 'playlist' ? [...TYPED_PLAYLISTS, kind] : kind,
+);
 
 type Library = ReturnType<typeof createLibrary>;
 

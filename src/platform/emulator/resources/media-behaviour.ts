@@ -15,7 +15,7 @@ import { isPublished, type MEDIA, type Media, type MediaMetadata, newMedia, publ
 import { keepOriginal } from './originals';
 import { takeFromPlaylists } from './playlists';
 import { CONVERSION_MS, makeRenditions } from './renditions';
-import { type Behaviour, type GivenUpload, inSite, newItem, type Platform } from './resource';
+import { type Behaviour, type GivenUpload, inSite, type Platform } from './resource';
 import { makePoster, thumbnailsOf } from './thumbnails';
 
 export function mediaBehaviour(parts: Platform): Behaviour<typeof MEDIA, Media> {
@@ -40,8 +40,8 @@ export function mediaBehaviour(parts: Platform): Behaviour<typeof MEDIA, Media> 
 }
 
 function createMedia(parts: Platform, siteId: string, metadata: MediaMetadata, upload: GivenUpload): Media {
-  const { state, notify } = parts;
-  const made = newItem(parts, siteId);
+  const { state, clock, newResourceId, notify } = parts;
+  const made = { id: newResourceId(), siteId, created: clock.now() };
   const from = { publish_start_date: metadata.publish_start_date ?? wireTime(made.created) };
   const media = state.media.add(newMedia({ ...made, metadata: { ...metadata, ...from } }));
   state.usage.count(siteId, made.created, 'media_created');

@@ -1,13 +1,27 @@
 import * as z from 'zod';
 import type { Timer } from '../clock';
-import { text } from '../json-body';
+import { objectParams, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
-import { CONTENT_FIELDS, type Content, noContent, uploadBy } from './content';
-import { Choice, CUSTOM_PARAMS, Moment, row, SITE, TAGS, Timecode, WebAddress } from './fields';
+import { CONTENT_FIELDS, CONTENT_KEPT, type Content, uploadBy } from './content';
 import {
+  Amount,
+  Choice,
+  CUSTOM_PARAMS,
+  Flag,
+  Id,
+  Moment,
+  row,
+  SITE,
+  TAGS,
+  Text,
+  Timecode,
+  WebAddress,
+} from './fields';
+import {
+  type GivenItem,
+  itemOf,
   type MetadataOf,
   named,
-  newItem,
   type PathIds,
   type Platform,
   type Resource,
@@ -16,6 +30,9 @@ import {
 import { notFound } from './resource-calls';
 
 export const ONE_MEDIA = `${SITE}/media/:mediaId`;
+
+export const KIND = Choice(['video', 'audio']);
+const HOSTING = Choice(['hosted', 'external']);
 
 export const MEDIA = {
   ...named('media', SITE, 'mediaId'),
@@ -50,16 +67,39 @@ export const MEDIA = {
   },
   shown: {
     ...CONTENT_FIELDS,
-    media_type: row(Choice(['video', 'audio']), 'The kind of media.', { filter: 'text' }),
-    hosting_type: row(Choice(['hosted', 'external']), 'Whether the platform has the content.', {
-      filter: 'text',
-    }),
+    media_type: row(KIND, 'The kind of media.', { filter: 'text' }),
+    hosting_type: row(HOSTING, 'Whether the platform has the content.', { filter: 'text' }),
     mime_type: row(z.string().nullable(), 'The media type of the content.', { filter: 'text' }),
     duration: row(z.number(), 'Seconds; 0 while it is not known.', { filter: 'number' }),
     trim_in_point: row(z.string().nullable(), 'Where it begins in the uploaded file.'),
     trim_out_point: row(z.string().nullable(), 'Where it ends in the uploaded file.'),
     external_id: row(z.string().nullable(), 'The same as in the metadata.'),
     source_url: row(z.string().nullable(), 'Where external content is.'),
+  },
+  kept: {
+    ...CONTENT_KEPT,
+    mediaType: KIND.default('video'),
+    hostingType: HOSTING.default('hosted'),
+    mimeType: Text.nullable().default(null),
+    /** Seconds; 0 while it is not known. */
+    duration: Amount.default(0),
+    /** Pixels; 0 while they are not known. */
+    width: Amount.default(0),
+    height: Amount.default(0),
+    trimInPoint: Text.nullable().default(null),
+    trimOutPoint: Text.nullable().default(null),
+    sourceUrl: Text.nullable().default(null),
+    /** Whether viewers never see it, as the replay of an event that was not published. */
+    hidden: Flag.default(false),
+    eventId: Id.optional(),
+    /** The key file that its event was encrypted with. */
+    keyFile: Text.optional(),
+    /** Seconds into the event, for a clip. */
+    clip: z.object({ from: Amount, to: Amount }, objectParams).optional(),
+    /** Whether the renditions of a content of its were all made once. */
+    converted: Flag.default(false),
+    announced: Flag.default(false),
+    views: Amount.default(0),
   },
   actions: {
     reupload: {
@@ -77,29 +117,7 @@ export type MediaMetadata = MetadataOf<typeof MEDIA>;
 
 /** A video or audio on demand: uploaded, a replay of a live event under the event's id, or a clip of one. */
 export interface Media extends Content, Stored<typeof MEDIA> {
-  mediaType: 'video' | 'audio';
-  hostingType: 'hosted' | 'external';
-  mimeType: string | null;
-  /** Seconds; 0 while it is not known. */
-  duration: number;
-  /** Pixels; 0 while they are not known. */
-  width: number;
-  height: number;
-  trimInPoint: string | null;
-  trimOutPoint: string | null;
-  sourceUrl: string | null;
-  /** Whether viewers never see it, as the replay of an event that was not published. */
-  readonly hidden: boolean;
-  readonly eventId: string | undefined;
-  /** The key file that its event was encrypted with. */
-  readonly keyFile: string | undefined;
-  /** Seconds into the event, for a clip. */
-  readonly clip: { readonly from: number; readonly to: number } | undefined;
-  /** Whether the renditions of a content of its were all made once. */
-  converted: boolean;
-  announced: boolean;
   readonly timers: { processing: Timer | undefined; publication: Timer | undefined };
-  views: number;
 }
 
 declare module './resource' {
@@ -111,31 +129,8 @@ declare module './resource' {
   }
 }
 
-export function newMedia(
-  given: Pick<Media, 'id' | 'siteId' | 'created' | 'metadata'> & Partial<Media>,
-): Media {
-  return {
-    ...noContent(),
-    mediaType: 'video',
-    hostingType: 'hosted',
-    mimeType: null,
-    duration: 0,
-    width: 0,
-    height: 0,
-    trimInPoint: null,
-    trimOutPoint: null,
-    sourceUrl: null,
-    hidden: false,
-    eventId: undefined,
-    keyFile: undefined,
-    clip: undefined,
-    converted: false,
-    announced: false,
-    views: 0,
-    lastModified: given.created,
-    timers: { processing: undefined, publication: undefined },
-    ...given,
-  };
+export function newMedia(given: GivenItem<typeof MEDIA>): Media {
+  return { ...itemOf(MEDIA, given), timers: { processing: undefined, publication: undefined } };
 }
 
 /** The custom parameter, of channels as well, that names a key file. */
@@ -172,9 +167,7 @@ export function mediaOf({ state }: Pick<Platform, 'state'>, { siteId = '', media
   throw notFound(MEDIA);
 }
 
-export function partOf(parts: Platform, { id: mediaId, siteId }: Media) {
-  return { ...newItem(parts, siteId), mediaId };
-}
+export const partOf = ({ id: mediaId, siteId }: Media) => ({ mediaId, siteId });
 
 /** Lists and finds the parts of a media. @param idName the parameter of their path. */
 export function inMedia<Part extends { readonly id: string }>(

@@ -6,18 +6,18 @@ import type { StoredFile } from '../uploads/uploads';
 import { valuesAfter } from './body';
 import {
   CONTENT_FIELDS,
+  CONTENT_KEPT,
   CONTENT_VALUES,
   type Content,
   dropAll,
   MAX_FILE_BYTES,
-  noContent,
   statusUnderWay,
   takeContent,
   uploadBy,
 } from './content';
-import { row } from './fields';
+import { Amount, Flag, Id, row, Text } from './fields';
 import { inMedia, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
-import { type Behaviour, named, type Platform, type Resource, type Stored } from './resource';
+import { type Behaviour, named, newItem, type Platform, type Resource, type Stored } from './resource';
 import { conflict } from './resource-calls';
 
 export const ORIGINAL = {
@@ -38,22 +38,24 @@ export const ORIGINAL = {
     md5: row(z.string().nullable(), 'The MD5 of the file, in hexadecimal.'),
     includes: row(z.looseObject({}), 'Its tracks, by their kind.'),
   },
+  kept: {
+    ...CONTENT_KEPT,
+    mediaId: Id,
+    isPrimary: Flag.default(false),
+    containerFormat: Text.nullable().default(null),
+    /** Seconds. */
+    duration: Amount.default(0),
+    /** Pixels. */
+    width: Amount.default(0),
+    height: Amount.default(0),
+  },
   refusals: {
     delete: [[409, 'conflict', 'It is the primary original: the content of the media.']],
   },
 } as const satisfies Resource;
 
 /** A file of a media as it was uploaded. The primary one is the media's own content. */
-export interface Original extends Content, Stored<typeof ORIGINAL> {
-  readonly mediaId: string;
-  readonly isPrimary: boolean;
-  containerFormat: string | null;
-  /** Seconds. */
-  duration: number;
-  /** Pixels. */
-  width: number;
-  height: number;
-}
+export type Original = Content & Stored<typeof ORIGINAL>;
 
 declare module './resource' {
   interface LibraryState {
@@ -67,16 +69,8 @@ export function originalBehaviour(parts: Platform): Behaviour<typeof ORIGINAL, O
   return {
     ...inMedia(parts, state.originals, 'originalId'),
     create(ids, { metadata, upload }) {
-      const original = state.originals.add({
-        ...noContent(),
-        ...partOf(parts, mediaOf(parts, ids)),
-        metadata,
-        isPrimary: false,
-        containerFormat: null,
-        duration: 0,
-        width: 0,
-        height: 0,
-      });
+      const made = newItem(ORIGINAL, parts, { ...partOf(mediaOf(parts, ids)), metadata });
+      const original = state.originals.add(made);
       takeContent(parts, state.originals, original, upload, {
         maxBytes: MAX_FILE_BYTES,
         arrived: (file) => describe(parts, original, file),
@@ -129,11 +123,12 @@ export function keepOriginal(parts: Platform, media: Media, duration: number): v
   const before = originals.of(media.id).find(({ isPrimary }) => isPrimary);
   if (before) Object.assign(before, facts);
   else
-    originals.add({
-      ...noContent(),
-      ...partOf(parts, media),
-      metadata: valuesAfter(ORIGINAL.metadata, { type: 'primary' }),
-      isPrimary: true,
-      ...facts,
-    });
+    originals.add(
+      newItem(ORIGINAL, parts, {
+        ...partOf(media),
+        metadata: valuesAfter(ORIGINAL.metadata, { type: 'primary' }),
+        isPrimary: true,
+        ...facts,
+      }),
+    );
 }

@@ -1,5 +1,6 @@
+import * as z from 'zod';
 import { httpError } from '../../../http/errors';
-import { text } from '../json-body';
+import { objectParams, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { CUSTOM_PARAMS, FreeObject, Reference, row, SITE } from './fields';
 import {
@@ -34,6 +35,7 @@ export const PLAYER = {
     adschedule: row(Reference, 'When advertisements are shown.'),
   },
   shown: {},
+  kept: { relationships: z.looseObject({}, objectParams) },
 } as const satisfies Resource;
 
 type Relationships = BodyOf<typeof PLAYER>['relationships'];
@@ -60,7 +62,7 @@ export function playerBehaviour(parts: Platform): Behaviour<typeof PLAYER, Playe
     ...inSite(state.players, 'playerId'),
     create({ siteId = '' }, { metadata, relationships }) {
       requirePlaylist(siteId, relationships);
-      return state.players.add({ ...newItem(parts, siteId), metadata, relationships });
+      return state.players.add(newItem(PLAYER, parts, { siteId, metadata, relationships }));
     },
     update(player, metadata, { relationships }) {
       requirePlaylist(player.siteId, relationships);

@@ -77,6 +77,7 @@ export const PLAYLIST = {
   verbs: ['list', 'read', 'delete'],
   metadata: COMMON,
   shown,
+  kept: { playlistType: Choice(PLAYLIST_TYPES) },
 } as const satisfies Resource;
 
 function playlistOf<const T extends PlaylistType, const F extends SetFields>(
@@ -152,7 +153,6 @@ export const TYPED_PLAYLISTS = [
 
 /** A playlist of any type. Its metadata have the fields of its type. */
 export interface Playlist extends Omit<Stored<typeof PLAYLIST>, 'metadata'> {
-  readonly playlistType: PlaylistType;
   metadata: MetadataOf<typeof PLAYLIST> & { readonly media_filter: MediaFilter };
 }
 
@@ -226,9 +226,8 @@ function callsOfType(parts: Platform, typed: TypedPlaylist): ResourceCalls {
     },
     create({ siteId = '' }, { metadata }) {
       const values = metadata as (Playlist & Kept<AnyPlaylist>)['metadata'];
-      const playlist = { ...newItem(parts, siteId), playlistType: typed.type, metadata: values };
-      state.playlists.add(playlist);
-      return playlist;
+      const made = newItem(PLAYLIST, parts, { siteId, playlistType: typed.type, metadata: values });
+      return state.playlists.add({ ...made, metadata: values });
     },
   };
   return callsOf(resource, behaviour, clock.now);

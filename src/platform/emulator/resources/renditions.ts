@@ -2,10 +2,10 @@ import * as z from 'zod';
 import type { ItemStore } from '../listing/item-store';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/uploads';
-import { type Content, dropAll, dropContent, noContent, STATE_FIELDS } from './content';
-import { Choice, Reference, row } from './fields';
-import { inMedia, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
-import { type Behaviour, named, type Platform, type Resource, type Stored } from './resource';
+import { CONTENT_KEPT, type Content, dropAll, dropContent, STATE_FIELDS } from './content';
+import { Amount, Flag, Id, Reference, row, Text } from './fields';
+import { inMedia, KIND, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
+import { type Behaviour, named, newItem, type Platform, type Resource, type Stored } from './resource';
 import { conflict } from './resource-calls';
 
 export const MEDIA_RENDITION = {
@@ -21,7 +21,7 @@ export const MEDIA_RENDITION = {
   },
   shown: {
     ...STATE_FIELDS,
-    media_type: row(Choice(['video', 'audio']), 'The kind of media.', { filter: 'text' }),
+    media_type: row(KIND, 'The kind of media.', { filter: 'text' }),
     unconverted_reason: row(
       z.string().nullable(),
       'Why a ready rendition is the uploaded file; `null` for one that was converted.',
@@ -31,6 +31,18 @@ export const MEDIA_RENDITION = {
     width: row(z.int(), 'Pixels.', { filter: 'number' }),
     height: row(z.int(), 'Pixels.', { filter: 'number' }),
   },
+  kept: {
+    ...CONTENT_KEPT,
+    status: CONTENT_KEPT.status.unwrap().default('processing'),
+    mediaId: Id,
+    templateId: Text,
+    isAutomatic: Flag,
+    width: Amount,
+    height: Amount,
+    /** Bytes. */
+    filesize: Amount.default(0),
+    unconvertedReason: Text.nullable().default(null),
+  },
   refusals: {
     create: [
       [409, 'conflict', 'The media has a rendition of this template already, or its content is external.'],
@@ -39,16 +51,7 @@ export const MEDIA_RENDITION = {
 } as const satisfies Resource;
 
 /** A media in one size, as the converted file; without one, as the uploaded file. */
-export interface Rendition extends Content, Stored<typeof MEDIA_RENDITION> {
-  readonly mediaId: string;
-  readonly templateId: string;
-  readonly isAutomatic: boolean;
-  width: number;
-  height: number;
-  /** Bytes. */
-  filesize: number;
-  unconvertedReason: string | null;
-}
+export type Rendition = Content & Stored<typeof MEDIA_RENDITION>;
 
 export interface WantedConversion {
   readonly file: StoredFile;
@@ -89,7 +92,8 @@ export function renditionBehaviour(parts: Platform): Behaviour<typeof MEDIA_REND
       if (media.status === 'ready' && !media.file)
         throw conflict('This media was recorded live, and the emulator keeps no recordings. Upload a file.');
       const { width, height } = media;
-      const rendition = addRendition(parts, media, templateId, { width, height, isAutomatic: false });
+      const given = { ...partOf(media), metadata: {}, templateId, width, height, isAutomatic: false };
+      const rendition = state.renditions.add(newItem(MEDIA_RENDITION, parts, given));
       if (rendition.status === 'processing' && media.status === 'ready')
         parts.clock.after(CONVERSION_MS, () => finish(parts, media, rendition));
       return rendition;
@@ -158,31 +162,14 @@ export function makeRenditions(parts: Platform, media: Media): void {
   const before = state.renditions.of(media.id);
   // Automatic renditions of an earlier content get the sizes of this one.
   for (const rendition of before) if (rendition.isAutomatic) state.renditions.remove(rendition);
-  for (const { templateId, ...size } of wanted) {
-    const kept = before.find((other) => other.templateId === templateId);
+  for (const size of wanted) {
+    const kept = before.find((other) => other.templateId === size.templateId);
+    const given = { ...partOf(media), metadata: {}, ...size, isAutomatic: true };
     if (kept?.isAutomatic) state.renditions.add(Object.assign(kept, size));
-    else if (!kept) addRendition(parts, media, templateId, { ...size, isAutomatic: true });
+    else if (!kept) state.renditions.add(newItem(MEDIA_RENDITION, parts, given));
   }
   for (const rendition of before) if (!state.renditions.find(rendition.id)) dropContent(parts, rendition);
   for (const rendition of state.renditions.of(media.id)) finish(parts, media, rendition);
-}
-
-function addRendition(
-  parts: Platform,
-  media: Media,
-  templateId: string,
-  size: Pick<Rendition, 'width' | 'height' | 'isAutomatic'>,
-): Rendition {
-  return parts.state.renditions.add({
-    ...noContent(),
-    ...partOf(parts, media),
-    metadata: {},
-    templateId,
-    status: 'processing',
-    ...size,
-    filesize: 0,
-    unconvertedReason: null,
-  });
 }
 
 /** Requests the conversion of a rendition. Without one, it is the uploaded file, under an address of its own. */

@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import type { Clock } from '../clock';
 import type { ItemStore } from '../listing/item-store';
 import type { Surroundings } from '../surroundings';
@@ -58,6 +59,8 @@ export interface Resource {
   readonly upload?: SetFields;
   readonly relationships?: SetFields;
   readonly shown: ShownFields;
+  /** The other fields of its items, which a saved state has, too. A new item has the defaults. */
+  readonly kept?: z.ZodRawShape;
   readonly actions?: Readonly<Record<string, Action>>;
   readonly refusals?: { readonly [V in Verb]?: readonly Refusal[] };
 }
@@ -93,8 +96,29 @@ export interface Kept<R extends Resource> {
   metadata: MetadataOf<R>;
 }
 
-export interface Stored<R extends Resource> extends Kept<R> {
-  readonly siteId: string;
+type FormOf<R extends Resource> = R extends { readonly kept: infer Shape extends z.ZodRawShape }
+  ? z.ZodObject<Shape>
+  : z.ZodType<object, object>;
+
+export type Stored<R extends Resource> = Kept<R> & z.output<FormOf<R>> & { readonly siteId: string };
+
+export type GivenItem<R extends Resource> = Omit<Kept<R>, 'lastModified'> &
+  z.input<FormOf<R>> & { readonly siteId: string; readonly lastModified?: Date };
+
+/** An item with these fields, and the defaults of the others. */
+export function itemOf<R extends Resource>({ kept = {} }: R, given: GivenItem<R>): Stored<R> {
+  const first = Object.entries(kept).flatMap(([name, form]) =>
+    form instanceof z.ZodDefault ? [[name, form.def.defaultValue] as const] : [],
+  );
+  return { lastModified: given.created, ...Object.fromEntries(first), ...given } as Stored<R>;
+}
+
+export function newItem<R extends Resource>(
+  resource: R,
+  { clock, newResourceId }: Pick<Platform, 'clock' | 'newResourceId'>,
+  given: Omit<GivenItem<R>, 'id' | 'created'>,
+): Stored<R> {
+  return itemOf(resource, { id: newResourceId(), created: clock.now(), ...given } as GivenItem<R>);
 }
 
 /** The form of a resource depends on the caller and the time. */
@@ -161,11 +185,6 @@ export interface Platform extends Pick<Surroundings, 'newResourceId' | 'newSecre
   readonly clock: Clock;
   readonly notify: Notify;
   readonly uploads: Uploads;
-}
-
-export function newItem({ clock, newResourceId }: Pick<Platform, 'clock' | 'newResourceId'>, siteId: string) {
-  const created = clock.now();
-  return { id: newResourceId(), siteId, created, lastModified: created };
 }
 
 /** Lists, finds and removes the items of a site. @param idName the parameter of their path. */

@@ -3,19 +3,20 @@ import { text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import {
   CONTENT_FIELDS,
+  CONTENT_KEPT,
   CONTENT_VALUES,
   type Content,
   dropAll,
-  noContent,
   takeContent,
   uploadBy,
 } from './content';
-import { Choice, Flag, row, WholeNumber } from './fields';
+import { Choice, Flag, Id, row, Text, WholeNumber } from './fields';
 import { inMedia, mediaOf, ONE_MEDIA, partOf } from './media';
 import {
   type Behaviour,
   type BodyOf,
   named,
+  newItem,
   type Platform,
   putAction,
   type Resource,
@@ -50,17 +51,14 @@ export const TEXT_TRACK = {
     published: row(z.boolean(), 'Whether viewers get it.'),
     delivery_url: row(z.string().nullable(), 'Where the file is, once it is ready.'),
   },
+  kept: { ...CONTENT_KEPT, mediaId: Id, isPublished: Flag.default(false), fileFormat: Text },
   actions: {
     publish: putAction(`${ONE}/publish`, 'Publish a text track', 'Lets viewers have it.'),
     unpublish: putAction(`${ONE}/unpublish`, 'Unpublish a text track', 'Takes it from viewers.'),
   },
 } as const satisfies Resource;
 
-export interface TextTrack extends Content, Stored<typeof TEXT_TRACK> {
-  readonly mediaId: string;
-  isPublished: boolean;
-  readonly fileFormat: string;
-}
+export type TextTrack = Content & Stored<typeof TEXT_TRACK>;
 
 declare module './resource' {
   interface LibraryState {
@@ -86,13 +84,8 @@ export function textTrackBehaviour(parts: Platform): Behaviour<typeof TEXT_TRACK
     ...inMedia(parts, state.textTracks, 'trackId'),
     create(ids, { metadata, upload }) {
       const media = mediaOf(parts, ids);
-      const track = state.textTracks.add({
-        ...noContent(),
-        ...partOf(parts, media),
-        metadata,
-        isPublished: false,
-        fileFormat: formatOf(upload),
-      });
+      const given = { ...partOf(media), metadata, fileFormat: formatOf(upload) };
+      const track = state.textTracks.add(newItem(TEXT_TRACK, parts, given));
       notify('track_created', media);
       takeContent(parts, state.textTracks, track, upload, {
         maxBytes: MAX_TRACK_BYTES,

@@ -4,14 +4,14 @@ import { field, objectOf, text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import {
   CONTENT_FIELDS,
+  CONTENT_KEPT,
   CONTENT_VALUES,
   type Content,
   dropAll,
-  noContent,
   takeContent,
   uploadBy,
 } from './content';
-import { Choice, Flag, list, row, SITE, WholeNumber } from './fields';
+import { Amount, Choice, Flag, Id, list, row, SITE, WholeNumber } from './fields';
 import type { Media } from './media';
 import {
   type Behaviour,
@@ -59,19 +59,21 @@ export const THUMBNAIL = {
     delivery_url: row(z.string().nullable(), 'Where the picture is, once it is ready.'),
     media_id: row(z.string(), 'The media that it is of.', { filter: 'text', unseen: true }),
   },
+  kept: {
+    ...CONTENT_KEPT,
+    thumbnailType: Choice(THUMBNAIL_TYPES).default('static'),
+    sourceType: Choice(SOURCE_TYPES).default('video_position'),
+    /** Seconds into the media that it is taken from. */
+    videoPosition: Amount.default(0),
+    /** Undefined while it belongs to none. */
+    mediaId: Id.optional(),
+    isPoster: Flag.default(false),
+  },
 } as const satisfies Resource;
 
 type SourceType = (typeof SOURCE_TYPES)[number];
 
-export interface Thumbnail extends Content, Stored<typeof THUMBNAIL> {
-  readonly thumbnailType: 'static' | 'video';
-  readonly sourceType: SourceType;
-  /** Seconds into the media that it is taken from. */
-  readonly videoPosition: number;
-  /** Undefined while it belongs to none. */
-  mediaId: string | undefined;
-  isPoster: boolean;
-}
+export type Thumbnail = Content & Stored<typeof THUMBNAIL>;
 
 declare module './resource' {
   interface LibraryState {
@@ -105,12 +107,14 @@ export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL,
         'relationships.media.0.id': related?.id,
         'upload.source_media_id': taken,
       });
-      const of = {
+      const made = newItem(THUMBNAIL, parts, {
+        siteId,
+        metadata: {},
         thumbnailType: upload.thumbnail_type ?? 'static',
         sourceType: sourceTypeOf(upload),
         videoPosition: upload.video_position ?? 0,
-      };
-      const thumbnail = state.thumbnails.add(newThumbnail(parts, siteId, of));
+      });
+      const thumbnail = state.thumbnails.add(made);
       attach(parts, thumbnail, related?.id ?? taken, related?.is_poster ?? false);
       const ready = () => {
         thumbnail.status = 'ready';
@@ -181,21 +185,6 @@ function requireMedia(
   if (problems.length > 0) throw new HttpError(400, problems);
 }
 
-/** A picture of no media, by default from the start of one. */
-function newThumbnail(parts: Platform, siteId: string, of: Partial<Thumbnail>): Thumbnail {
-  return {
-    ...noContent(),
-    ...newItem(parts, siteId),
-    metadata: {},
-    thumbnailType: 'static',
-    sourceType: 'video_position',
-    videoPosition: 0,
-    mediaId: undefined,
-    isPoster: false,
-    ...of,
-  };
-}
-
 /** Makes a thumbnail one of a media, or of another one; a media has one poster at most. */
 function attach({ state }: Platform, thumbnail: Thumbnail, mediaId: string | undefined, isPoster: boolean) {
   if (isPoster)
@@ -209,7 +198,8 @@ function attach({ state }: Platform, thumbnail: Thumbnail, mediaId: string | und
 export function makePoster(parts: Platform, media: Media): void {
   const { state, notify } = parts;
   if (posterOf(parts, media)) return;
-  const thumbnail = state.thumbnails.add(newThumbnail(parts, media.siteId, { status: 'ready' }));
+  const given = { siteId: media.siteId, metadata: {}, status: 'ready' } as const;
+  const thumbnail = state.thumbnails.add(newItem(THUMBNAIL, parts, given));
   attach(parts, thumbnail, media.id, !thumbnailsOf(state, media).some(({ isPoster }) => isPoster));
   notify('thumbnail_created', media);
 }

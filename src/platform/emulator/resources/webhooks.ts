@@ -4,7 +4,7 @@ import { text } from '../json-body';
 import { EVENT_NAMES } from '../webhooks/notification';
 import { type ReceiverRules, receiverUrlFaults } from '../webhooks/receiver';
 import type { Webhook, WebhookMetadata, Webhooks } from '../webhooks/webhooks';
-import { list, row } from './fields';
+import { list, row, Text } from './fields';
 import { type Behaviour, named, type Resource, type View } from './resource';
 
 const isSet = (names: readonly string[]) => new Set(names).size === names.length;
@@ -37,6 +37,10 @@ export const WEBHOOK = {
     secret: row(z.string(), 'The key that signs the tokens of notifications. It is never shown again.', {
       once: true,
     }),
+  },
+  kept: {
+    /** Its bytes as text are the key of the tokens. Shown once, when the webhook is created. */
+    secret: Text,
   },
 } as const satisfies Resource;
 

@@ -1,7 +1,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { Clock } from '../clock';
 import type { FaultSwitches } from '../control/faults';
-import type { MetadataOf } from '../resources/resource';
+import type { Kept, MetadataOf } from '../resources/resource';
 import type { WEBHOOK } from '../resources/webhooks';
 import type { Surroundings } from '../surroundings';
 import { type Notification, type Notify, type SignedNotification, signNotification } from './notification';
@@ -9,14 +9,9 @@ import { type Answer, ReceiverCalls, type ReceiverRules } from './receiver';
 
 export type WebhookMetadata = MetadataOf<typeof WEBHOOK>;
 
-export interface Webhook {
-  readonly id: string;
-  readonly created: Date;
-  lastModified: Date;
-  /** Its bytes as text are the key of the tokens. Shown once, when the webhook is created. */
+/** A change of its metadata applies from the next try on, also to waiting notifications. */
+export interface Webhook extends Kept<typeof WEBHOOK> {
   readonly secret: string;
-  /** A change applies from the next try on, also to waiting notifications. */
-  metadata: WebhookMetadata;
 }
 
 /** One try to deliver a notification, or the loss of one that found no room. */
