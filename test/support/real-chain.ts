@@ -1,43 +1,23 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import {
-  closeSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-} from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import fs from 'fs-extra';
 import type { StreamDocument } from '../../src/platform/packager/stream-document';
 import type { StreamReport } from '../../src/verify/stream-report';
 import { commandOf, killAllOf, pidsOf, type WeighedProcess, weighed } from './chain-processes';
+import { ChainPrograms, DIST, type ProgramName } from './chain-programs';
 import { type Encoder, type Picture, pictureArguments, spawnFfmpeg } from './real-encoder';
 
-/** Tests and benchmarks are run in the root of the repository. */
-const DIST = resolve('dist');
 const API_KEY = 'chain-api-key-0123456789';
 const PACKAGER_API_KEY = 'chain-packager-api-key-0123456789';
 const API_SECRET = 'chain-api-secret-0123456789';
 const CLIENT = { client: 'demo', clientApiKey: 'demo-client-api-key' };
 const SITE = '/v2/sites/demosite';
-const READY_WITHIN_MS = 30_000;
-const STOP_WITHIN_MS = 20_000;
 const POLL_MS = 50;
-
-type ProgramName = 'sidecar' | 'emulator' | 'packager';
-
-interface Program {
-  readonly url: string;
-  readonly pid: number;
-  /** Resolves when it has ended. */
-  end(signal: NodeJS.Signals): Promise<void>;
-}
 
 export interface TestChannel {
   readonly id: string;
@@ -52,7 +32,7 @@ export class RealChain {
   readonly home = realpathSync(mkdtempSync(join(tmpdir(), 'real-chain-')));
   readonly keysFolder = join(this.home, 'keys');
   readonly mediaFolder = join(this.home, 'media');
-  readonly #programs = new Map<ProgramName, Program>();
+  readonly #programs = new ChainPrograms(this.home);
   readonly #encoders = new Set<Encoder>();
   readonly #rotate: boolean;
   #controlUrl = '';
@@ -65,7 +45,7 @@ export class RealChain {
 
   /** The address of a program. */
   url(name: ProgramName): string {
-    return this.#program(name).url;
+    return this.#programs.get(name).url;
   }
 
   async stopEncoders(): Promise<void> {
@@ -82,7 +62,7 @@ export class RealChain {
     await this.startPackager();
     const rtmpPort = await freePort();
     this.#rtmpUrl = `rtmp://127.0.0.1:${rtmpPort}/live`;
-    const emulator = await this.#start('emulator', {
+    const emulator = await this.#programs.start('emulator', {
       EMULATOR_HOST: '127.0.0.1',
       EMULATOR_PORT: '0',
       EMULATOR_CONTROL_PORT: '0',
@@ -92,9 +72,9 @@ export class RealChain {
       EMULATOR_PACKAGERURL: this.url('packager'),
       EMULATOR_PACKAGERAPIKEY: PACKAGER_API_KEY,
     });
-    this.#controlUrl = await this.#logged('emulator', /"service":"control","url":"([^"]+)"/);
-    await this.#logged('emulator', /"service":"rtmp"/);
-    await this.#start('sidecar', {
+    this.#controlUrl = await this.#programs.logged('emulator', /"service":"control","url":"([^"]+)"/);
+    await this.#programs.logged('emulator', /"service":"rtmp"/);
+    await this.#programs.start('sidecar', {
       PACKAGERDRMAPI_HOST: '127.0.0.1',
       PACKAGERDRMAPI_PORT: '0',
       PACKAGERDRMAPI_APIKEY: API_KEY,
@@ -106,8 +86,8 @@ export class RealChain {
 
   /** Starts the packager, or starts it again, at the same address. */
   async startPackager(): Promise<void> {
-    const before = this.#programs.get('packager');
-    await this.#start('packager', {
+    const before = this.#programs.running.get('packager');
+    await this.#programs.start('packager', {
       PACKAGER_HOST: '127.0.0.1',
       PACKAGER_PORT: before ? new URL(before.url).port : '0',
       PACKAGER_APIKEY: PACKAGER_API_KEY,
@@ -119,7 +99,7 @@ export class RealChain {
 
   /** Kills a program; resolves when it is gone. */
   kill(name: ProgramName): Promise<void> {
-    return this.#program(name).end('SIGKILL');
+    return this.#programs.get(name).end('SIGKILL');
   }
 
   /** Stops every program and encoder, removes the folders, and answers what of them was left behind. */
@@ -127,7 +107,7 @@ export class RealChain {
     await this.stopEncoders();
     // The emulator first: it removes its streams from the packager.
     for (const name of ['emulator', 'packager', 'sidecar'] as const) {
-      await this.#programs.get(name)?.end('SIGTERM');
+      await this.#programs.running.get(name)?.end('SIGTERM');
     }
     const left = await this.settledLeftovers();
     killAllOf(this.home);
@@ -140,7 +120,7 @@ export class RealChain {
     const deadline = Date.now() + 5000;
     for (;;) {
       const known = new Set([
-        ...[...this.#programs.values()].map(({ pid }) => pid),
+        ...[...this.#programs.running.values()].map(({ pid }) => pid),
         ...this.encoders.filter((each) => each.isRunning()).map(({ pid }) => pid),
       ]);
       const processes = pidsOf(this.home).filter((pid) => !known.has(pid));
@@ -156,7 +136,7 @@ export class RealChain {
   /** The processes of the chain with their memory and time. */
   processes(): WeighedProcess[] {
     const encoders = new Set(this.encoders.map(({ pid }) => pid));
-    const programs = new Map([...this.#programs].map(([name, { pid }]) => [pid, name]));
+    const programs = new Map([...this.#programs.running].map(([name, { pid }]) => [pid, name]));
     return weighed(this.home, (pid) => programs.get(pid) ?? (encoders.has(pid) ? 'encoder' : undefined));
   }
 
@@ -369,64 +349,9 @@ export class RealChain {
     const deadline = Date.now() + withinMs;
     while (!(await holds())) {
       if (Date.now() > deadline) {
-        const log = this.log('packager').split('\n').slice(-12).join('\n');
+        const log = this.#programs.log('packager').split('\n').slice(-12).join('\n');
         throw new Error(`Waited ${withinMs / 1000} s for ${what}. Seen: ${seen() ?? 'not so'}\n${log}`);
       }
-      await pause(POLL_MS);
-    }
-  }
-
-  log(name: ProgramName): string {
-    return readFileSync(join(this.home, `${name}.log`), 'utf8');
-  }
-
-  #program(name: ProgramName): Program {
-    const program = this.#programs.get(name);
-    if (!program) throw new Error(`The ${name} is not started.`);
-    return program;
-  }
-
-  async #start(name: ProgramName, env: Readonly<Record<string, string>>): Promise<Program> {
-    const path = join(this.home, `${name}.log`);
-    const before = fs.existsSync(path) ? this.log(name).length : 0;
-    const log = openSync(path, 'a');
-    const child: ChildProcess = spawn(process.execPath, [join(DIST, name, 'main.js')], {
-      cwd: this.home,
-      env: { PATH: process.env.PATH ?? '', HOME: this.home, ...env },
-      stdio: ['ignore', log, log],
-    });
-    closeSync(log);
-    let isOver = false;
-    const ended = new Promise<void>((settle) =>
-      child.once('close', () => {
-        isOver = true;
-        settle();
-      }),
-    );
-    const program = {
-      url: '',
-      pid: child.pid ?? 0,
-      end: (signal: NodeJS.Signals) => {
-        if (!isOver) child.kill(signal);
-        const tooLong = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
-        return ended.finally(() => clearTimeout(tooLong));
-      },
-    };
-    this.#programs.set(name, program);
-    const url = await this.#logged(name, /"message":"listening".*?"url":"([^"]+)"/, before, () => isOver);
-    const started = { ...program, url };
-    this.#programs.set(name, started);
-    return started;
-  }
-
-  /** A part of a program's log. */
-  async #logged(name: ProgramName, pattern: RegExp, from = 0, isOver = () => false): Promise<string> {
-    const deadline = Date.now() + READY_WITHIN_MS;
-    for (;;) {
-      const text = this.log(name).slice(from);
-      const found = pattern.exec(text);
-      if (found) return found[1] ?? '';
-      if (isOver() || Date.now() > deadline) throw new Error(`The ${name} did not start:\n${text}`);
       await pause(POLL_MS);
     }
   }
