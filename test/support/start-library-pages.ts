@@ -55,7 +55,10 @@ export function fieldsOfForm(page: string, mark: string): Record<string, string 
     if (/type="checkbox"/.test(attributes) && !/ checked/.test(attributes)) continue;
     const chosen =
       /<option value="([^"]*)" selected>/.exec(options) ?? /<option value="([^"]*)"/.exec(options);
-    if (input !== undefined) add(name, text(/\bvalue="([^"]*)"/.exec(attributes)?.[1] ?? ''));
+    const value = text(/\bvalue="([^"]*)"/.exec(attributes)?.[1] ?? '');
+    // Browsers send a time without seconds that are 0.
+    const isTime = /type="datetime-local"/.test(attributes);
+    if (input !== undefined) add(name, isTime ? value.replace(/(T\d\d:\d\d):00$/, '$1') : value);
     else if (area !== undefined) add(name, text(content).replaceAll(/\r?\n/g, '\r\n'));
     else add(name, text(chosen?.[1] ?? ''));
   }

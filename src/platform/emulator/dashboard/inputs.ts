@@ -70,7 +70,8 @@ const OF_SCHEMA = new Map<z.ZodType, TextKind>([
       type: 'datetime-local',
       more: html` step="1"`,
       hint: 'In UTC.',
-      write: (value: string) => new Date(value).toISOString().slice(0, 19),
+      // As browsers send it: another form would count as edited.
+      write: (value: string) => new Date(value).toISOString().slice(0, 19).replace(/:00$/, ''),
       // Browsers send no offset: the form asks for UTC.
       read: (text) => text.replace(/T\d\d:\d\d(?::\d\d(?:\.\d+)?)?$/, '$&Z') || undefined,
     },
