@@ -16,7 +16,9 @@ export function engineKeysUnder(prefix: string) {
     entry: (streamId: StreamId) => `${entries}${streamId}`,
     /** Undefined: the key is none of an entry. */
     streamOf(key: string): StreamId | undefined {
-      const parsed = parseStreamId(key.startsWith(entries) ? key.slice(entries.length) : '');
+      if (!key.startsWith(entries)) return undefined;
+      // Not a slice: that would keep the whole key in memory.
+      const parsed = parseStreamId(Buffer.from(key, 'latin1').toString('latin1', entries.length));
       return parsed.ok ? parsed.value : undefined;
     },
     everyEntry: { prefix: entries },

@@ -179,7 +179,11 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
     if (known) return known;
     // Most pairs have one stream: a list that is made with it is smaller than one that it is added to.
     const pair = { id, digest, streams: [streamId] };
-    for (const value of [id, digest]) pairsWith.set(value, [...(pairsWith.get(value) ?? []), pair]);
+    for (const value of [id, digest]) {
+      const others = pairsWith.get(value);
+      if (others) others.push(pair);
+      else pairsWith.set(value, [pair]);
+    }
     return pair;
   };
   const differing = (streamId: string, value: string, { id, digest }: IndexedKeys): string[] =>

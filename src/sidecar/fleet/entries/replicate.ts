@@ -36,8 +36,8 @@ interface ReplicationOptions {
 
 export type Replication = ReturnType<typeof createReplication>;
 
-/** Entries of one answer: a megabyte or two. */
-const PAGE = 500;
+/** Entries of one answer, which has some 200 KB: more, and many would stay in memory until the next full collection. */
+const PAGE = 128;
 /** Files that are written together share the syncs of the ledger and of the folder. */
 const MAX_UNDER_WAY = 128;
 
