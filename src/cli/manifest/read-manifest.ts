@@ -91,6 +91,6 @@ export function requireFaultless(
   if (missing.size > 1) descriptions.push(`${path}: to allow all of them, add ${options}`);
   throw new CliError(
     EXIT.usage,
-    descriptions.map((description) => ({ code: 'manifest', description })),
+    descriptions.map((description) => ({ code: 'line_up', description })),
   );
 }
