@@ -141,7 +141,8 @@ function textsIn(name: string, schema: z.ZodType, value: unknown): [name: string
         [`${name}.value`, text],
       ]);
     case 'boxes':
-      return inner.map(([, one]) => [name, one]);
+      // In the order in which browsers send them.
+      return asked.values.filter((one) => Object.values(value).includes(one)).map((one) => [name, one]);
     case 'flag':
       return [[name, value === true ? 'on' : '']];
     case 'choice':

@@ -98,15 +98,15 @@ const KINDS: Readonly<Record<string, Kind>> = {
     problems: [expect.stringMatching(/^Recommendations playlist/)],
   },
   webhooks: {
-    typed: { name: 'Newsroom', webhook_url: HOOK, events: ['channel_created', 'channel_idle'] },
+    typed: { name: 'Newsroom', webhook_url: HOOK, events: ['channel_idle', 'channel_created'] },
     made: {
       name: 'Newsroom',
       description: '',
       webhook_url: HOOK,
-      events: ['channel_created', 'channel_idle'],
+      events: ['channel_idle', 'channel_created'],
       site_ids: ['demosite'],
     },
-    row: [HOOK, 'channel_created, channel_idle', 'none yet'],
+    row: [HOOK, 'channel_idle, channel_created', 'none yet'],
     changed: { description: 'Of channels.', events: ['channel_active'] },
     after: { description: 'Of channels.', events: ['channel_active'] },
     refused: { webhook_url: 'https://' },
