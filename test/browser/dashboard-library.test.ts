@@ -111,6 +111,21 @@ test('an upload that is cancelled leaves nothing behind', async () => {
   expect([context.state.media.all(), await page.locator('.transfer').count()]).toEqual([[], 0]);
 });
 
+test('an upload that is cancelled while its media is being made leaves nothing behind', async () => {
+  const { page, context } = await open({ screen: 'laptop' });
+  await page.goto('/dashboard/media');
+  await page.route('**/dashboard/media', async (route) => {
+    if (route.request().method() !== 'POST') return route.continue();
+    const response = await route.fetch();
+    await page.getByRole('button', { name: 'Cancel Evening news.mp4' }).click();
+    return route.fulfill({ response }).catch(() => undefined);
+  });
+  const undone = page.waitForResponse('**/delete');
+  await drop(zone(page), [FILM]);
+  await undone;
+  expect(context.state.media.all()).toEqual([]);
+});
+
 test('a broken connection is tried again by itself', async () => {
   const { page, context } = await open({ screen: 'laptop' });
   let tries = 0;

@@ -35,8 +35,7 @@
     return text === '' ? {} : JSON.parse(text);
   }
 
-  const post = (path, body, signal) =>
-    ask(path, { method: 'POST', headers: { accept: 'application/json' }, body, signal });
+  const post = (path, body) => ask(path, { method: 'POST', headers: { accept: 'application/json' }, body });
 
   /** Sends bytes to a link; unlike fetch, XMLHttpRequest reports progress. */
   function put(link, bytes, signal, progress) {
@@ -60,11 +59,11 @@
   async function retried(signal, send) {
     for (let tries = 1; ; tries += 1) {
       try {
+        signal.throwIfAborted();
         return await send();
       } catch (thrown) {
         if (signal.aborted || thrown instanceof Refusal || tries > RETRIES) throw thrown;
         await new Promise((done) => setTimeout(done, RETRY_MS * 2 ** (tries - 1)));
-        signal.throwIfAborted();
       }
     }
   }
@@ -117,7 +116,8 @@
     const body = new URLSearchParams(fields);
     if (body.get('title') === null) body.set('title', file.name.replace(/\.[^.]*$/, ''));
     if (file.size > Number(form.dataset.partBytes)) body.set('method', 'multipart');
-    const begun = await post(form.dataset.begin, body, signal);
+    // Ended early, it would not say what it has made.
+    const begun = await post(form.dataset.begin, body);
     if (begun.upload_id) sessionStorage.setItem(memory, JSON.stringify(begun));
     return begun;
   }
@@ -175,7 +175,7 @@
       if (row.begun.upload_link) await retried(signal, () => put(row.begun.upload_link, file, signal, show));
       else await sendParts(row.begun, file, Number(form.dataset.partBytes), signal, show);
     } catch (thrown) {
-      if (signal.aborted) return;
+      if (signal.aborted) return takeBack(row);
       underWay.delete(row);
       item.classList.add('transfer-failed');
       const isRefusal = thrown instanceof Refusal;
