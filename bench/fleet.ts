@@ -14,7 +14,7 @@ import { type Etcd, hasEtcd, openWay, startEtcd, type Way } from './etcd';
 import type { Figure, Plan } from './figure';
 import { API_KEY } from './load';
 import { peakMiB, processorMs, residentMiB, type Started, start } from './processes';
-import { BODY, inFolder, pathOf, startSidecar } from './sidecar';
+import { BODY, inFolder, keyFileText, pathOf, startSidecar } from './sidecar';
 
 const SECRET = 'the-secret-of-the-fleet-of-the-benchmark-0123456789';
 const HEADERS = { 'x-api-key': API_KEY, 'content-type': 'application/json' };
@@ -186,8 +186,8 @@ async function trouble(plan: Plan, folder: string): Promise<Figure[]> {
   ];
 }
 
-/** Puts entries into the engine as sidecars do, with key files of 1.3 kB. */
-async function seed(url: string, count: number): Promise<void> {
+/** Puts entries into the engine as sidecars do: each a key file like `text`, with keys of its own. */
+async function seed(url: string, count: number, text: string): Promise<void> {
   const clock = () => new Date();
   const log = createLog('error', new Writable({ write: (_chunk, _encoding, done) => done() }), clock);
   const now = () => performance.now();
@@ -202,7 +202,7 @@ async function seed(url: string, count: number): Promise<void> {
       streamId: streamId.value,
       id: randomUUID(),
       version: Date.now(),
-      bytes: keyFileOf(),
+      bytes: Buffer.from(text.replaceAll(/(cenc-(?:key-id|content-key): ).+/g, ownKey)),
       at: Date.now(),
       by: { key: 'bench', address: '127.0.0.1', requestId: randomUUID() },
       from: 'bench',
@@ -211,6 +211,7 @@ async function seed(url: string, count: number): Promise<void> {
     };
     return { key, expected: 0, value: seal.seal(key, entry) };
   };
+  const ownKey = (_line: string, name: string) => name + randomBytes(16).toString('base64');
   const WORKERS = 4;
   const seedFrom = async (first: number) => {
     for (let begin = first; begin < count; begin += WORKERS * MAX_CHANGES) {
@@ -222,25 +223,15 @@ async function seed(url: string, count: number): Promise<void> {
   engine.close();
 }
 
-/** A key file with every part, with keys of its own. */
-function keyFileOf(): Buffer {
-  const value = (bytes: number) => randomBytes(bytes).toString('base64');
-  const lines = [
-    `mpegdashstreaming-cenc-key-id: ${value(16)}`,
-    `mpegdashstreaming-cenc-content-key: ${value(16)}`,
-    'mpegdashstreaming-cenc-algorithm: AESCTR',
-    ...Array.from({ length: 14 }, (_none, index) => `cupertinostreaming-value-${index}: ${value(36)}`),
-  ];
-  return Buffer.from(`${lines.join('\n')}\n`);
-}
-
 /** A packager without any key files joins a fleet that has many. */
 async function cold(plan: Plan, folder: string): Promise<Figure[]> {
   const etcd = await startEtcd(folder, 1);
   const [url = ''] = etcd.urls;
   // It founds the fleet.
-  await (await startPackager(folder, 'first', [url])).stop();
-  await seed(url, plan.fleetKeys);
+  const first = await startPackager(folder, 'first', [url]);
+  const text = await keyFileText(first, 'stream-0');
+  await first.stop();
+  await seed(url, plan.fleetKeys, text);
   const packager = await startPackager(folder, 'cold', [url]);
   const peak = peakMiB(packager.child);
   const seconds = packager.readyMs / 1000;
