@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { ConfigError } from './config';
 import { certificatesOf, privateKeyOf } from './tls';
-import { type Following, followFiles, isOpenToAll, type NamedFile, type WatchedFiles } from './watched-file';
+import { type Following, followFiles, type NamedFile, type WatchedFiles } from './watched-file';
 
 export interface ClientTlsFiles {
   readonly authorities?: string | undefined;
@@ -50,10 +50,6 @@ export function openClientTls(
       logCertificate(authorities, trusted[0], `certificate of ${server}'s authority read`);
     if (!client || !chain) return;
     logCertificate(client.certificate, chain[0], `client certificate for ${server} read`);
-    if (isOpenToAll(client.key))
-      log.warn(`every user of this machine can read the key of the client certificate for ${server}`, {
-        file: client.key,
-      });
     onCertificate?.(chain[0], client.certificate);
   };
   const named: NamedFile[] = [

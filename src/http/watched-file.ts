@@ -26,9 +26,10 @@ interface FollowedFiles extends Pick<Following, 'log' | 'intervalMs'> {
   /** Logged, with `fields`, when files can't be used while the service runs. */
   readonly message: string;
   readonly fields?: LogFields;
-  /** Logged of a file that every user of the machine may read. */
-  readonly openMessage?: string;
 }
+
+/** The variables of files that are no secret. */
+const PUBLIC = /(?:CERT|CA)$/;
 
 /**
  * Reads files that belong together, and again at each change. They are compared, not watched by events: those
@@ -37,7 +38,7 @@ interface FollowedFiles extends Pick<Following, 'log' | 'intervalMs'> {
  * @throws ConfigError when they can't be used at the start. Faults begin with the variables of their files.
  */
 export function followFiles(named: readonly NamedFile[], options: FollowedFiles): WatchedFiles {
-  const { log, intervalMs = 1000, message, fields, openMessage } = options;
+  const { log, intervalMs = 1000, message, fields } = options;
   if (named.length === 0) return { close: () => undefined };
   const paths = named.map(([, path]) => path);
   const faultsOf = (cause: unknown) => {
@@ -50,8 +51,9 @@ export function followFiles(named: readonly NamedFile[], options: FollowedFiles)
   };
   const take = (contents: readonly Buffer[]) => {
     options.take(contents);
-    if (openMessage === undefined) return;
-    for (const file of paths.filter(isOpenToAll)) log.warn(openMessage, { file });
+    for (const [variable, file] of named)
+      if (!PUBLIC.test(variable) && isOpenToAll(file))
+        log.warn('every user of this machine can read this secret', { variable, file });
   };
   let taken: readonly Buffer[];
   try {
@@ -144,7 +146,7 @@ export function whyUnreadable(thrown: unknown): string {
   }
 }
 
-export function isOpenToAll(path: string): boolean {
+function isOpenToAll(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
   return found !== undefined && (found.mode & 0o004) !== 0;
 }

@@ -23,7 +23,6 @@ export function openProviderHeaders(
     intervalMs,
     message: 'the file of key provider headers cannot be used; the previous headers stay in use',
     fields: { file },
-    openMessage: 'every user of this machine can read the file of key provider headers',
     take,
   });
   return { read: () => headers, close };

@@ -218,7 +218,6 @@ export function createKeyRing({ single, file, log, intervalMs }: KeyRingOptions)
     intervalMs,
     message: 'the file of API keys cannot be used; the previous keys stay in use',
     fields: { file },
-    openMessage: 'every user of this machine can read the file of API keys',
     take,
   });
   return { find, close };

@@ -1,4 +1,4 @@
-import { copyFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../src/http/config';
 import { openCpixRecipient } from '../../src/provider/cpix-recipient';
@@ -11,7 +11,10 @@ let certificate: string;
 let key: string;
 let lines: LogLine[];
 
-const place = (name: string, path: string) => copyFileSync(cpixVectorPath(`${name}.pem`), path);
+function place(name: string, path: string): void {
+  copyFileSync(cpixVectorPath(`${name}.pem`), path);
+  chmodSync(path, 0o600);
+}
 
 beforeEach(async () => {
   const folder = await temporaryFolder();
@@ -82,10 +85,16 @@ test('says nothing of the key itself', () => {
   expect(JSON.stringify(lines)).not.toMatch(/PRIVATE|BEGIN/);
 });
 
-test('warns of a certificate that has ended, and takes it: documents are still encrypted for it', () => {
+test('warns of a key that every user can read, and of a certificate that has ended, and takes them: documents are still encrypted for it', () => {
+  for (const file of [certificate, key]) chmodSync(file, 0o644);
   expect(open(Date.UTC(2126, 0, 1))()).toEqual(recipientNamed('next'));
   expect(lines).toEqual([
     next(),
     ['warn', 'the CPIX certificate has expired; key providers may refuse to encrypt for it', { certificate }],
+    [
+      'warn',
+      'every user of this machine can read this secret',
+      { variable: 'PACKAGERDRMAPI_CPIXKEY', file: key },
+    ],
   ]);
 });

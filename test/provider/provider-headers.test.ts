@@ -118,7 +118,11 @@ describe('a file of headers', () => {
         { file, faults: ['PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE: line 1 is not "Name: value"'] },
       ],
       ['info', 'key provider headers read', { file, count: 1 }],
-      ['warn', 'every user of this machine can read the file of key provider headers', { file }],
+      [
+        'warn',
+        'every user of this machine can read this secret',
+        { variable: 'PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE', file },
+      ],
     ]);
   });
 });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { copyFileSync, readFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ export const pem = (name: string) => readFileSync(pemPath(name));
 /** Copies a certificate or key of the tests to where a server reads it. */
 export function place(name: string, path: string): void {
   copyFileSync(pemPath(name), path);
+  chmodSync(path, 0o600);
 }
 
 /** The certificate that a client shows, by its name in the tests. */

@@ -40,7 +40,6 @@ export function openFleetSecret(file: string, { log, intervalMs }: Omit<Followin
     intervalMs,
     message: 'the file of the fleet secret cannot be used; the previous secrets stay in use',
     fields: { file },
-    openMessage: 'every user of this machine can read the secret of the fleet',
     take([bytes]) {
       const read = parseSecrets(linesOf(bytes));
       const isChange = read.join('\n') !== secrets.join('\n');
@@ -123,7 +122,6 @@ export function openEngineAccess(
   });
   const followed = followFiles(file === undefined ? [] : [[PASSWORD, file]], {
     ...{ log, intervalMs, message },
-    openMessage: "every user of this machine can read the password of the engine's user",
     take([bytes]) {
       password = passwordOf(linesOf(bytes)[0] ?? '', file ?? '');
       log.info("password of the engine's user read", { file });

@@ -187,7 +187,11 @@ describe('the keys of a file', () => {
     open();
     expect(lines).toEqual([
       ['info', 'API keys read', { file: path, count: 1, names: ['ci'] }],
-      ['warn', 'every user of this machine can read the file of API keys', { file: path }],
+      [
+        'warn',
+        'every user of this machine can read this secret',
+        { variable: 'PACKAGERDRMAPI_APIKEYS_FILE', file: path },
+      ],
     ]);
   });
 });

@@ -103,6 +103,10 @@ test('warns of a file that every user of the machine can read', () => {
   open();
   expect(lines).toEqual([
     read(1),
-    ['warn', 'every user of this machine can read the secret of the fleet', { file }],
+    [
+      'warn',
+      'every user of this machine can read this secret',
+      { variable: 'PACKAGERDRMAPI_FLEET_SECRET_FILE', file },
+    ],
   ]);
 });

@@ -218,6 +218,8 @@ describe('access to an engine', () => {
     expect(() => open(folder)).toThrow(/PACKAGERDRMAPI_FLEET_PASSWORD_FILE: .* is a folder\./);
   });
 
+  const OPEN = 'every user of this machine can read this secret';
+
   test('warns of what every user of the machine can read, of a certificate that has ended, and of a name that etcd refuses', () => {
     place('expired-client', certificate);
     place('expired-client-key', key);
@@ -229,20 +231,12 @@ describe('access to an engine', () => {
       ['warn', 'a certificate for the engine has expired', { file: certificate }],
       [
         'warn',
-        'every user of this machine can read the key of the client certificate for the engine',
-        { file: key },
-      ],
-      [
-        'warn',
         'etcd refuses requests with a client certificate that has a common name (CN) while its users are on; make one without',
         { file: certificate, subject: 'CN=expired-client of the tests' },
       ],
+      ['warn', OPEN, { variable: 'PACKAGERDRMAPI_FLEET_TLSKEY', file: key }],
       PASSWORD_READ(),
-      [
-        'warn',
-        "every user of this machine can read the password of the engine's user",
-        { file: passwordFile },
-      ],
+      ['warn', OPEN, { variable: 'PACKAGERDRMAPI_FLEET_PASSWORD_FILE', file: passwordFile }],
     ]);
   });
 });
