@@ -111,7 +111,7 @@ it('other parameters are passed over where no export is asked for, unless they l
   const { api } = await started();
   const { text } = await api.get(`${PATH}?sa=cpix`).expect(400);
   expect(text).toContain('sa is not a parameter of this request. Did you mean as?');
-  await api.get(`${PATH}?_=1`).expect(200, POST_MANUAL_FILE);
+  await api.get(`${PATH}?_=1&constructor=2`).expect(200, POST_MANUAL_FILE);
 });
 
 it('a scheme that the key file has no key of is refused, or that the form has not', async () => {

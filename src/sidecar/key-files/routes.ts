@@ -71,7 +71,7 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     const { query } = request;
     // Other parameters are ignored, unless their value shows that one of these is misspelt.
     const isExport = Object.entries(query).some(
-      ([name, value]) => name in exportQuery.shape || EXPORT_VALUES.includes(String(value)),
+      ([name, value]) => Object.hasOwn(exportQuery.shape, name) || EXPORT_VALUES.includes(String(value)),
     );
     const asked = isExport ? parsedOr400(readQuery(exportQuery, query)) : undefined;
     const bytes = store.read(streamId);
