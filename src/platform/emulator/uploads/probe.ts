@@ -1,4 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
+import { type Mp4Box, readBoxHeader } from '../../../drm/check/boxes';
 
 /** The properties of a file by its bytes; undefined where they don't show one. */
 interface FileFacts {
@@ -30,63 +31,37 @@ export async function probe({ path }: { readonly path: string }): Promise<FileFa
 }
 
 async function factsOf(file: FileHandle): Promise<FileFacts | undefined> {
-  const { size } = await file.stat();
-  const bytes = new Bytes(file, size);
-  const head = await bytes.read(0, HEAD_BYTES);
-  return (await movieFacts(head, bytes)) ?? typeOf(head);
+  const head = await read(file, 0, HEAD_BYTES);
+  return (await movieFacts(file, head)) ?? typeOf(head);
 }
 
-/** How often a file is read: a file may be made of the smallest boxes, or of ones that lead in a ring. */
-const MAX_READS = 2000;
-
-class Bytes {
-  #reads = 0;
-
-  constructor(
-    private readonly file: FileHandle,
-    readonly size: number,
-  ) {}
-
-  /** Fewer bytes than asked for at the end of the file, none behind it or when it was read too often. */
-  async read(at: number, length: number): Promise<Buffer> {
-    this.#reads += 1;
-    const wanted = Math.min(length, this.size - at);
-    if (this.#reads > MAX_READS || wanted <= 0) return Buffer.alloc(0);
-    const { buffer, bytesRead } = await this.file.read(Buffer.alloc(wanted), 0, wanted, at);
-    return buffer.subarray(0, bytesRead);
-  }
-}
-
-/** A box of ISO/IEC 14496-12 (an atom of QuickTime): where its content is. */
-interface Box {
-  readonly type: string;
-  readonly start: number;
-  readonly end: number;
+/** Fewer bytes than asked for at the end of the file. */
+async function read(file: FileHandle, at: number, length: number): Promise<Buffer> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, at);
+  return buffer.subarray(0, bytesRead);
 }
 
 const FIRST_BOXES = ['ftyp', 'moov', 'mdat', 'wide', 'free', 'skip', 'pnot'];
-/** The boxes whose content is read, by the one that they are in. */
-const CONTAINERS: Readonly<Record<string, readonly string[]>> = { moov: ['trak', 'mvex'], trak: ['mdia'] };
+/** A file may be made of the smallest boxes. */
+const MAX_BOXES = 2000;
 
-async function movieFacts(head: Buffer, bytes: Bytes): Promise<FileFacts | undefined> {
+async function movieFacts(file: FileHandle, head: Buffer): Promise<FileFacts | undefined> {
   const first = head.toString('latin1', 4, 8);
   if (!FIRST_BOXES.includes(first)) return undefined;
   const isQuickTime = first !== 'ftyp' || head.toString('latin1', 8, 12) === 'qt  ';
-  let times: Awaited<ReturnType<typeof timesOf>>;
+  let times: ReturnType<typeof timesOf>;
   let inFragments: number | undefined;
   const tracks: Track[] = [];
-  for await (const box of boxesIn(bytes, { type: '', start: 0, end: bytes.size })) {
-    if (box.type !== 'moov') continue;
-    for await (const inner of boxesWithin(bytes, box)) {
-      const track = tracks.at(-1) ?? {};
-      if (inner.type === 'mvhd') times = await timesOf(bytes, inner);
-      if (inner.type === 'mehd') inFragments = await fragmentsDuration(bytes, inner, times?.timescale ?? 0);
-      if (inner.type === 'trak') tracks.push({});
-      if (inner.type === 'tkhd') track.size = await sizeOf(bytes, inner);
-      if (inner.type === 'hdlr')
-        track.handler ??= (await bytes.read(inner.start, 12)).toString('latin1', 8, 12);
-    }
-    break;
+  let count = 0;
+  for await (const { type, body } of boxesWithin(file, 'file', 0, (await file.stat()).size)) {
+    count += 1;
+    if (count > MAX_BOXES) break;
+    const track = tracks.at(-1) ?? {};
+    if (type === 'mvhd') times = timesOf(body);
+    if (type === 'mehd') inFragments = fragmentsDuration(body, times?.timescale ?? 0);
+    if (type === 'trak') tracks.push({});
+    if (type === 'tkhd') track.size = sizeOf(body);
+    if (type === 'hdlr') track.handler ??= body.toString('latin1', 8, 12);
   }
   const video = tracks.find(({ handler }) => handler === 'vide');
   if (!video && !tracks.some(({ handler }) => handler === 'soun')) return undefined;
@@ -96,34 +71,38 @@ async function movieFacts(head: Buffer, bytes: Bytes): Promise<FileFacts | undef
   return { mimeType, mediaType, duration: times?.duration ?? inFragments, ...video?.size };
 }
 
-async function* boxesIn(bytes: Bytes, { start, end }: Box): AsyncGenerator<Box> {
+/** The boxes whose content is read, by the one that they are in. */
+const CONTAINERS: Readonly<Record<string, readonly string[]>> = {
+  file: ['moov'],
+  moov: ['trak', 'mvex'],
+  trak: ['mdia'],
+};
+/** As much of a box as has what is read of it. */
+const BOX_BYTES = 112;
+
+/** The boxes of ISO/IEC 14496-12 (atoms of QuickTime) in one, each with its first bytes, before those in it. */
+async function* boxesWithin(
+  file: FileHandle,
+  parent: string,
+  start: number,
+  end: number,
+): AsyncGenerator<Pick<Mp4Box, 'type' | 'body'>> {
   for (let at = start; at + 8 <= end; ) {
-    const head = await bytes.read(at, 16);
-    if (head.length < 8) return;
-    let length = head.readUInt32BE(0);
-    let headLength = 8;
-    if (length === 1 && head.length === 16) {
-      // Numbers up to 2^53 are exact; a longer box is beyond every end.
-      length = Number(head.readBigUInt64BE(8));
-      headLength = 16;
-    } else if (length === 0) length = end - at;
-    if (length < headLength || length > end - at) return;
-    yield { type: head.toString('latin1', 4, 8), start: at + headLength, end: at + length };
+    const bytes = await read(file, at, BOX_BYTES);
+    if (bytes.length < 8) return;
+    const { headerLength, length = end - at } = readBoxHeader(bytes);
+    if (length > end - at) return;
+    const type = bytes.toString('latin1', 4, 8);
+    yield { type, body: bytes.subarray(headerLength, length) };
+    if (CONTAINERS[parent]?.includes(type)) yield* boxesWithin(file, type, at + headerLength, at + length);
+    // Thousands of fragments may come behind it.
+    if (type === 'moov') return;
     at += length;
   }
 }
 
-/** The boxes in one, each with those in it behind it. */
-async function* boxesWithin(bytes: Bytes, box: Box): AsyncGenerator<Box> {
-  for await (const inner of boxesIn(bytes, box)) {
-    yield inner;
-    if (CONTAINERS[box.type]?.includes(inner.type)) yield* boxesWithin(bytes, inner);
-  }
-}
-
 /** Of `mvhd`: how many units a second has, and the length in seconds. */
-async function timesOf(bytes: Bytes, { start }: Box) {
-  const box = await bytes.read(start, 32);
+function timesOf(box: Buffer) {
   if (box.length < 32) return undefined;
   const isLong = box[0] === 1;
   const timescale = box.readUInt32BE(isLong ? 20 : 12);
@@ -132,8 +111,7 @@ async function timesOf(bytes: Bytes, { start }: Box) {
   return { timescale, duration: isUnknown ? undefined : seconds(units, timescale) };
 }
 
-async function fragmentsDuration(bytes: Bytes, { start }: Box, timescale: number) {
-  const box = await bytes.read(start, 12);
+function fragmentsDuration(box: Buffer, timescale: number): number | undefined {
   if (box.length < (box[0] === 1 ? 12 : 8)) return undefined;
   return seconds(box[0] === 1 ? box.readBigUInt64BE(4) : BigInt(box.readUInt32BE(4)), timescale);
 }
@@ -152,8 +130,7 @@ interface Track {
 }
 
 /** Of `tkhd`: the size as it is shown, so of a film that is turned on its side, the other way round. */
-async function sizeOf(bytes: Bytes, { start, end }: Box): Promise<Track['size']> {
-  const box = await bytes.read(start, Math.min(end - start, 96));
+function sizeOf(box: Buffer): Track['size'] {
   const matrix = box[0] === 1 ? 52 : 40;
   if (box.length < matrix + 44) return undefined;
   const isTurned = box.readInt32BE(matrix) === 0 && box.readInt32BE(matrix + 16) === 0;
