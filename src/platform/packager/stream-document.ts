@@ -52,14 +52,12 @@ export type StreamDocument = ReturnType<typeof documentOf>;
 interface Present {
   readonly state: StreamState;
   readonly problem: Problem | undefined;
-  /** Of parts that are still written: their records have 0. */
-  readonly partSeconds: number;
   readonly isPlayable: (system: System) => boolean;
 }
 
 export function documentOf(record: StreamRecord, present: Present) {
   const { id, kind, keyFile, protection, started, parts } = record;
-  const seconds = parts.reduce((sum, part) => sum + part.seconds, present.partSeconds);
+  const seconds = parts.reduce((sum, part) => sum + part.seconds, 0);
   const playable = (system: System) => {
     if (!present.isPlayable(system)) return null;
     const keyIds = [...new Set(parts.flatMap((part) => part[system] ?? []))];

@@ -256,7 +256,6 @@ class FileOnDisk {
     return documentOf(this.record, {
       state: this.#state,
       problem: this.#problem,
-      partSeconds: 0,
       isPlayable: (system) => this.record.parts.some((part) => part[system] !== null),
     });
   }

@@ -45,7 +45,7 @@ const MAX_FAILURES = 5;
 
 /** A stream of an encoder that may come and go: its record on disk, and its present session. */
 export class LiveStream {
-  readonly #surroundings: LiveSurroundings;
+  readonly surroundings: LiveSurroundings;
   readonly folder: string;
   readonly #playable = new Set<string>();
   readonly record: StreamRecord;
@@ -67,21 +67,19 @@ export class LiveStream {
   constructor(folder: string, record: StreamRecord, surroundings: LiveSurroundings) {
     this.folder = folder;
     this.record = record;
-    this.#surroundings = surroundings;
+    this.surroundings = surroundings;
     this.#state = record.isEnded ? 'ended' : record.started === null ? 'starting' : 'interrupted';
     // Its processes ended with the packager that had started them.
-    for (const part of record.parts) {
-      if (!part.isDone) part.seconds = this.#secondsOnDisk(part);
-      part.isDone = true;
-    }
+    this.#measureOpen();
+    for (const part of record.parts) part.isDone = true;
   }
 
   document(): StreamDocument {
     const session = this.#session;
+    this.#measureOpen();
     return documentOf(this.record, {
       state: session && this.#state !== 'ended' ? this.#stateOf(session) : this.#state,
       problem: session ? (session.problem ?? this.#problemSoFar(session)) : this.#problem,
-      partSeconds: this.#openPartSeconds(),
       isPlayable: (system) => this.record.parts.some((part) => this.#isPlayable(part, system)),
     });
   }
@@ -89,7 +87,7 @@ export class LiveStream {
   /** Keeps the stream wanted, and tries a failed one again. An ended stream stays as it is. */
   put(request: LiveRequest): void {
     if (this.record.isEnded || this.#ending || this.#isRemoved) return;
-    this.#wantedAt = this.#surroundings.now();
+    this.#wantedAt = this.surroundings.now();
     const before = this.#request;
     this.#request = request;
     if (before && !isSame(before, request)) {
@@ -100,7 +98,7 @@ export class LiveStream {
         this.#state = this.record.started === null ? 'starting' : 'interrupted';
       }
     }
-    if (!this.#session && this.#surroundings.now() - this.#lastAttemptAt >= this.#patienceMs) this.#start();
+    if (!this.#session && this.surroundings.now() - this.#lastAttemptAt >= this.#patienceMs) this.#start();
   }
 
   /** Makes all received media playable, and closes the stream for good. */
@@ -151,13 +149,13 @@ export class LiveStream {
   /** The least time between two tries: longer for a source that refuses, none for a key file. */
   get #patienceMs(): number {
     if (this.#state === 'refused' && this.#problem?.code.startsWith('key_file')) return 0;
-    const { retryMs } = this.#surroundings.limits;
+    const { retryMs } = this.surroundings.limits;
     return this.#state === 'interrupted' || this.#state === 'starting' ? retryMs : retryMs * 5;
   }
 
   #start(): void {
     clearTimeout(this.#retry);
-    const { keyFilesPath, now, hasRoom, programs } = this.#surroundings;
+    const { keyFilesPath, now, hasRoom, programs } = this.surroundings;
     const request = this.#request;
     if (!request) return;
     this.#lastAttemptAt = now();
@@ -173,26 +171,13 @@ export class LiveStream {
       this.#set('refused', read.problem);
       return;
     }
-    const session: Session = new Session({
-      ...this.#surroundings,
-      source: request.source,
-      withSound: this.#withSound,
-      simulcast: request.simulcast,
-      latency: request.latency,
-      keys: read.keys,
-      folder: this.folder,
-      newPart: (kinds, keys, continues) => this.#newPart(request.latency, kinds, keys, continues),
-      otherKeys: (present) => this.#otherKeys(request.keyFile, present),
-      onPartDone: (part) => this.#partDone(part),
-      hasSegment: (part) => SYSTEMS.some((system) => this.#isPlayable(part, system)),
-      onEnd: (end) => this.#sessionEnded(session, end),
-    });
-    this.#session = session;
+    this.#session = new Session(this, request, read.keys, this.#withSound);
   }
 
-  #sessionEnded(session: Session, end: SessionEnd): void {
+  /** A session calls it once at most, and not after its `stop`. */
+  sessionEnded(session: Session, end: SessionEnd): void {
     if (this.#session !== session) return;
-    const { now, limits, log } = this.#surroundings;
+    const { now, limits, log } = this.surroundings;
     this.#withSound = end.state !== 'changed' || (end.withSound ?? this.#withSound);
     if (end.state === 'changed') {
       const what = this.#withSound ? 'changed its stream' : 'sends none of the sound that it announces';
@@ -220,7 +205,7 @@ export class LiveStream {
   }
 
   #set(state: Exclude<StreamState, 'running'>, problem: Problem): void {
-    const { log } = this.#surroundings;
+    const { log } = this.surroundings;
     if (this.#problem?.code !== problem.code) {
       const { id } = this.record;
       log.warn('stream not packaged', { stream: id, state, code: problem.code, reason: problem.description });
@@ -229,9 +214,12 @@ export class LiveStream {
     this.#problem = problem;
   }
 
-  /** The keys of a key file that has changed. With one that can't be used, the stream goes on with those it has. */
-  #otherKeys(keyFile: StreamId | undefined, present: StreamKeys): StreamKeys | undefined {
-    const { keyFilesPath, log, rotate } = this.#surroundings;
+  /**
+   * The keys of a key file that has changed, with which the next part begins: asked at each key frame. With one that
+   * can't be used, the stream goes on with those it has.
+   */
+  otherKeys(keyFile: StreamId | undefined, present: StreamKeys): StreamKeys | undefined {
+    const { keyFilesPath, log, rotate } = this.surroundings;
     if (!rotate) return undefined;
     const read = readKeys(keyFilesPath, keyFile);
     if (read.ok) {
@@ -245,8 +233,9 @@ export class LiveStream {
     return undefined;
   }
 
-  #newPart(latency: Latency, kinds: MediaKinds, keys: StreamKeys, isSameSession: boolean): PartRecord {
-    const { clock, log } = this.#surroundings;
+  /** Makes the record of a part, once its tracks are known: the first one of a session, or one that continues it. */
+  newPart(latency: Latency, kinds: MediaKinds, keys: StreamKeys, isSameSession: boolean): PartRecord {
+    const { clock, log } = this.surroundings;
     const { parts, id } = this.record;
     const now = clock();
     const before = parts.at(-1);
@@ -263,15 +252,15 @@ export class LiveStream {
     return part;
   }
 
-  #partDone(part: PartRecord): void {
-    part.seconds = this.#secondsOnDisk(part);
+  /** Nothing is written to the part any more; its session may have ended. */
+  partDone(part: PartRecord): void {
+    this.#measure(part);
     part.isDone = true;
     this.#save();
   }
 
-  #openPartSeconds(): number {
-    const open = this.record.parts.filter(({ isDone }) => !isDone);
-    return open.reduce((sum, part) => sum + this.#secondsOnDisk(part), 0);
+  hasSegment(part: PartRecord): boolean {
+    return SYSTEMS.some((system) => this.#isPlayable(part, system));
   }
 
   #stateOf(session: Session): StreamState {
@@ -301,14 +290,17 @@ export class LiveStream {
     return isPlayable;
   }
 
-  #secondsOnDisk({ name, ...part }: PartRecord): number {
+  #measureOpen(): void {
+    for (const part of this.record.parts) if (!part.isDone) this.#measure(part);
+  }
+
+  #measure(part: PartRecord): void {
     try {
       const systems = SYSTEMS.filter((system) => part[system] !== null);
-      const all = systems.flatMap((system) => writtenSeconds(join(this.folder, name, system), system));
-      return Math.max(0, ...all);
+      const all = systems.flatMap((system) => writtenSeconds(join(this.folder, part.name, system), system));
+      part.seconds = Math.max(0, ...all);
     } catch (thrown) {
       this.#logFailure(thrown);
-      return part.seconds;
     }
   }
 
@@ -325,7 +317,7 @@ export class LiveStream {
 
   #logFailure(thrown: unknown): void {
     const { id } = this.record;
-    this.#surroundings.log.warn('stream not kept', { stream: id, cause: describeThrown(thrown) });
+    this.surroundings.log.warn('stream not kept', { stream: id, cause: describeThrown(thrown) });
   }
 }
 

@@ -1,10 +1,9 @@
 import type { Problem } from '../../../http/faults';
 import type { Log } from '../../../http/log';
 import { problemOfFolder } from '../media-folder';
-import type { Latency } from '../playlists/hls-playlists';
 import { type ProgramEnd, type RunningProgram, runProgram, secretsOfAddress } from '../running-program';
 import type { Programs, StreamKeys } from '../shaka-packager';
-import type { PartRecord } from '../stream-document';
+import type { LiveRequest, LiveStream } from './live-stream';
 import { type MediaKinds, Part } from './part';
 import { Simulcast } from './simulcast';
 import {
@@ -45,25 +44,6 @@ export type SessionEnd =
   | { readonly state: 'interrupted' | 'refused' | 'failed'; readonly problem: Problem }
   | { readonly state: 'changed'; readonly withSound?: boolean };
 
-interface SessionOptions extends SessionSurroundings {
-  readonly source: string;
-  /** False where an encoder announces sound and sends none. */
-  readonly withSound: boolean;
-  readonly keys: StreamKeys;
-  readonly simulcast: readonly string[];
-  readonly latency: Latency;
-  readonly folder: string;
-  /** Makes the record of a part, once its tracks are known: the first one of the session, or one that continues it. */
-  readonly newPart: (kinds: MediaKinds, keys: StreamKeys, continues: boolean) => PartRecord;
-  /** Asked at each key frame for other keys than the present ones, with which the next part begins. */
-  readonly otherKeys: (present: StreamKeys) => StreamKeys | undefined;
-  /** Called when nothing is written to the part any more; also after `onEnd`. */
-  readonly onPartDone: (part: PartRecord) => void;
-  readonly hasSegment: (part: PartRecord) => boolean;
-  /** Called once at most, and not after `stop`. */
-  readonly onEnd: (end: SessionEnd) => void;
-}
-
 /** ffmpeg begins with the tables; a stream without them in so many packets is not from it. */
 const MAX_UNKNOWN = 5000;
 const LOOK_MS = 100;
@@ -76,7 +56,9 @@ const SILENCE_SECONDS = 40;
  */
 export class Session {
   hasSegment = false;
-  readonly #options: SessionOptions;
+  readonly #stream: LiveStream;
+  readonly #request: LiveRequest;
+  readonly #surroundings: SessionSurroundings;
   readonly #puller: RunningProgram;
   readonly #simulcasts: readonly Simulcast[];
   readonly #looking: NodeJS.Timeout;
@@ -98,20 +80,23 @@ export class Session {
   #problem: Problem | undefined;
   #isOver = false;
 
-  constructor(options: SessionOptions) {
-    this.#options = options;
-    const { source, programs, now, simulcast, keys, withSound } = options;
+  /** @param withSound false where an encoder announces sound and sends none. */
+  constructor(stream: LiveStream, request: LiveRequest, keys: StreamKeys, withSound: boolean) {
+    this.#stream = stream;
+    this.#request = request;
+    this.#surroundings = stream.surroundings;
     this.#keys = keys;
+    const { programs, now } = this.#surroundings;
     this.#lastDataAt = now();
-    this.#simulcasts = simulcast.map((address) => new Simulcast(address, options));
-    this.#puller = pull(source, withSound, programs);
+    this.#simulcasts = request.simulcast.map((address) => new Simulcast(address, this.#surroundings));
+    this.#puller = pull(request.source, withSound, programs);
     this.#puller.stdout.on('data', (chunk: Buffer) => this.#take(chunk));
     void this.#puller.ended.then((end) => this.#pullEnded(end));
     this.#looking = setInterval(() => this.#look(), LOOK_MS);
   }
 
   get isFlowing(): boolean {
-    const { now, limits } = this.#options;
+    const { now, limits } = this.#surroundings;
     return this.#hasData && !this.#isOver && now() - this.#lastDataAt < limits.silentMs;
   }
 
@@ -134,29 +119,29 @@ export class Session {
     this.#puller.kill();
     for (const simulcast of this.#simulcasts) simulcast.end();
     this.#endFormer();
-    if (this.#part) this.#complete(this.#part, this.#part.finish(this.#options.limits.finishMs));
+    if (this.#part) this.#complete(this.#part, this.#part.finish(this.#surroundings.limits.finishMs));
   }
 
   #complete({ record }: Part, ending: Promise<void>): void {
-    const done = ending.then(() => this.#options.onPartDone(record));
+    const done = ending.then(() => this.#stream.partDone(record));
     this.#finishing = Promise.all([this.#finishing, done]).then(() => undefined);
   }
 
   #endFormer(): void {
     const former = this.#former;
     this.#former = undefined;
-    if (former) this.#complete(former, former.finish(this.#options.limits.finishMs));
+    if (former) this.#complete(former, former.finish(this.#surroundings.limits.finishMs));
   }
 
   #end(end: SessionEnd): void {
     if (this.#isOver) return;
     this.#close();
-    this.#options.onEnd(end);
+    this.#stream.sessionEnded(this, end);
   }
 
   #pullEnded({ notStarted, lastWords }: ProgramEnd): void {
     if (notStarted !== undefined) {
-      const description = `${this.#options.programs.ffmpeg} can't be started (${notStarted}). Install ffmpeg, or set PACKAGER_FFMPEG.`;
+      const description = `${this.#surroundings.programs.ffmpeg} can't be started (${notStarted}). Install ffmpeg, or set PACKAGER_FFMPEG.`;
       this.#end({ state: 'failed', problem: { code: 'ffmpeg_missing', description } });
     } else if (this.#hasData) {
       this.#end({ state: 'interrupted', problem: problemOf('encoder_gone') });
@@ -168,7 +153,7 @@ export class Session {
   }
 
   #take(chunk: Buffer): void {
-    const at = this.#options.now();
+    const at = this.#surroundings.now();
     this.#hasData = true;
     this.#lastDataAt = at;
     const packets = this.#packets.push(chunk);
@@ -178,7 +163,7 @@ export class Session {
       const streams = this.#unknown.length > MAX_UNKNOWN ? [] : readProgramMap(this.#unknown);
       if (streams) this.#begin(streams);
     }
-    const isBehind = (this.#part?.waitingBytes ?? 0) > this.#options.limits.waitingBytes;
+    const isBehind = (this.#part?.waitingBytes ?? 0) > this.#surroundings.limits.waitingBytes;
     if (isBehind && this.#pausedAt === undefined && !this.#isOver) {
       this.#pausedAt = at;
       this.#puller.stdout.pause();
@@ -203,9 +188,11 @@ export class Session {
   }
 
   #startPart(continues: boolean): Part {
-    const { now, newPart, folder, latency, programs, log } = this.#options;
+    const { folder, surroundings } = this.#stream;
+    const { now, programs, log } = surroundings;
+    const { latency } = this.#request;
     const [kinds, keys] = [this.#kinds, this.#keys];
-    const record = newPart(kinds, keys, continues);
+    const record = this.#stream.newPart(latency, kinds, keys, continues);
     this.#partAt = now();
     this.hasSegment = false;
     const options = { folder, record, kinds, keys, latency, programs, log };
@@ -230,7 +217,7 @@ export class Session {
   }
 
   #isKeyDue(): boolean {
-    const keys = this.#options.otherKeys(this.#keys);
+    const keys = this.#stream.otherKeys(this.#request.keyFile, this.#keys);
     this.#keys = keys ?? this.#keys;
     return keys !== undefined;
   }
@@ -239,13 +226,13 @@ export class Session {
     const part = this.#part;
     this.#part = undefined;
     if (part) this.#complete(part, part.kill());
-    const unwritable = problemOfFolder(this.#options.programs.folder);
+    const unwritable = problemOfFolder(this.#surroundings.programs.folder);
     this.#end(unwritable ? { state: 'failed', problem: unwritable } : { state: 'interrupted', problem });
   }
 
   /** Checks the time limits, which no event reports. */
   #look(): void {
-    const { now, limits, hasSegment } = this.#options;
+    const { now, limits } = this.#surroundings;
     const at = now();
     const part = this.#part;
     if (part && this.#pausedAt !== undefined) {
@@ -264,7 +251,7 @@ export class Session {
     } else if (silentMs > limits.goneMs) {
       this.#end({ state: 'interrupted', problem: problemOf('encoder_silent') });
     } else if (part && !this.hasSegment) {
-      this.hasSegment = hasSegment(part.record);
+      this.hasSegment = this.#stream.hasSegment(part.record);
       const waitedMs = at - this.#partAt;
       const isLate = !this.hasSegment && waitedMs > limits.firstSegmentMs;
       this.#problem = isLate ? problemOf('no_segment') : undefined;
