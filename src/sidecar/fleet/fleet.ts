@@ -10,6 +10,11 @@ import type { StreamId } from '../../api/stream-id';
 import type { Log } from '../../http/log';
 import type { Audit } from '../observe/audit';
 import type { ChangedBy, KeyFileStore } from '../storage/key-file-store';
+import type { FleetConfig } from './config';
+import type { Engine } from './engine/engine';
+import type { Grouped } from './engine/grouped';
+import type { EngineKeys } from './engine-keys';
+import type { Seal, Versions } from './entries/seal';
 
 export interface Fleet {
   /** Changes go to every packager that takes the stream, this one included. Reads are of the folder here. */
@@ -51,6 +56,17 @@ export interface FleetHooks {
   /** For changes that another sidecar accepted and that are applied here. */
   readonly audit: Audit;
   readonly observer: FleetObserver;
+}
+
+/** Shared by the parts of a fleet. */
+export interface FleetParts extends FleetHooks, Pick<FleetConfig, 'name' | 'streams'> {
+  readonly engine: Engine;
+  readonly grouped: Grouped;
+  readonly keys: EngineKeys;
+  readonly local: KeyFileStore;
+  readonly seal: () => Seal;
+  readonly versions: Versions;
+  readonly isTaken: (streamId: string) => boolean;
 }
 
 export interface AwaitedChange {

@@ -1,8 +1,7 @@
 import { kept } from '../../http/cached';
 import { apiError } from '../errors';
-import type { Engine, Guard } from './engine/engine';
-import type { EngineKeys } from './engine-keys';
-import type { Seal } from './entries/seal';
+import type { Guard } from './engine/engine';
+import type { FleetParts } from './fleet';
 import type { Ledger } from './ledger/ledger';
 
 /** Two engines may each hold a fleet at the same revision: the cluster distinguishes them. */
@@ -12,15 +11,9 @@ interface FleetGuard extends Guard {
 
 export type Identity = ReturnType<typeof createIdentity>;
 
-export interface IdentityOptions {
-  readonly engine: Engine;
-  readonly keys: EngineKeys;
-  readonly seal: () => Seal;
-  readonly ledger: Ledger;
-  readonly newId: () => string;
-}
+type IdentityParts = Pick<FleetParts, 'engine' | 'keys' | 'seal' | 'newId'> & { readonly ledger: Ledger };
 
-export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityOptions) {
+export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityParts) {
   const key = keys.fleet;
   const write = (id: string) =>
     engine.change([{ key, expected: 0, value: seal().sealText(key, JSON.stringify({ id })) }]);

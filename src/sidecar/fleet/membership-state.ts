@@ -1,16 +1,10 @@
 import type { FleetState } from '../../api/fleet';
 import { describeThrown, HttpError } from '../../http/errors';
-import type { Log } from '../../http/log';
 import { apiError, type ErrorCode } from '../errors';
 import { EngineError, type Moment } from './engine/engine';
+import type { FleetHooks } from './fleet';
 
 export type MembershipState = ReturnType<typeof createMembershipState>;
-
-interface MembershipStateOptions {
-  readonly log: Log;
-  readonly now: () => number;
-  readonly clock: () => Date;
-}
 
 /** The errors of the states in which the sidecar should get no requests. */
 const CODES = {
@@ -31,7 +25,7 @@ interface Known {
   isNameTaken: boolean;
 }
 
-export function createMembershipState({ log, now, clock }: MembershipStateOptions) {
+export function createMembershipState({ log, now, clock }: Pick<FleetHooks, 'log' | 'now' | 'clock'>) {
   const known: Known = { trouble: undefined, hasEverything: false, isLost: false, isNameTaken: false };
   let moment: Moment | undefined;
   let lastLevel: number | undefined;

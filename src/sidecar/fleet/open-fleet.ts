@@ -3,17 +3,16 @@ import { takes } from '../../api/stream-id';
 import { cached, kept } from '../../http/cached';
 import { HttpError, systemCode } from '../../http/errors';
 import { apiError, sentenceOf } from '../errors';
-import { keyIdOf } from '../key-files/changes';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { toStorageError } from '../storage/open-file';
 import type { FleetConfig } from './config';
 import { type Engine, EngineError, type EngineServer, toFleetError } from './engine/engine';
 import { groupCalls } from './engine/grouped';
 import { engineKeysUnder } from './engine-keys';
-import { type Applied, type Apply, createApply, type Origin } from './entries/apply';
+import { type Apply, createApply, createChangeLog } from './entries/apply';
 import { createFleetStore } from './entries/fleet-store';
 import { createReplication, type Replication } from './entries/replicate';
-import { createSeal, createVersions, type Entry } from './entries/seal';
+import { createSeal, createVersions } from './entries/seal';
 import { collectDeleted, importStep, resealStep, tryAgain } from './entries/steps';
 import type { Fleet, FleetHooks } from './fleet';
 import { createIdentity, type Identity } from './identity';
@@ -53,34 +52,32 @@ const MAX_REPORTED_LACKS = 1000;
 const MAX_SHOWN_SECRETS = 5;
 
 export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
-  const { engine, folder, log, newId, random, now, clock, observer } = options;
-  const { name, streams, prefix } = options.config;
+  const { engine, random, now } = options;
+  const { streams, prefix } = options.config;
   const keys = engineKeysUnder(prefix);
   const grouped = groupCalls(engine);
   const isTaken = (streamId: string) => takes(streams, streamId);
   const levelledStreams = (streams ?? []).join(',');
-  const state = createMembershipState({ log, now, clock });
-  const versions = createVersions(clock);
+  const state = createMembershipState(options);
+  const versions = createVersions(options.clock);
   const changes = createChangeLog(options);
   let sealNow = createSeal(options.secrets(), random);
   const seal = () => sealNow;
+  const parts = { ...options, ...options.config, local, keys, grouped, seal, versions, isTaken, changes };
   const ending = new AbortController();
   /** Ends the present round; the next one reads the fleet again. */
   let round = new AbortController();
   const restart = () => round.abort();
 
   const openMember = async (): Promise<Member> => {
-    const ledger = await openLedger(folder, { newId, log });
+    const ledger = await openLedger(options.folder, options);
     versions.see(ledger.head.highest);
     const hasLevelled = () => ledger.head.levelled === levelledStreams;
     const isEnding = () => ending.signal.aborted;
-    const apply = createApply({ local, ledger, hasLevelled, isEnding, log });
-    const identity = createIdentity({ engine, keys, seal, ledger, newId });
+    const apply = createApply({ ...parts, ledger, hasLevelled, isEnding });
+    const identity = createIdentity({ ...parts, ledger });
     const membership = createMembership({
-      ...options,
-      keys,
-      name,
-      streams,
+      ...parts,
       id: () => ledger.head.id,
       report: () => ({
         state: state.state,
@@ -93,16 +90,10 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
       onNameTaken: state.setNameTaken,
     });
     const replication = createReplication({
-      engine,
-      keys,
-      seal,
+      ...parts,
       apply,
       ledger,
-      versions,
       ranges: keys.entries(streams),
-      isTaken,
-      onApplied: changes.applied,
-      onResult: observer.entry,
       onFleetChanged() {
         identity.doubt();
         // A resealed fleet is the same one, and everything of it is here.
@@ -112,14 +103,8 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
       onLost: state.failed,
       onAwaited: membership.reportSoon,
     });
-    return {
-      ledger,
-      apply,
-      identity,
-      replication,
-      membership,
-      checkFolder: createFolderCheck(ledger, local),
-    };
+    const checkFolder = createFolderCheck(ledger, local);
+    return { ledger, apply, identity, replication, membership, checkFolder };
   };
   let present: Member | undefined;
   let opening: Promise<Member> | undefined;
@@ -184,24 +169,9 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     });
 
   const store = createFleetStore({
-    name,
-    local,
-    keys,
-    grouped,
-    seal,
+    ...parts,
     identity: async () => (await member()).identity,
-    newId,
-    versions,
-    clock,
-    isTaken,
-    onAsked: changes.asked,
-    async apply(entry, revision) {
-      const applied = await (await member()).apply.entry(entry, revision, 'made');
-      observer.entry(applied.result);
-      changes.applied(entry, applied, 'made');
-      return applied;
-    },
-    onConflict: observer.conflict,
+    apply: async (entry, revision) => (await member()).apply.entry(entry, revision, 'made'),
   });
 
   const asked = async <Answer>(ask: (member: Member) => Promise<Answer>): Promise<Answer> => {
@@ -242,28 +212,24 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
         const changed = checkFolder(FOLDER_STEP).filter(isTaken);
         if (changed.length > 0) await replication.again(changed);
       });
-      void repeatWhileLevel(COLLECT_MS, (each) => collectDeleted({ ...each, engine, keys, seal, clock }));
+      void repeatWhileLevel(COLLECT_MS, (each) => collectDeleted({ ...parts, ...each }));
     },
     checkReady() {
       state.checkReady(hasJoined(present?.ledger.head.levelled, streams));
       const secrets = present?.replication.missingSecrets;
       if (secrets?.size) throw missingSecret(secrets);
     },
-    status: cached(STATUS_KEPT_MS, now, () => fleetStatus(options, state, present, list)),
-    whereIs: (streamId) =>
-      asked(({ membership: { list } }) =>
-        whereStream(streamId, keys.entry(streamId), { grouped, seal: sealNow, list }),
-      ),
+    status: cached(STATUS_KEPT_MS, now, () => fleetStatus(parts, state, present, list)),
+    whereIs: (streamId) => asked(({ membership: { list } }) => whereStream(streamId, { ...parts, list })),
     waitFor: (awaited, seconds) => asked(({ membership }) => membership.waitFor(awaited, seconds)),
     importStep: (step, by) =>
-      asked(({ ledger }) => importStep(step, by, { folder, local, offer: store.offer, isTaken, ledger })),
+      asked(({ ledger }) => importStep(step, by, { ...parts, offer: store.offer, ledger })),
     found: () =>
       asked(async ({ identity }) => {
         await identity.found();
         restart();
       }),
-    resealStep: (step) =>
-      asked(({ identity }) => resealStep(step, { engine, keys, seal, grouped, identity })),
+    resealStep: (step) => asked(({ identity }) => resealStep(step, { ...parts, identity })),
     retire: (gone) => asked(({ membership }) => membership.retire(gone)),
     figures: () => fleetFigures(state, present?.apply.lacks.values() ?? [], servers),
     async close(busy) {
@@ -294,47 +260,6 @@ function missingSecret(secrets: ReadonlyMap<string, string>): HttpError {
 
 async function rest(ms: number, signal: AbortSignal): Promise<void> {
   await pause(ms, undefined, { signal, ref: false }).catch(() => undefined);
-}
-
-const MAX_PENDING = 10_000;
-const MAX_PROPAGATION = 50;
-
-function createChangeLog({ audit, observer, clock }: FleetHooks) {
-  /** Ids of changes that this sidecar sent and has not applied yet: their requests write the audit lines. */
-  const pending = new Set<string>();
-  /** Milliseconds from the acceptance of the last changes anywhere to the file here. */
-  const propagation: number[] = [];
-
-  return {
-    asked(id: string): void {
-      pending.add(id);
-      if (pending.size > MAX_PENDING) pending.delete(pending.values().next().value ?? '');
-    },
-    applied(entry: Entry, { result, former }: Applied, origin: Origin): void {
-      const isOwn = pending.delete(entry.id) || origin === 'made';
-      if (result !== 'written' && result !== 'removed') return;
-      const { streamId, bytes, by, from } = entry;
-      if (origin === 'made' || origin === 'news') {
-        const ms = Math.max(0, clock().getTime() - entry.at);
-        observer.applied(ms / 1000);
-        propagation.push(ms);
-        if (propagation.length > MAX_PROPAGATION) propagation.shift();
-      }
-      if (isOwn) return;
-      audit({
-        action: bytes ? 'put' : 'delete',
-        ...by,
-        streamId,
-        result: result === 'removed' ? 'deleted' : former ? 'changed' : 'created',
-        oldKeyId: keyIdOf(former),
-        newKeyId: keyIdOf(bytes),
-        from,
-      });
-    },
-    get propagation(): readonly number[] {
-      return [...propagation];
-    },
-  };
 }
 
 function toLedgerError(thrown: unknown): unknown {

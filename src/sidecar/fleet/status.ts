@@ -4,19 +4,17 @@ import type { StreamId } from '../../api/stream-id';
 import { etagOf } from '../../drm/bytes';
 import { apiError } from '../errors';
 import type { EngineServer } from './engine/engine';
-import type { Grouped } from './engine/grouped';
-import type { Seal } from './entries/seal';
-import type { FleetFigures } from './fleet';
+import type { FleetFigures, FleetParts } from './fleet';
 import { type Packager, replicationLag, streamLag } from './members/packagers';
 import type { MembershipState } from './membership-state';
-import type { FleetOptions, Member } from './open-fleet';
+import type { Member } from './open-fleet';
 
 /** Below this revision, an engine has nothing to compact. */
 const YOUNG_REVISION = 100_000;
 
 /** Leaves out unreachable parts. `present` is undefined before the folder can be used; `list` is as last known. */
 export async function fleetStatus(
-  { config: { name, streams }, engine, clock }: FleetOptions,
+  { name, streams, engine, clock }: FleetParts,
   state: MembershipState,
   present: Member | undefined,
   list: () => Promise<readonly Packager[]>,
@@ -58,15 +56,17 @@ function entriesOf(streams: { readonly size: number; keys(): Iterable<StreamId> 
   return { entries: streams?.size ?? 0, streamids: [...(streams?.keys() ?? [])].slice(0, MAX_LACKS) };
 }
 
-/** `key` is the entry's in the engine. @throws HttpError 404 @throws EngineError */
+type Where = Pick<FleetParts, 'keys' | 'grouped' | 'seal'> & { list(): Promise<readonly Packager[]> };
+
+/** @throws HttpError 404 @throws EngineError */
 export async function whereStream(
   streamId: StreamId,
-  key: string,
-  { grouped, seal, list }: { grouped: Grouped; seal: Seal; list: () => Promise<readonly Packager[]> },
+  { keys, grouped, seal, list }: Where,
 ): Promise<FleetStreamAnswer> {
+  const key = keys.entry(streamId);
   const [{ present }, packagers] = await Promise.all([grouped.read(key), list()]);
   if (!present) throw apiError('fleet_entry_not_found');
-  const entry = seal.open(key, present.value, streamId);
+  const entry = seal().open(key, present.value, streamId);
   return {
     streamid: streamId,
     revision: present.revision,

@@ -4,8 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isJsonObject, type JsonObject, parseJson } from '../../../drm/bytes';
 import type { ClientTls } from '../../../http/client-tls';
 import { systemCode } from '../../../http/errors';
-import type { Log } from '../../../http/log';
 import type { FleetConfig } from '../config';
+import type { FleetHooks } from '../fleet';
 import { EngineError } from './engine';
 import {
   Failed,
@@ -17,13 +17,12 @@ import {
   text,
 } from './etcd-answers';
 
-export interface EtcdOptions extends Pick<FleetConfig, 'urls' | 'timeoutMs'> {
+type Shared = Pick<FleetConfig, 'urls' | 'timeoutMs'> & Pick<FleetHooks, 'log' | 'now' | 'clock'>;
+
+export interface EtcdOptions extends Shared {
   readonly tls?: () => ClientTls;
   /** Read at each sign-in. */
   readonly user?: () => { readonly name: string; readonly password: string } | undefined;
-  readonly log: Log;
-  readonly now: () => number;
-  readonly clock: () => Date;
   readonly pace?: Partial<typeof PACE>;
 }
 

@@ -2,10 +2,10 @@ import type { LackReason } from '../../../api/fleet';
 import type { StreamId } from '../../../api/stream-id';
 import { etagOf } from '../../../drm/bytes';
 import { describeThrown, HttpError, toHttpError } from '../../../http/errors';
-import type { Log } from '../../../http/log';
-import { type KeyFileStore, queueByName } from '../../storage/key-file-store';
+import { keyIdOf } from '../../key-files/changes';
+import { queueByName } from '../../storage/key-file-store';
 import { toStorageError } from '../../storage/open-file';
-import type { EntryResult } from '../fleet';
+import type { EntryResult, FleetHooks, FleetParts } from '../fleet';
 import type { Ledger, LedgerRecord } from '../ledger/ledger';
 import { reconcile } from './reconcile';
 import type { Entry } from './seal';
@@ -18,8 +18,6 @@ export interface Applied {
   readonly former?: Buffer | undefined;
   /** Why the file could not be written or removed, or the entry noted. */
   readonly cause?: unknown;
-  /** This sidecar made the entry, and has applied it before. */
-  readonly isReturned?: true;
 }
 
 /** A read of all (`level`), a reported change (`news`), a read of some (`again`), or made here (`made`). */
@@ -27,17 +25,17 @@ export type Origin = 'level' | 'news' | 'again' | 'made';
 
 export type Apply = ReturnType<typeof createApply>;
 
-interface ApplyOptions {
-  readonly local: KeyFileStore;
+interface ApplyOptions extends Pick<FleetParts, 'local' | 'log' | 'observer'> {
+  readonly changes: Pick<ChangeLog, 'applied'>;
   readonly ledger: Ledger;
   readonly hasLevelled: () => boolean;
   /** Changes that fail at the end of the process are made after the next start, so they are not logged. */
   readonly isEnding: () => boolean;
-  readonly log: Log;
 }
 
 /** Streams are applied in parallel, the entries of one stream in order. */
-export function createApply({ local, ledger, hasLevelled, isEnding, log }: ApplyOptions) {
+export function createApply(options: ApplyOptions) {
+  const { local, ledger, hasLevelled, isEnding, log, observer, changes } = options;
   const inTurn = queueByName();
   const lacks = new Map<StreamId, Lack>();
 
@@ -93,47 +91,99 @@ export function createApply({ local, ledger, hasLevelled, isEnding, log }: Apply
     await ledger.note(streamId, record).catch(() => undefined);
   };
 
+  /** Undefined: this sidecar made the entry, and has applied it before. */
+  const applyOne = async (entry: Entry, revision: number, origin: Origin): Promise<Applied | undefined> => {
+    const { streamId } = entry;
+    // A late older entry may have passed for the engine's: apply it again.
+    if (origin === 'news' && !lacks.has(streamId) && isNoted(ledger.get(streamId), entry, revision))
+      return undefined;
+    try {
+      for (;;) {
+        const applied = await step(entry, revision);
+        if (!applied) continue;
+        const { result } = applied;
+        // A newer entry was applied in between: its result counts.
+        const isPassed =
+          result === 'older' && (origin === 'made' || (origin === 'again' && !lacks.has(streamId)));
+        if (!isPassed) settle(streamId, result === 'kept' || result === 'older' ? result : undefined);
+        return applied;
+      }
+    } catch (thrown) {
+      const cause = toStorageError('write', thrown);
+      if (lacks.get(streamId) !== 'failed' && !isEnding())
+        log.error('a key file of the fleet could not be written here; the sidecar retries', {
+          streamId,
+          code: toHttpError(cause).problems[0]?.code,
+          cause: describeThrown(thrown),
+        });
+      settle(streamId, 'failed');
+      await keepUnseen(entry, revision);
+      return { result: 'failed', cause };
+    }
+  };
+
   return {
     lacks,
     /** Never rejects: a failure is the result `failed`, with its `cause`. */
-    entry: (entry: Entry, revision: number, origin: Origin): Promise<Applied> =>
-      inTurn(entry.streamId, async () => {
-        const { streamId } = entry;
-        // A late older entry may have passed for the engine's: apply it again.
-        if (origin === 'news' && !lacks.has(streamId) && isNoted(ledger.get(streamId), entry, revision))
-          return { result: 'unchanged', isReturned: true };
-        try {
-          for (;;) {
-            const applied = await step(entry, revision);
-            if (!applied) continue;
-            const { result } = applied;
-            // A newer entry was applied in between: its result counts.
-            const isPassed =
-              result === 'older' && (origin === 'made' || (origin === 'again' && !lacks.has(streamId)));
-            if (!isPassed) settle(streamId, result === 'kept' || result === 'older' ? result : undefined);
-            return applied;
-          }
-        } catch (thrown) {
-          const cause = toStorageError('write', thrown);
-          if (lacks.get(streamId) !== 'failed' && !isEnding())
-            log.error('a key file of the fleet could not be written here; the sidecar retries', {
-              streamId,
-              code: toHttpError(cause).problems[0]?.code,
-              cause: describeThrown(thrown),
-            });
-          settle(streamId, 'failed');
-          await keepUnseen(entry, revision);
-          return { result: 'failed', cause };
-        }
-      }),
+    async entry(entry: Entry, revision: number, origin: Origin): Promise<Applied> {
+      const applied = await inTurn(entry.streamId, () => applyOne(entry, revision, origin));
+      if (applied) changes.applied(entry, applied, origin);
+      return applied ?? { result: 'unchanged' };
+    },
     /** Whether there are unreadable files without a record in the ledger. */
     hasUnseen: () => [...lacks].some(([streamId, why]) => why === 'failed' && !ledger.get(streamId)),
     /** Undefined: there is no entry any more. */
-    without: (streamId: StreamId, lack: 'unreadable' | undefined) =>
-      inTurn(streamId, async () => settle(streamId, lack)),
+    async without(streamId: StreamId, lack: 'unreadable' | undefined): Promise<void> {
+      await inTurn(streamId, async () => settle(streamId, lack));
+      if (lack) observer.entry(lack);
+    },
   };
 }
 
 function isNoted(record: LedgerRecord | undefined, { version }: Entry, revision: number): boolean {
   return record?.version === version && record.revision === revision;
+}
+
+export type ChangeLog = ReturnType<typeof createChangeLog>;
+
+const MAX_PENDING = 10_000;
+const MAX_PROPAGATION = 50;
+
+export function createChangeLog({ audit, observer, clock }: FleetHooks) {
+  /** Ids of changes that this sidecar sent and has not applied yet: their requests write the audit lines. */
+  const pending = new Set<string>();
+  /** Milliseconds from the acceptance of the last changes anywhere to the file here. */
+  const propagation: number[] = [];
+
+  return {
+    asked(id: string): void {
+      pending.add(id);
+      if (pending.size > MAX_PENDING) pending.delete(pending.values().next().value ?? '');
+    },
+    applied(entry: Entry, { result, former }: Applied, origin: Origin): void {
+      observer.entry(result);
+      const isOwn = pending.delete(entry.id) || origin === 'made';
+      if (result !== 'written' && result !== 'removed') return;
+      const { streamId, bytes, by, from } = entry;
+      if (origin === 'made' || origin === 'news') {
+        const ms = Math.max(0, clock().getTime() - entry.at);
+        observer.applied(ms / 1000);
+        propagation.push(ms);
+        if (propagation.length > MAX_PROPAGATION) propagation.shift();
+      }
+      if (isOwn) return;
+      audit({
+        action: bytes ? 'put' : 'delete',
+        ...by,
+        streamId,
+        result: result === 'removed' ? 'deleted' : former ? 'changed' : 'created',
+        oldKeyId: keyIdOf(former),
+        newKeyId: keyIdOf(bytes),
+        from,
+      });
+    },
+    get propagation(): readonly number[] {
+      return [...propagation];
+    },
+  };
 }

@@ -14,27 +14,15 @@ import {
   requireMatch,
 } from '../../storage/key-file-store';
 import { type StoredValue, toFleetError } from '../engine/engine';
-import type { Grouped } from '../engine/grouped';
-import type { EngineKeys } from '../engine-keys';
+import type { FleetParts } from '../fleet';
 import type { Identity } from '../identity';
-import type { Applied } from './apply';
-import type { Entry, Seal, Versions } from './seal';
+import type { Applied, ChangeLog } from './apply';
+import type { Entry } from './seal';
 
-interface FleetStoreOptions {
-  readonly name: string;
-  readonly local: KeyFileStore;
-  readonly keys: EngineKeys;
-  readonly grouped: Grouped;
-  readonly seal: () => Seal;
+interface FleetStoreOptions extends FleetParts {
+  readonly changes: Pick<ChangeLog, 'asked'>;
   readonly identity: () => Promise<Identity>;
-  readonly newId: () => string;
-  readonly versions: Versions;
-  /** Called with the id of a change before it is sent. */
-  readonly onAsked: (id: string) => void;
-  readonly clock: () => Date;
-  readonly isTaken: (streamId: StreamId) => boolean;
   readonly apply: (entry: Entry, revision: number) => Promise<Applied>;
-  readonly onConflict: () => void;
 }
 
 interface Present {
@@ -53,7 +41,7 @@ const UNKNOWN: ChangeContext = { by: { key: '', address: '', requestId: '' }, aw
 
 /** Makes a change only if the fleet's entry is still the one that it was decided on. Reads are of the folder here. */
 export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { offer: Offer } {
-  const { name, local, keys, grouped, seal, versions, clock, isTaken, apply, onConflict } = options;
+  const { name, local, keys, grouped, seal, versions, changes, clock, isTaken, apply, observer } = options;
   const inTurn = queueByName();
 
   const look = async (streamId: StreamId): Promise<Present> => {
@@ -94,7 +82,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     // If the answer to a first attempt was lost, the present entry is this very one.
     const opened = answer.present && seal().open(key, answer.present.value, entry.streamId);
     if (opened?.id === entry.id) return answer.present?.revision;
-    onConflict();
+    observer.conflict();
     return undefined;
   };
 
@@ -105,7 +93,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     { isFound = false, aheadMs = 0 } = {},
   ): Entry => {
     const id = options.newId();
-    options.onAsked(id);
+    changes.asked(id);
     const [version, at] = [versions.next(aheadMs), clock().getTime()];
     return { streamId, id, version, bytes, at, by, from: name, awaited, isFound };
   };

@@ -1,7 +1,6 @@
 import type { StreamId } from '../../../api/stream-id';
 import { createSemaphore } from '../../../http/semaphore';
 import type {
-  Engine,
   EngineError,
   KeyRange,
   Moment,
@@ -10,23 +9,16 @@ import type {
   WatchEnd,
   WatchedEvent,
 } from '../engine/engine';
-import type { EngineKeys } from '../engine-keys';
-import type { EntryResult } from '../fleet';
+import type { FleetParts } from '../fleet';
 import type { Ledger } from '../ledger/ledger';
-import type { Applied, Apply, Origin } from './apply';
-import type { Entry, Seal, Versions } from './seal';
+import type { Apply, Origin } from './apply';
+import type { Versions } from './seal';
 
-interface ReplicationOptions {
-  readonly engine: Engine;
-  readonly keys: EngineKeys;
-  readonly seal: () => Seal;
+interface ReplicationOptions extends Pick<FleetParts, 'engine' | 'keys' | 'seal' | 'isTaken'> {
   readonly apply: Apply;
   readonly ledger: Pick<Ledger, 'get' | 'records'>;
   readonly versions: Pick<Versions, 'see'>;
   readonly ranges: readonly KeyRange[];
-  readonly isTaken: (streamId: StreamId) => boolean;
-  readonly onApplied: (entry: Entry, applied: Applied, origin: Origin) => void;
-  readonly onResult: (result: EntryResult) => void;
   readonly onFleetChanged: () => void;
   readonly onHeartbeat: (at: Moment) => void;
   readonly onLost: (cause: EngineError) => void;
@@ -42,7 +34,7 @@ const PAGE = 128;
 const MAX_UNDER_WAY = 128;
 
 export function createReplication(options: ReplicationOptions) {
-  const { engine, keys, seal, apply, ledger, ranges, isTaken, onResult } = options;
+  const { engine, keys, seal, apply, ledger, ranges, isTaken } = options;
   const underWay = createSemaphore(MAX_UNDER_WAY);
   const absent = new Set<StreamId>();
   const missingSecrets = new Map<StreamId, string>();
@@ -65,16 +57,11 @@ export function createReplication(options: ReplicationOptions) {
         const secret = sealed.missingSecret(value);
         if (secret !== undefined) missingSecrets.set(streamId, secret);
         await apply.without(streamId, 'unreadable');
-        onResult('unreadable');
         return false;
       }
       if (!sealed.isCurrent(value)) formerSecrets.add(streamId);
       options.versions.see(entry.version);
-      const done = await apply.entry(entry, revision, origin);
-      if (!done.isReturned) {
-        onResult(done.result);
-        options.onApplied(entry, done, origin);
-      }
+      await apply.entry(entry, revision, origin);
       return entry.awaited;
     } finally {
       leave();

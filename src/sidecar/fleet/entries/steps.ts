@@ -7,21 +7,17 @@ import { yieldToEventLoop } from '../../../http/semaphore';
 import { apiError } from '../../errors';
 import { MAX_KEY_FILE_BYTES } from '../../key-files/changes';
 import { listStreamIds } from '../../listing/folder';
-import type { ChangedBy, KeyFileStore } from '../../storage/key-file-store';
+import type { ChangedBy } from '../../storage/key-file-store';
 import { MAX_CHANGES, type StoredValue } from '../engine/engine';
-import type { Grouped } from '../engine/grouped';
-import type { Step } from '../fleet';
-import type { Identity, IdentityOptions } from '../identity';
+import type { FleetParts, Step } from '../fleet';
+import type { Identity } from '../identity';
 import type { Ledger } from '../ledger/ledger';
 import type { Apply } from './apply';
 import type { Offer } from './fleet-store';
 import type { Replication } from './replicate';
 
-interface ImportOptions {
-  readonly folder: string;
-  readonly local: KeyFileStore;
+interface ImportOptions extends Pick<FleetParts, 'folder' | 'local' | 'isTaken'> {
   readonly offer: Offer;
-  readonly isTaken: (streamId: StreamId) => boolean;
   readonly ledger: Ledger;
 }
 
@@ -87,8 +83,7 @@ function isKeyFile(bytes: Buffer): boolean {
   return lines.length > 0 && unreadable.length === 0;
 }
 
-interface ResealOptions extends Pick<IdentityOptions, 'engine' | 'keys' | 'seal'> {
-  readonly grouped: Grouped;
+interface ResealOptions extends Pick<FleetParts, 'engine' | 'keys' | 'seal' | 'grouped'> {
   readonly identity: Identity;
 }
 
@@ -171,9 +166,9 @@ const DAY_MS = 24 * 60 * 60_000;
 /** Tombstones are kept for packagers that are away. */
 const KEPT_MS = 90 * DAY_MS;
 
-interface CollectOptions extends Pick<IdentityOptions, 'engine' | 'keys' | 'seal' | 'ledger'> {
+interface CollectOptions extends Pick<FleetParts, 'engine' | 'keys' | 'seal' | 'clock'> {
   readonly identity: Identity;
-  readonly clock: () => Date;
+  readonly ledger: Ledger;
 }
 
 /** The ledger keeps tombstones twice as long, so that an old entry from a backup makes no file. */

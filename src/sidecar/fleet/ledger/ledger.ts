@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { parseStreamId, type StreamId } from '../../../api/stream-id';
 import { etagOf, parseJson } from '../../../drm/bytes';
 import { describeThrown } from '../../../http/errors';
-import type { Log } from '../../../http/log';
 import { type KeyFileStore, queueByName } from '../../storage/key-file-store';
+import type { FleetHooks } from '../fleet';
 import { openLedgerFile } from './ledger-file';
 
 /**
@@ -35,11 +35,6 @@ export interface LedgerHead {
   readonly highest: number;
 }
 
-interface LedgerOptions {
-  readonly newId: () => string;
-  readonly log: Log;
-}
-
 /** The file is rewritten when it has this many lines more than there are records. */
 const SLACK_LINES = 10_000;
 
@@ -50,7 +45,7 @@ interface Waiting {
 }
 
 /** Damaged lines are logged and skipped. @throws as `openLedgerFile`. */
-export async function openLedger(folder: string, { newId, log }: LedgerOptions) {
+export async function openLedger(folder: string, { newId, log }: Pick<FleetHooks, 'newId' | 'log'>) {
   const file = await openLedgerFile(folder, newId);
   const { records, found, lines, damaged, highest: highestFound } = readLines(file.found);
   let head: Omit<LedgerHead, 'highest'> = found ?? { id: newId() };

@@ -4,11 +4,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { takes } from '../../../api/stream-id';
 import { cached } from '../../../http/cached';
 import { describeThrown } from '../../../http/errors';
-import type { Log } from '../../../http/log';
 import { queueByName } from '../../storage/key-file-store';
-import { type Change, type Engine, EngineError, type Lease, type StoredValue } from '../engine/engine';
-import type { EngineKeys } from '../engine-keys';
-import type { AwaitedChange } from '../fleet';
+import { type Change, EngineError, type Lease, type StoredValue } from '../engine/engine';
+import type { AwaitedChange, FleetParts } from '../fleet';
 import {
   heartbeatValue,
   lackOf,
@@ -26,18 +24,12 @@ import {
 
 export type Membership = ReturnType<typeof createMembership>;
 
-export interface MembershipOptions {
-  readonly engine: Engine;
-  readonly keys: EngineKeys;
-  readonly name: string;
-  readonly streams: readonly string[] | undefined;
-  readonly version: string;
+type Parts = Pick<FleetParts, 'engine' | 'keys' | 'name' | 'streams' | 'version' | 'log' | 'clock' | 'now'>;
+
+export interface MembershipOptions extends Parts {
   /** Of its folder, `LedgerHead.id`. */
   readonly id: () => string;
   readonly report: () => Report;
-  readonly log: Log;
-  readonly clock: () => Date;
-  readonly now: () => number;
   readonly onNameTaken: (isTaken: boolean) => void;
   readonly pace?: Partial<Pace>;
 }

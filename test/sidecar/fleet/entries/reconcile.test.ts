@@ -185,8 +185,6 @@ test('changes applied from an engine that was restored meanwhile do not count in
     ledger: { get: ignore, records: () => [].values() },
     versions: { see: ignore },
     isTaken: () => true,
-    onApplied: ignore,
-    onResult: ignore,
     onFleetChanged: ignore,
     onHeartbeat: ignore,
     onLost: ignore,
