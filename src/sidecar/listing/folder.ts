@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer';
-import { type Dirent, lstatSync, type Stats } from 'node:fs';
+import { type Dirent, lstatSync } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ListedKeyFile } from '../../api/answers';
 import { MAX_PARTS, parseStreamId, type StreamId } from '../../api/stream-id';
 import type { KeyFileSummary } from '../../drm/check/key-file-text';
-import { systemCode } from '../../http/errors';
-import { keyFilePath } from '../storage/key-file-store';
-import { type FoundFile, readSmallFile } from '../storage/open-file';
+import { HttpError, systemCode } from '../../http/errors';
+import { inSubFolder, keyFilePath } from '../storage/key-file-store';
+import { type FoundFile, readSmallFile, rootFolder } from '../storage/open-file';
 
 export type Summarise = (text: string, streamId: StreamId) => KeyFileSummary;
 
@@ -17,15 +17,26 @@ const MAX_BYTES = 64 * 1024;
 const MAX_FAULTS = 20;
 const MAX_CONTENT_ID = 400;
 
-/** Undefined: the file is gone by now, or is a link, a folder or a device. An unreadable one has that as its fault. */
+/**
+ * Undefined: the file is gone by now, or is a link, a folder or a device. An unreadable one has that as its fault. @throws
+ * the system's error when a sub-folder may not be entered.
+ */
 export function describeKeyFile(
   folder: string,
   streamId: StreamId,
   summarise: Summarise,
 ): ListedKeyFile | undefined {
-  const { path } = keyFilePath(folder, streamId);
-  const stat = areFolders(folder, streamId.split('/').slice(0, -1)) ? statOf(path) : undefined;
-  if (!stat) return undefined;
+  try {
+    const at = keyFilePath(folder, streamId);
+    return inSubFolder(rootFolder(folder), at, (path) => describe(path, streamId, summarise));
+  } catch (thrown) {
+    if (isGone(thrown) || thrown instanceof HttpError) return undefined;
+    throw thrown;
+  }
+}
+
+function describe(path: string, streamId: StreamId, summarise: Summarise): ListedKeyFile | undefined {
+  const stat = lstatSync(path);
   const summary = stat.size > MAX_BYTES ? tooLarge() : summaryOf(path, (text) => summarise(text, streamId));
   if (!summary) return undefined;
   const { parts, keyId, contentId, faults } = summary;
@@ -40,22 +51,6 @@ export function describeKeyFile(
       .slice(0, MAX_FAULTS)
       .map(({ severity, code, description }) => ({ severity, code, description })),
   };
-}
-
-/** @throws the system's error when a sub-folder may not be entered. */
-function areFolders(root: string, parts: readonly string[]): boolean {
-  return parts.every((_part, index) =>
-    lstatSync(join(root, ...parts.slice(0, index + 1)), { throwIfNoEntry: false })?.isDirectory(),
-  );
-}
-
-function statOf(path: string): Stats | undefined {
-  try {
-    return lstatSync(path);
-  } catch (thrown) {
-    if (isGone(thrown)) return undefined;
-    throw thrown;
-  }
 }
 
 function summaryOf(path: string, summarise: (text: string) => KeyFileSummary): KeyFileSummary | undefined {

@@ -96,29 +96,7 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     throw Object.assign(new Error('The folder lies on another device than at the start'), { code: 'ENODEV' });
   };
 
-  /** Undefined: a sub-folder is missing. */
-  const hold = ({ subFolders }: KeyFilePath): HeldFolder | undefined => {
-    let held: HeldFolder | undefined = root;
-    for (const part of subFolders) {
-      const parent: HeldFolder = held;
-      try {
-        held = holdFolder(parent, part);
-      } finally {
-        parent.close();
-      }
-      if (!held) return undefined;
-    }
-    return held;
-  };
-
-  const find = (at: KeyFilePath): FoundFile | undefined => {
-    const held = hold(at);
-    try {
-      return held && readSmallFile(`${held.path}/${at.name}`);
-    } finally {
-      held?.close();
-    }
-  };
+  const find = (at: KeyFilePath) => inSubFolder(root, at, readSmallFile);
 
   const read = (at: KeyFilePath): Buffer | undefined => {
     const found = find(at);
@@ -197,13 +175,13 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
         // The file already has this content, but may not be synced.
         const sync = async ({ path, id }: HeldFolder) =>
           unsynced.has(id) ? writer.trySync(path, id) : undefined;
-        return { former, notSynced: await settle(hold(at), sync) };
+        return { former, notSynced: await settle(holdSubFolder(root, at), sync) };
       }),
     remove: (streamId, conditions = {}) =>
       change(streamId, conditions, async (at, former) => {
         if (!former) return { former, notSynced: undefined };
         let isRemoved = false;
-        const notSynced = await settle(hold(at), async ({ path, id }) => {
+        const notSynced = await settle(holdSubFolder(root, at), async ({ path, id }) => {
           const removed = await writer.remove(`${path}/${at.name}`, id);
           isRemoved = removed !== 'absent';
           return typeof removed === 'object' ? removed : undefined;
@@ -278,6 +256,35 @@ export function keyFilePath(folder: string, streamId: StreamId) {
   const end = streamId.lastIndexOf('/');
   const subFolders = end < 0 ? [] : streamId.slice(0, end).split('/');
   return { path, subFolders, name: `${streamId.slice(end + 1)}.key` };
+}
+
+/** Undefined: a sub-folder is missing. */
+function holdSubFolder(root: HeldFolder, { subFolders }: KeyFilePath): HeldFolder | undefined {
+  let held: HeldFolder | undefined = root;
+  for (const part of subFolders) {
+    const parent: HeldFolder = held;
+    try {
+      held = holdFolder(parent, part);
+    } finally {
+      parent.close();
+    }
+    if (!held) return undefined;
+  }
+  return held;
+}
+
+/** Calls `use` with a path that leads there even if a link takes the place of a sub-folder. Undefined: one is missing. */
+export function inSubFolder<Result>(
+  root: HeldFolder,
+  at: KeyFilePath,
+  use: (path: string) => Result,
+): Result | undefined {
+  const held = holdSubFolder(root, at);
+  try {
+    return held && use(`${held.path}/${at.name}`);
+  } finally {
+    held?.close();
+  }
 }
 
 /** Tasks of the same name run one after another, in the order given, those of other names in parallel. */

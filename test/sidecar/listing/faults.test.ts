@@ -90,6 +90,19 @@ it('passes over a file that vanishes between the look at the folder and the read
   expect((await streamIds({ limit: 1 })).sort()).toEqual(['a', 'c']);
 });
 
+it('follows no link that takes the place of a sub-folder before the read', async () => {
+  const { folder, page } = await startListing();
+  place(folder, 'live/a');
+  fs.outputFileSync(join(folder, '.aside', 'a.key'), Buffer.from([0xff]));
+  read.mockImplementationOnce((path) => {
+    fs.renameSync(join(folder, 'live'), join(folder, '.live'));
+    fs.symlinkSync('.aside', join(folder, 'live'));
+    return real.readSmallFile(path);
+  });
+  const { keyfiles } = await page({});
+  expect(keyfiles).toMatchObject([{ streamid: 'live/a', faults: [{ code: 'unknown_line' }] }]);
+});
+
 it('reads a folder again whose entry vanishes where the file system does not report its type', async () => {
   const { folder, streamIds } = await startListing();
   place(folder, 'a', 'b', 'c');
