@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { createClock } from '../src/platform/emulator/clock';
 import { FaultSwitches } from '../src/platform/emulator/control/faults';
-import { WEBHOOK_SETTINGS, Webhooks } from '../src/platform/emulator/webhooks/webhooks';
+import { ItemStore } from '../src/platform/emulator/listing/item-store';
+import {
+  WEBHOOK_SETTINGS,
+  type Webhook,
+  type WebhookMetadata,
+  Webhooks,
+} from '../src/platform/emulator/webhooks/webhooks';
 import type { Figure, Plan } from './figure';
 import { oneByOne } from './load';
 import { type Started, start } from './processes';
@@ -10,25 +16,31 @@ const SITE = 'benchsit';
 /** As long as a notification. */
 const BODY = JSON.stringify({ channel_id: 'x'.repeat(120) });
 
-function createWebhooks(retryDelaysMs: readonly number[], waiting: number): Webhooks {
+function createWebhooks(
+  retryDelaysMs: readonly number[],
+  waiting: number,
+  metadata: WebhookMetadata,
+): Webhooks {
   const silent = () => undefined;
   const clock = createClock(() => new Date());
+  const state = { webhooks: new ItemStore<Webhook>(clock.now) };
   const surroundings = {
+    state,
     clock,
     faults: new FaultSwitches(randomBytes, clock),
     now: () => performance.now(),
     log: { error: silent, warn: silent, info: silent, debug: silent },
-    newResourceId: () => 'benchhok',
-    newSecret: () => randomBytes(30).toString('base64url'),
   };
   const settings = { ...WEBHOOK_SETTINGS, retryDelaysMs, queueLimit: waiting, historyLimit: 2 * waiting };
-  return new Webhooks(surroundings, settings);
+  const webhooks = new Webhooks(surroundings, settings);
+  const made = { created: clock.now(), lastModified: clock.now(), metadata };
+  state.webhooks.add({ id: 'benchhok', secret: randomBytes(30).toString('base64url'), ...made });
+  return webhooks;
 }
 
 /** Sends this many notifications and answers how many arrive a second. Throws when one is lost, doubled or late. */
 async function deliver(receiver: Started, count: number): Promise<number> {
-  const webhooks = createWebhooks([1, 1, 1, 1], count);
-  webhooks.create({
+  const webhooks = createWebhooks([1, 1, 1, 1], count, {
     name: 'bench',
     description: '',
     webhook_url: `${receiver.url}/hook`,

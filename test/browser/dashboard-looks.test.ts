@@ -38,12 +38,10 @@ async function startFilled() {
   await connect(channel);
   const disabled = await createChannel({ title: 'Sports' });
   await post(`channels/${disabled.id}/disable`);
-  const webhook = context.webhooks.create({
+  const address = `http://127.0.0.1:9/${'long-path/'.repeat(8)}`;
+  const webhook = emulator.createWebhook(address, ['media_created', 'channel_idle'], {
     name: 'Newsroom',
     description: 'Is notified of what is on the air.',
-    webhook_url: `http://127.0.0.1:9/${'long-path/'.repeat(8)}`,
-    events: ['media_created', 'channel_idle'],
-    site_ids: [siteId],
   });
   const tags = ['news', 'evening news', 'averyverylongtagwithoutanyspaceinitatall'];
   const media = await createReady({ title: LONG_TITLE, tags, custom_params: { channel: 'one' } });

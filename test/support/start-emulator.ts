@@ -5,6 +5,8 @@ import { createEmulatorApp } from '../../src/platform/emulator/app';
 import { readEmulatorConfig } from '../../src/platform/emulator/config';
 import { createContext } from '../../src/platform/emulator/context';
 import { createControlApp } from '../../src/platform/emulator/control/app';
+import { newItem } from '../../src/platform/emulator/resources/resource';
+import { WEBHOOK } from '../../src/platform/emulator/resources/webhooks';
 import type { WebhookMetadata } from '../../src/platform/emulator/webhooks/webhooks';
 import { afterTest } from './after-test';
 import { publicFolder } from './public-folder';
@@ -85,7 +87,9 @@ export async function startEmulator(env: Environment = {}) {
       changes: Partial<WebhookMetadata> = {},
     ) {
       const metadata = { name: 'hook', description: '', webhook_url, events, site_ids: [siteId] };
-      return context.webhooks.create({ ...metadata, ...changes });
+      const secret = context.newSecret();
+      const made = newItem(WEBHOOK, context, { secret, metadata: { ...metadata, ...changes } });
+      return context.state.webhooks.add(made);
     },
     /** Connects a simulated encoder and answers the id of its event. */
     async connect({ stream_key }: Pick<ChannelAnswer, 'stream_key'>): Promise<string> {

@@ -24,12 +24,13 @@ export function createContext(
   const source = seeds.seed === undefined ? undefined : new SeededSource(seeds.seed);
   const surroundings: Surroundings = { ...given, ...source?.surroundings };
   const clock = createClock(source ? () => SEEDED_TIME : surroundings.wallClock);
-  const state = createState();
+  const state = createState(clock.now);
   seedState(state, seeds, clock.now());
   const faults = new FaultSwitches(surroundings.newBytes, clock, source !== undefined);
   const journal = new Journal();
   const { allowHttpWebhooks: allowHttp, packager, uploadsFolder } = seeds;
-  const webhooks = new Webhooks({ ...surroundings, clock, faults }, { ...WEBHOOK_SETTINGS, allowHttp });
+  const webhookSettings = { ...WEBHOOK_SETTINGS, allowHttp };
+  const webhooks = new Webhooks({ ...surroundings, state, clock, faults }, webhookSettings);
   const { notify } = webhooks;
   const uploads = new Uploads(
     { ...surroundings, clock },
@@ -69,10 +70,10 @@ export function createContext(
         issuedKeys.clear();
       }
       broadcast.reset();
-      webhooks.reset();
       recordings.reset();
       clock.reset();
       seedState(state, seeds, clock.now());
+      webhooks.reset();
       restore?.();
       packaging.reset();
       // Last, as calls that are held back continue at once and must meet the new start.

@@ -17,19 +17,20 @@ export interface EmulatorState extends LibraryState {
   readonly signatures: Signatures;
 }
 
-export function createState(): EmulatorState {
+export function createState(now: () => Date): EmulatorState {
   return {
-    credentials: new ItemStore('id'),
-    channels: new ItemStore('siteId'),
-    events: new ItemStore('siteId'),
-    media: new ItemStore('siteId'),
-    originals: new ItemStore('mediaId'),
-    renditions: new ItemStore('mediaId'),
-    textTracks: new ItemStore('mediaId'),
-    thumbnails: new ItemStore('siteId'),
-    players: new ItemStore('siteId'),
-    playlists: new ItemStore('siteId'),
-    imports: new ItemStore('siteId'),
+    credentials: new ItemStore(now),
+    channels: new ItemStore(now, 'siteId'),
+    events: new ItemStore(now, 'channelId'),
+    media: new ItemStore(now, 'siteId'),
+    originals: new ItemStore(now, 'mediaId'),
+    renditions: new ItemStore(now, 'mediaId'),
+    textTracks: new ItemStore(now, 'mediaId'),
+    thumbnails: new ItemStore(now, 'siteId'),
+    players: new ItemStore(now, 'siteId'),
+    playlists: new ItemStore(now, 'siteId'),
+    imports: new ItemStore(now, 'siteId'),
+    webhooks: new ItemStore(now),
     usage: new Usage(),
     rateWindows: new Map(),
     signatures: new Map(),

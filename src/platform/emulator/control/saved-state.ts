@@ -25,7 +25,6 @@ import { webhookResource } from '../resources/webhooks';
 import type { EmulatorState } from '../state';
 import type { StoredFile } from '../uploads/uploads';
 import type { ReceiverRules } from '../webhooks/receiver';
-import type { Webhook } from '../webhooks/webhooks';
 import { FaultBody, faultOf, renderFaults } from './switches';
 
 /** The most bytes of a state, as a body and as a file. A library of 10,000 complete media has a sixth of it. */
@@ -114,10 +113,9 @@ export function readState(document: unknown, receivers: ReceiverRules): Parsed<S
 }
 
 export function saveState(context: EmulatorContext): Saved {
-  const { state, clock, source, webhooks, faults, issuedKeys, broadcast } = context;
+  const { state, clock, source, faults, issuedKeys, broadcast } = context;
   const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
   const lists: Partial<Readonly<Record<Name, readonly object[]>>> = {
-    webhooks: webhooks.list(),
     keys: issuedKeys.all().map(({ keyId, key }) => ({ keyId: hex(keyId), key: hex(key) })),
     usage: state.usage.all(),
     encoders: broadcast.simulated(),
@@ -166,8 +164,8 @@ export function withoutSecretsOf(saved: Saved): object {
  * @returns the paths of missing files.
  */
 export function restoreState(context: EmulatorContext, saved: Saved): readonly string[] {
-  const { state, clock, source, uploads, webhooks, faults, issuedKeys, newSecret } = context;
-  const held = [state.credentials, state.channels, state.events, { all: () => webhooks.list() }].flatMap(
+  const { state, clock, source, uploads, faults, issuedKeys, newSecret } = context;
+  const held = [state.credentials, state.channels, state.events, state.webhooks].flatMap(
     (store) => store.all() as unknown as readonly Item[],
   );
   const before = new Map(held.map((item) => [item.id, item]));
@@ -197,7 +195,6 @@ export function restoreState(context: EmulatorContext, saved: Saved): readonly s
       state.channels.add({ ...channel, ...state.channels.find(id), streamKey });
     }
     state.usage.restore(saved.usage as unknown as readonly UsageOfDay[]);
-    for (const webhook of saved.webhooks) webhooks.add(revealed(webhook) as unknown as Webhook);
     for (const key of saved.keys) issuedKeys.remember(key as unknown as ClearKey);
   });
   for (const { target, fault, times, rate } of saved.faults.map(faultOf))

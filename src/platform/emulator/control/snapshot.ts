@@ -36,7 +36,7 @@ export function mountSnapshot(app: Express, context: EmulatorContext): void {
 
 function renderState(context: EmulatorContext, request: Request) {
   const reveal = request.query.reveal === 'true';
-  const { state, clock, seeds, clients, faults, webhooks, uploads, library } = context;
+  const { state, clock, seeds, clients, faults, uploads, library } = context;
   const now = clock.now();
   return {
     now: wireTime(now),
@@ -56,7 +56,7 @@ function renderState(context: EmulatorContext, request: Request) {
       // A large library has one for each of its media, so finished ones are left out.
       open: uploads.list().flatMap((upload) => (upload.isFinished ? [] : snapshotOfUpload(upload))),
     },
-    webhooks: webhooks.list().map(({ id, secret }) => ({
+    webhooks: state.webhooks.all().map(({ id, secret }) => ({
       ...library.webhooks.read({ webhookId: id }, viewIn(context)),
       ...(reveal && { secret }),
     })),

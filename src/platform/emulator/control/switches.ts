@@ -78,7 +78,7 @@ const NO_WEBHOOK = 'there is no webhook with this id; GET /state lists them, web
 
 export function mountSwitches(
   app: Express,
-  { clock, faults, webhooks }: Pick<EmulatorContext, 'clock' | 'faults' | 'webhooks'>,
+  { clock, faults, state }: Pick<EmulatorContext, 'clock' | 'faults' | 'state'>,
 ): void {
   routeAt(app, '/clock')
     .get((_request, response) => void response.json({ now: wireTime(clock.now()) }))
@@ -96,7 +96,7 @@ export function mountSwitches(
       const why =
         webhookId === undefined
           ? whyNoRoute(target, faults.routes)
-          : webhookId !== '*' && !webhooks.find(webhookId) && NO_WEBHOOK;
+          : webhookId !== '*' && !state.webhooks.find(webhookId) && NO_WEBHOOK;
       if (why) throw new HttpError(400, { code: 'invalid_body', description: `target: ${why}` });
       faults.add(target, fault, times, rate);
       response.status(201).json(renderFaults(faults.list()));

@@ -4,7 +4,7 @@ import { type Content, type Html, html } from '../../../http/html';
 import { type Addresses, addressesFor } from '../addresses';
 import type { EmulatorContext } from '../context';
 import { EVENT_REFUSALS, type EventState, isOver, isViewable, type LiveEvent } from '../live/live-event';
-import { CHANNEL, type Channel, eventsOf, previewUrls, titleOf } from '../resources/channels';
+import { CHANNEL, type Channel, previewUrls, titleOf } from '../resources/channels';
 import {
   action,
   type Column,
@@ -141,7 +141,7 @@ function switchButton(channel: Channel, query = ''): Html {
 const EVENTS_SHOWN = 10;
 
 function channelParts(context: EmulatorContext, channel: Channel, addresses: Addresses) {
-  const recent = eventsOf(context.state, channel).slice(0, EVENTS_SHOWN);
+  const recent = context.state.events.of(channel.id).reverse().slice(0, EVENTS_SHOWN);
   const none = html`<p>No encoder has streamed to this channel yet.</p>`;
   const events = table('Recent events', eventColumns(context, true), recent, none);
   const all =

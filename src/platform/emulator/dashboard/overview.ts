@@ -60,7 +60,7 @@ function firstSteps({ state }: EmulatorContext): Content {
 }
 
 function counts(context: EmulatorContext, request: PageRequest): Html {
-  const { state, webhooks } = context;
+  const { state } = context;
   const channels = state.channels.all();
   const states = channels.map((channel) => channelState(context, channel));
   const active = states.filter((each) => each === 'active').length;
@@ -72,7 +72,7 @@ function counts(context: EmulatorContext, request: PageRequest): Html {
     ['media', state.media.all().length, 'media', 'media'],
     ['playlists', state.playlists.all().length, 'playlist'],
     ['players', state.players.all().length, 'player'],
-    ['webhooks', webhooks.list().length, 'webhook'],
+    ['webhooks', state.webhooks.all().length, 'webhook'],
     ['credentials', credentialsFor(request, state).length, 'credential'],
   ];
   const problem =

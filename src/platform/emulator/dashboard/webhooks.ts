@@ -28,7 +28,7 @@ function outcomeOf({ answer, attempt, nextTryAt }: Delivery): Outcome {
 }
 
 export function mountWebhookPages(app: Express, context: EmulatorContext): void {
-  const { webhooks, seeds, library } = context;
+  const { state, webhooks, seeds, library } = context;
   const resource = webhookResource(webhooks.rules);
   const { name, webhook_url, description, events, site_ids } = resource.metadata;
   const sites = { ...site_ids, schema: z.array(z.enum([...seeds.siteIds])) };
@@ -40,7 +40,7 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
     noun: { one: 'webhook', many: 'webhooks' },
     intro:
       'The platform notifies these addresses of events, each time with a token that proves where the call comes from.',
-    store: { all: () => webhooks.list(), find: (id) => webhooks.find(id) },
+    store: state.webhooks,
     nameOf: ({ metadata }) => metadata.name,
     columns: () => [
       ['Calls', ({ metadata }) => address(metadata.webhook_url)],

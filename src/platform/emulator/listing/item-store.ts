@@ -3,8 +3,11 @@ export class ItemStore<T extends { readonly id: string }> {
   readonly #items = new Map<string, T>();
   #watcher: ((item: T) => void) | undefined;
 
-  /** @param owner the field with the id of the owner of an item. */
-  constructor(private readonly owner: keyof T) {}
+  /** @param owner the field with the id of the owner of an item, as paths name it; without it, they have none. */
+  constructor(
+    private readonly now: () => Date,
+    readonly owner?: keyof T & string,
+  ) {}
 
   add(item: T): T {
     this.#items.set(item.id, item);
@@ -17,6 +20,12 @@ export class ItemStore<T extends { readonly id: string }> {
     this.#watcher = watcher;
   }
 
+  /** Sets these fields, and the time of the last change. */
+  change(item: T, to: Partial<T> = {}): void {
+    Object.assign(item, to, { lastModified: this.now() });
+    this.changed(item);
+  }
+
   /** To be called for each item whose fields have changed, for the watcher. */
   changed(item: T): void {
     this.#watcher?.(item);
@@ -26,14 +35,18 @@ export class ItemStore<T extends { readonly id: string }> {
     return this.#items.get(id);
   }
 
-  findOf(owner: string, id: string): T | undefined {
+  findOf(owner: string | undefined, id: string): T | undefined {
     const item = this.#items.get(id);
-    return item && item[this.owner] === owner ? item : undefined;
+    return item && this.#isOf(owner, item) ? item : undefined;
   }
 
   /** The items of an owner, oldest first. */
-  of(owner: string): T[] {
-    return this.all().filter((item) => item[this.owner] === owner);
+  of(owner: string | undefined): T[] {
+    return this.all().filter((item) => this.#isOf(owner, item));
+  }
+
+  #isOf(owner: string | undefined, item: T): boolean {
+    return this.owner === undefined || item[this.owner] === owner;
   }
 
   all(): T[] {

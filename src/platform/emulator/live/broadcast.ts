@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../clock';
 import { type Channel, channelOfKey } from '../resources/channels';
 import { EVENT, type Published, replayOf } from '../resources/events';
-import { itemOf } from '../resources/resource';
+import { newItem } from '../resources/resource';
 import type { EmulatorState } from '../state';
 import type { Notify } from '../webhooks/notification';
 import { type EventInput, type LiveEvent, nextState, whyNotPublished } from './live-event';
@@ -59,26 +59,25 @@ interface BroadcastParts {
 }
 
 /** The sessions of encoders, over RTMP or simulated by the control port, and the ends of their events. */
-export function createBroadcast({ state, clock, notify, newResourceId, newSecret }: BroadcastParts) {
+export function createBroadcast(parts: BroadcastParts) {
+  const { state, clock, notify, newResourceId, newSecret } = parts;
   /** By channel id: a channel has at most one event that is not over. */
   const onAir = new Map<string, OnAir>();
 
   function begin(channel: Channel): OnAir {
-    const created = clock.now();
     const mode = channel.metadata.publishing_mode;
-    const made = itemOf(EVENT, {
-      id: newResourceId(),
+    const made = newItem(EVENT, parts, {
       channelId: channel.id,
       siteId: channel.siteId,
-      created,
       metadata: {},
       mode,
       state: mode === 'auto' ? 'live' : 'preview',
       previewToken: newSecret(),
-      publishedAt: mode === 'auto' ? created : undefined,
+      publishedAt: mode === 'auto' ? clock.now() : undefined,
       awayMs: 0,
+      pullToken: newSecret(),
     });
-    const event = state.events.add({ ...made, pullToken: newSecret() });
+    const event = state.events.add(made);
     channel.currentEventId = event.id;
     channel.status = 'active';
     state.channels.changed(channel);
@@ -96,9 +95,7 @@ export function createBroadcast({ state, clock, notify, newResourceId, newSecret
   function take(event: LiveEvent, input: EventInput): boolean {
     const next = nextState(event.state, input);
     if (next === undefined) return false;
-    event.state = next;
-    event.lastModified = clock.now();
-    state.events.changed(event);
+    state.events.change(event, { state: next });
     return true;
   }
 

@@ -6,7 +6,6 @@ import { Choice, CUSTOM_PARAMS, Flag, FlatObject, Id, list, row, SITE, TAGS, Tex
 import { KEY_FILE_PARAMETER } from './media';
 import {
   type Behaviour,
-  inSite,
   type LibraryState,
   type MetadataOf,
   named,
@@ -134,19 +133,14 @@ interface ChannelParts extends Platform {
 const RECENT_EVENTS = 10;
 
 export function channelBehaviour(parts: ChannelParts): Behaviour<typeof CHANNEL, Channel> {
-  const { state, clock, broadcast } = parts;
-  const change = (channel: Channel, to: Partial<Pick<Channel, 'metadata' | 'enabled'>>) => {
-    Object.assign(channel, to, { lastModified: clock.now() });
-    state.channels.changed(channel);
-  };
+  const { state, broadcast } = parts;
   return {
-    ...inSite(state.channels, 'channelId'),
+    store: state.channels,
     create: ({ siteId = '' }, { metadata }) => createChannel(parts, siteId, metadata),
-    update: (channel, metadata) => change(channel, { metadata }),
     // The replays of its events stay.
     remove(channel) {
       broadcast.stop(channel, 'channel_deleted');
-      for (const event of eventsOf(state, channel)) {
+      for (const event of state.events.of(channel.id)) {
         dropMaster(parts, event);
         state.events.remove(event);
       }
@@ -154,19 +148,19 @@ export function channelBehaviour(parts: ChannelParts): Behaviour<typeof CHANNEL,
     },
     shown: {
       preview_url: (channel, { origin }) => previewUrls(state, channel, origin),
-      recent_events: (channel) =>
-        eventsOf(state, channel)
-          .slice(0, RECENT_EVENTS)
-          .map((event) => ({ media_id: event.id, status: statusOf(event) })),
+      recent_events({ id }) {
+        const recent = state.events.of(id).slice(-RECENT_EVENTS).reverse();
+        return recent.map((event) => ({ media_id: event.id, status: statusOf(event) }));
+      },
     },
     actions: {
       enable(channel) {
-        if (!channel.enabled) change(channel, { enabled: true });
+        if (!channel.enabled) state.channels.change(channel, { enabled: true });
         return undefined;
       },
       disable(channel) {
         if (!channel.enabled) return undefined;
-        change(channel, { enabled: false });
+        state.channels.change(channel, { enabled: false });
         broadcast.stop(channel, 'channel_disabled');
         return undefined;
       },
@@ -193,14 +187,6 @@ export function channelOf(
 
 export function channelOfKey({ channels }: LibraryState, streamKey: string): Channel | undefined {
   return channels.all().find((channel) => channel.streamKey === streamKey);
-}
-
-/** The events of a channel, newest first. */
-export function eventsOf({ events }: LibraryState, { id, siteId }: Channel): LiveEvent[] {
-  return events
-    .of(siteId)
-    .filter(({ channelId }) => channelId === id)
-    .reverse();
 }
 
 /** Where the channel's current event can be watched before it is published; empty while nothing runs. */

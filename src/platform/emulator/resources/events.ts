@@ -17,7 +17,7 @@ import {
 } from '../live/live-event';
 import type { StoredFile } from '../uploads/uploads';
 import { valuesAfter } from './body';
-import { type Channel, channelOf, eventsOf, keyFileOfChannel, ONE_CHANNEL } from './channels';
+import { type Channel, channelOf, keyFileOfChannel, ONE_CHANNEL } from './channels';
 import { Amount, Choice, Id, KeptFile, row, secondsOf, Text, Time, Timecode } from './fields';
 import { MEDIA, type Media, newMedia } from './media';
 import { takeRecording } from './media-behaviour';
@@ -136,12 +136,8 @@ export function eventBehaviour(parts: EventParts): Behaviour<typeof EVENT, LiveE
   const { state, clock, broadcast } = parts;
   const channelOfEvent = ({ siteId, channelId }: LiveEvent) => channelOf(parts, { siteId, channelId });
   return {
-    list: (ids) => eventsOf(state, channelOf(parts, ids)).reverse(),
-    find(ids) {
-      const channel = channelOf(parts, ids);
-      const event = state.events.find(ids.eventId ?? '');
-      return event?.channelId === channel.id ? event : undefined;
-    },
+    store: state.events,
+    parent: (ids) => channelOf(parts, ids),
     shown: {
       media_id: ({ id }) => id,
       status: statusOf,
@@ -213,10 +209,7 @@ function requestMaster(parts: EventParts, event: LiveEvent): boolean {
   if (!isOver(event.state)) return false;
   const { clock, recordings, state, newSecret } = parts;
   const expires = new Date(clock.now().getTime() + MASTER_LIFETIME_MS);
-  const makeAvailable = () => {
-    event.masterExpires = expires;
-    event.lastModified = clock.now();
-  };
+  const makeAvailable = () => state.events.change(event, { masterExpires: expires });
   if (event.master?.file) makeAvailable();
   if (event.master) return true;
   const master: Master = { token: newSecret(), file: undefined };

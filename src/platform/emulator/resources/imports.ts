@@ -2,15 +2,7 @@ import * as z from 'zod';
 import { text } from '../json-body';
 import type { ItemStore } from '../listing/item-store';
 import { Choice, Flag, list, row, SITE, TAGS, WebAddress } from './fields';
-import {
-  type Behaviour,
-  inSite,
-  named,
-  newItem,
-  type Platform,
-  type Resource,
-  type Stored,
-} from './resource';
+import { type Behaviour, named, newItem, type Platform, type Resource, type Stored } from './resource';
 
 export const IMPORT = {
   ...named('import', SITE, 'importId'),
@@ -59,7 +51,7 @@ declare module './resource' {
 export function importBehaviour(parts: Platform): Behaviour<typeof IMPORT, Import> {
   const { state } = parts;
   return {
-    ...inSite(state.imports, 'importId'),
+    store: state.imports,
     create: ({ siteId = '' }, { metadata }) =>
       state.imports.add(newItem(IMPORT, parts, { siteId, metadata })),
     shown: {

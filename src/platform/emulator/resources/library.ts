@@ -10,7 +10,7 @@ import { ORIGINAL, originalBehaviour } from './originals';
 import { PLAYER, playerBehaviour } from './players';
 import { PLAYLIST, TYPED_PLAYLISTS, typedPlaylistCalls } from './playlists';
 import { MEDIA_RENDITION, renditionBehaviour } from './renditions';
-import { inSite, type Platform, type Resource } from './resource';
+import type { Platform, Resource } from './resource';
 import { callsOf, mountAction, mountResource, type RouteParts } from './resource-calls';
 import { changeTags, TAG_ACTIONS } from './tags';
 import { TEXT_TRACK, textTrackBehaviour } from './text-tracks';
@@ -49,7 +49,7 @@ export function createLibrary(
   return {
     channels: callsOf(CHANNEL, channelBehaviour(parts), now),
     events: callsOf(EVENT, eventBehaviour(parts), now),
-    webhooks: callsOf(webhookResource(webhooks.rules), webhookBehaviour(webhooks), now),
+    webhooks: callsOf(webhookResource(webhooks.rules), webhookBehaviour(parts), now),
     media: callsOf(MEDIA, mediaBehaviour(parts), now),
     originals: callsOf(ORIGINAL, originalBehaviour(parts), now),
     renditions: callsOf(MEDIA_RENDITION, renditionBehaviour(parts), now),
@@ -57,7 +57,7 @@ export function createLibrary(
     thumbnails: callsOf(THUMBNAIL, thumbnailBehaviour(parts), now),
     players: callsOf(PLAYER, playerBehaviour(parts), now),
     // They show the common fields of all types, and change none.
-    playlists: callsOf(PLAYLIST, inSite(state.playlists, 'playlistId'), now),
+    playlists: callsOf(PLAYLIST, { store: state.playlists }, now),
     typedPlaylists: typedPlaylistCalls(parts),
     imports: callsOf(IMPORT, importBehaviour(parts), now),
   };

@@ -15,13 +15,13 @@ import { isPublished, type MEDIA, type Media, type MediaMetadata, newMedia, publ
 import { keepOriginal } from './originals';
 import { takeFromPlaylists } from './playlists';
 import { CONVERSION_MS, makeRenditions } from './renditions';
-import { type Behaviour, type GivenUpload, inSite, type Platform } from './resource';
+import type { Behaviour, GivenUpload, Platform } from './resource';
 import { makePoster, thumbnailsOf } from './thumbnails';
 
 export function mediaBehaviour(parts: Platform): Behaviour<typeof MEDIA, Media> {
   const { state, notify } = parts;
   return {
-    ...inSite(state.media, 'mediaId'),
+    store: state.media,
     create: ({ siteId = '' }, { metadata, upload }) => createMedia(parts, siteId, metadata, upload),
     update: (media, metadata) => updateMedia(parts, media, metadata),
     remove: (media) => deleteMedia(parts, media),
@@ -50,13 +50,8 @@ function createMedia(parts: Platform, siteId: string, metadata: MediaMetadata, u
   return media;
 }
 
-function change({ clock, state }: Platform, media: Media, to: Partial<Media>): void {
-  Object.assign(media, to, { lastModified: clock.now() });
-  state.media.changed(media);
-}
-
 export function updateMedia(parts: Platform, media: Media, metadata: MediaMetadata): void {
-  change(parts, media, { metadata });
+  parts.state.media.change(media, { metadata });
   parts.notify('media_updated', media);
   announce(parts, media);
 }
@@ -160,7 +155,7 @@ async function arrive(parts: Platform, media: Media, file: StoredFile): Promise<
   keepOriginal(parts, media, length);
   if (length > 0 && media.duration <= 0) {
     const errorMessage = `upload.trim_in_point is after the end of the file, which has ${length} s. Reupload it.`;
-    change(parts, media, { status: 'failed', errorMessage });
+    parts.state.media.change(media, { status: 'failed', errorMessage });
   } else process(parts, media);
 }
 
@@ -174,10 +169,10 @@ function trimmedLength({ trimInPoint, trimOutPoint }: Media, length: number): nu
 
 function process(parts: Platform, media: Media): void {
   const { clock } = parts;
-  change(parts, media, { status: statusUnderWay(media), errorMessage: null });
+  parts.state.media.change(media, { status: statusUnderWay(media), errorMessage: null });
   cancelProcessing(media);
   media.timers.processing = clock.after(READY_MS, () => {
-    change(parts, media, { status: 'ready', announced: false });
+    parts.state.media.change(media, { status: 'ready', announced: false });
     makePoster(parts, media);
     announce(parts, media);
     media.timers.processing = media.file && clock.after(CONVERSION_MS, () => makeRenditions(parts, media));

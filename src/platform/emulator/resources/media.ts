@@ -129,7 +129,7 @@ declare module './resource' {
   }
 }
 
-export function newMedia(given: GivenItem<typeof MEDIA>): Media {
+export function newMedia(given: GivenItem<typeof MEDIA> & Pick<Media, 'siteId'>): Media {
   return { ...itemOf(MEDIA, given), timers: { processing: undefined, publication: undefined } };
 }
 
@@ -168,15 +168,3 @@ export function mediaOf({ state }: Pick<Platform, 'state'>, { siteId = '', media
 }
 
 export const partOf = ({ id: mediaId, siteId }: Media) => ({ mediaId, siteId });
-
-/** Lists and finds the parts of a media. @param idName the parameter of their path. */
-export function inMedia<Part extends { readonly id: string }>(
-  parts: Platform,
-  store: ItemStore<Part>,
-  idName: string,
-) {
-  return {
-    list: (ids: PathIds) => store.of(mediaOf(parts, ids).id),
-    find: (ids: PathIds) => store.findOf(mediaOf(parts, ids).id, ids[idName] ?? ''),
-  };
-}

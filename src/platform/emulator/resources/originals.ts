@@ -16,7 +16,7 @@ import {
   uploadBy,
 } from './content';
 import { Amount, Flag, Id, row, Text } from './fields';
-import { inMedia, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
+import { type Media, mediaOf, ONE_MEDIA, partOf } from './media';
 import { type Behaviour, named, newItem, type Platform, type Resource, type Stored } from './resource';
 import { conflict } from './resource-calls';
 
@@ -67,7 +67,8 @@ declare module './resource' {
 export function originalBehaviour(parts: Platform): Behaviour<typeof ORIGINAL, Original> {
   const { state } = parts;
   return {
-    ...inMedia(parts, state.originals, 'originalId'),
+    store: state.originals,
+    parent: (ids) => mediaOf(parts, ids),
     create(ids, { metadata, upload }) {
       const made = newItem(ORIGINAL, parts, { ...partOf(mediaOf(parts, ids)), metadata });
       const original = state.originals.add(made);
@@ -118,10 +119,9 @@ export function keepOriginal(parts: Platform, media: Media, duration: number): v
     height,
     file,
     status: 'ready' as const,
-    lastModified: parts.clock.now(),
   };
   const before = originals.of(media.id).find(({ isPrimary }) => isPrimary);
-  if (before) Object.assign(before, facts);
+  if (before) originals.change(before, facts);
   else
     originals.add(
       newItem(ORIGINAL, parts, {

@@ -6,7 +6,6 @@ import { CUSTOM_PARAMS, FreeObject, Reference, row, SITE } from './fields';
 import {
   type Behaviour,
   type BodyOf,
-  inSite,
   named,
   newItem,
   type Platform,
@@ -51,7 +50,7 @@ declare module './resource' {
 }
 
 export function playerBehaviour(parts: Platform): Behaviour<typeof PLAYER, Player> {
-  const { state, clock } = parts;
+  const { state } = parts;
   /** @throws HttpError 400 when the site does not have the playlist that a player continues with. */
   const requirePlaylist = (siteId: string, { recommendations_playlist: playlist }: Relationships) => {
     if (!playlist || state.playlists.findOf(siteId, playlist.id)) return;
@@ -59,16 +58,15 @@ export function playerBehaviour(parts: Platform): Behaviour<typeof PLAYER, Playe
     throw httpError('invalid_body', `${field}: this site has no playlist with this id`);
   };
   return {
-    ...inSite(state.players, 'playerId'),
+    store: state.players,
     create({ siteId = '' }, { metadata, relationships }) {
       requirePlaylist(siteId, relationships);
       return state.players.add(newItem(PLAYER, parts, { siteId, metadata, relationships }));
     },
     update(player, metadata, { relationships }) {
       requirePlaylist(player.siteId, relationships);
-      player.metadata = metadata;
-      player.relationships = { ...player.relationships, ...relationships };
-      player.lastModified = clock.now();
+      const related = { ...player.relationships, ...relationships };
+      state.players.change(player, { metadata, relationships: related });
     },
     relationships: ({ relationships }) =>
       Object.fromEntries(Object.entries(relationships).filter(([, related]) => related !== null)),

@@ -5,7 +5,6 @@ import type { ItemStore } from '../listing/item-store';
 import { Choice, CUSTOM_PARAMS, CustomParams, list, row, type SetFields, SITE, WholeNumber } from './fields';
 import {
   type Behaviour,
-  inSite,
   type Kept,
   type MetadataOf,
   named,
@@ -195,15 +194,14 @@ export function changeTagOfPlaylists(
 }
 
 function changeFilters(
-  { state, clock }: Platform,
+  { state }: Platform,
   siteId: string,
   change: (filter: MediaFilter) => MediaFilter | undefined,
 ): void {
   for (const playlist of state.playlists.of(siteId)) {
     const changed = change(playlist.metadata.media_filter);
     if (!changed) continue;
-    playlist.metadata = { ...playlist.metadata, media_filter: changed };
-    playlist.lastModified = clock.now();
+    state.playlists.change(playlist, { metadata: { ...playlist.metadata, media_filter: changed } });
   }
 }
 
@@ -217,13 +215,10 @@ type AnyPlaylist = Resource & { readonly shown: typeof PLAYLIST.shown };
 function callsOfType(parts: Platform, typed: TypedPlaylist): ResourceCalls {
   const { state, clock } = parts;
   const resource: AnyPlaylist = typed;
-  const playlists = inSite(state.playlists as ItemStore<Playlist & Kept<AnyPlaylist>>, 'playlistId');
+  const store = state.playlists as ItemStore<Playlist & Kept<AnyPlaylist>>;
   const behaviour: Behaviour<AnyPlaylist, Playlist & Kept<AnyPlaylist>> = {
-    ...playlists,
-    find(ids) {
-      const playlist = playlists.find(ids);
-      return playlist?.playlistType === typed.type ? playlist : undefined;
-    },
+    store,
+    sees: ({ playlistType }) => playlistType === typed.type,
     create({ siteId = '' }, { metadata }) {
       const values = metadata as (Playlist & Kept<AnyPlaylist>)['metadata'];
       const made = newItem(PLAYLIST, parts, { siteId, playlistType: typed.type, metadata: values });

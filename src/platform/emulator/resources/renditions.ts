@@ -4,7 +4,7 @@ import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/uploads';
 import { CONTENT_KEPT, type Content, dropAll, dropContent, STATE_FIELDS } from './content';
 import { Amount, Flag, Id, Reference, row, Text } from './fields';
-import { inMedia, KIND, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
+import { KIND, type Media, mediaOf, ONE_MEDIA, partOf } from './media';
 import { type Behaviour, named, newItem, type Platform, type Resource, type Stored } from './resource';
 import { conflict } from './resource-calls';
 
@@ -81,7 +81,8 @@ declare module './resource' {
 export function renditionBehaviour(parts: Platform): Behaviour<typeof MEDIA_RENDITION, Rendition> {
   const { state } = parts;
   return {
-    ...inMedia(parts, state.renditions, 'renditionId'),
+    store: state.renditions,
+    parent: (ids) => mediaOf(parts, ids),
     create(ids, { relationships }) {
       const media = mediaOf(parts, ids);
       const templateId = relationships.media_rendition_template?.id ?? '';
@@ -179,10 +180,9 @@ function finish(parts: Platform, media: Media, rendition: Rendition): void {
   if (!state.renditions.find(rendition.id) || !file) return;
   dropContent(parts, rendition);
   const order = orderOf(rendition.templateId, media);
-  const isMade = (size: Pick<Rendition, 'filesize'> & Partial<Rendition>) => {
-    Object.assign(rendition, { errorMessage: null, unconvertedReason: null }, size);
-    settle(parts, media, rendition, 'ready');
-  };
+  const ready = { status: 'ready', errorMessage: null, unconvertedReason: null } as const;
+  const isMade = (made: Pick<Rendition, 'filesize'> & Partial<Rendition>) =>
+    settle(parts, media, rendition, { ...ready, ...made });
   const unconverted = (unconvertedReason: string) => isMade({ filesize: file.size, unconvertedReason });
   if (!order || !recordings.areMade || packaging.encrypts(media)) {
     unconverted(order ? (recordings.areMade ? PROTECTED : NO_PACKAGER) : NO_TEMPLATE);
@@ -203,15 +203,14 @@ function finish(parts: Platform, media: Media, rendition: Rendition): void {
     unconverted,
     problem(description, isFinal) {
       rendition.errorMessage = description;
-      if (isFinal) settle(parts, media, rendition, 'failed');
+      if (isFinal) settle(parts, media, rendition, { status: 'failed' });
     },
   });
 }
 
 /** Keeps the end of a conversion. Webhooks are notified once, when no rendition of the media is left to be made. */
-function settle(parts: Platform, media: Media, rendition: Rendition, status: 'ready' | 'failed'): void {
-  rendition.status = status;
-  rendition.lastModified = parts.clock.now();
+function settle(parts: Platform, media: Media, rendition: Rendition, end: Partial<Rendition>): void {
+  parts.state.renditions.change(rendition, end);
   const all = parts.state.renditions.of(media.id);
   if (media.converted || media.timers.processing || all.some((each) => each.status !== 'ready')) return;
   media.converted = true;

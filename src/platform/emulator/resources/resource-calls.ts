@@ -72,9 +72,19 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
         (metadata as { readonly custom_params: Readonly<Record<string, string>> }).custom_params,
     };
   });
+  const { store, parent, sees = () => true } = behaviour;
+  const {
+    update = (item: Item, metadata: MetadataOf<R>) => store.change(item, { metadata } as Partial<Item>),
+    remove = (item: Item) => store.remove(item),
+  } = behaviour;
+  const ownerIn = (ids: PathIds) => {
+    parent?.(ids);
+    return ids[store.owner ?? ''];
+  };
+  const [, idName = ''] = /:(\w+)[^:]*$/.exec(resource.one) ?? [];
   const found = (ids: PathIds, view: View): Item => {
-    const item = behaviour.find(ids, view);
-    if (item) return item;
+    const item = store.findOf(ownerIn(ids), ids[idName] ?? '');
+    if (item && sees(item, view)) return item;
     throw notFound(resource);
   };
   const shown = (item: Item, view: View, isNew = false): JsonObject => {
@@ -101,7 +111,8 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     /** A page of them, or a window. `query` is that of a list. @throws HttpError 400, 404 */
     list(ids: PathIds, query: unknown, view: View, window?: Window): JsonObject {
       const render = (item: Item) => shown(item, view);
-      const page = listPage(behaviour.list(ids, view), query, resource.plural, fields(), render, window);
+      const items = store.of(ownerIn(ids)).filter((item) => sees(item, view));
+      const page = listPage(items, query, resource.plural, fields(), render, window);
       const { alsoListedAs: other } = resource;
       return (other === undefined ? page : { ...page, [other]: page[resource.plural] }) as JsonObject;
     },
@@ -119,11 +130,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
       const item = found(ids, view);
       const given = readResourceBody(resource, schemas().update, body, 'update');
       const metadata = valuesAfter(resource.metadata, given.metadata, item.metadata) as MetadataOf<R>;
-      if (behaviour.update) behaviour.update(item, metadata, given, view);
-      else {
-        item.metadata = metadata;
-        item.lastModified = now();
-      }
+      update(item, metadata, given, view);
       return shown(item, view);
     },
     /** Changes nothing. @throws HttpError 400, 404, as `update` would. */
@@ -133,7 +140,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     },
     /** @param view without one, every item is found. @throws HttpError 404 */
     remove(ids: PathIds, view: View = anyView): undefined {
-      behaviour.remove?.(found(ids, view));
+      remove(found(ids, view));
       return undefined;
     },
     /** The answer of an action, or undefined when it has none. @throws HttpError 400, 404, 409 */

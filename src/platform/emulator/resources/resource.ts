@@ -100,25 +100,30 @@ type FormOf<R extends Resource> = R extends { readonly kept: infer Shape extends
   ? z.ZodObject<Shape>
   : z.ZodType<object, object>;
 
-export type Stored<R extends Resource> = Kept<R> & z.output<FormOf<R>> & { readonly siteId: string };
+export type ItemOf<R extends Resource> = Kept<R> & z.output<FormOf<R>>;
 
-export type GivenItem<R extends Resource> = Omit<Kept<R>, 'lastModified'> &
-  z.input<FormOf<R>> & { readonly siteId: string; readonly lastModified?: Date };
+export type Stored<R extends Resource> = ItemOf<R> & { readonly siteId: string };
+
+export type GivenItem<R extends Resource> = Omit<Kept<R>, 'lastModified'> & z.input<FormOf<R>>;
 
 /** An item with these fields, and the defaults of the others. */
-export function itemOf<R extends Resource>({ kept = {} }: R, given: GivenItem<R>): Stored<R> {
+export function itemOf<R extends Resource, const Given extends GivenItem<R>>(
+  { kept = {} }: R,
+  given: Given,
+): ItemOf<R> & Given {
   const first = Object.entries(kept).flatMap(([name, form]) =>
     form instanceof z.ZodDefault ? [[name, form.def.defaultValue] as const] : [],
   );
-  return { lastModified: given.created, ...Object.fromEntries(first), ...given } as Stored<R>;
+  return { lastModified: given.created, ...Object.fromEntries(first), ...given } as ItemOf<R> & Given;
 }
 
-export function newItem<R extends Resource>(
+export function newItem<R extends Resource, const Given extends Omit<GivenItem<R>, 'id' | 'created'>>(
   resource: R,
   { clock, newResourceId }: Pick<Platform, 'clock' | 'newResourceId'>,
-  given: Omit<GivenItem<R>, 'id' | 'created'>,
-): Stored<R> {
-  return itemOf(resource, { id: newResourceId(), created: clock.now(), ...given } as GivenItem<R>);
+  given: Given,
+): ItemOf<R> & Given {
+  const made = { ...given, id: newResourceId(), created: clock.now() };
+  return itemOf(resource, made as Given & GivenItem<R>);
 }
 
 /** The form of a resource depends on the caller and the time. */
@@ -134,13 +139,16 @@ export interface View {
 export type PathIds = Readonly<Record<string, string>>;
 
 export interface Behaviour<R extends Resource, Item extends Kept<R>> {
-  /** Oldest first. @throws HttpError 404 when the parent of the items does not exist. */
-  readonly list: (ids: PathIds, view: View) => readonly Item[];
-  readonly find: (ids: PathIds, view: View) => Item | undefined;
+  readonly store: ItemStore<Item>;
+  /** @throws HttpError 404 when the parent of the items does not exist. */
+  readonly parent?: (ids: PathIds) => unknown;
+  /** Which items of the store there are for the caller, or for this resource. */
+  readonly sees?: (item: Item, view: View) => boolean;
   /** `metadata` has every field. */
   readonly create?: (ids: PathIds, body: NewOf<R>, view: View) => Item | Promise<Item>;
   /** Without it, the metadata and the time of the change are set. @param metadata the new one. `body` is the call's. */
   readonly update?: (item: Item, metadata: MetadataOf<R>, body: BodyOf<R>, view: View) => void;
+  /** Without it, the store loses the item. */
   readonly remove?: (item: Item) => void;
   /**
    * The values of the fields that the platform sets, but for those that the item has itself: `media_type` as
@@ -185,13 +193,4 @@ export interface Platform extends Pick<Surroundings, 'newResourceId' | 'newSecre
   readonly clock: Clock;
   readonly notify: Notify;
   readonly uploads: Uploads;
-}
-
-/** Lists, finds and removes the items of a site. @param idName the parameter of their path. */
-export function inSite<Item extends { readonly id: string }>(store: ItemStore<Item>, idName: string) {
-  return {
-    list: ({ siteId = '' }: PathIds) => store.of(siteId),
-    find: (ids: PathIds) => store.findOf(ids.siteId ?? '', ids[idName] ?? ''),
-    remove: (item: Item) => store.remove(item),
-  };
 }

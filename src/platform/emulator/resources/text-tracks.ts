@@ -11,7 +11,7 @@ import {
   uploadBy,
 } from './content';
 import { Choice, Flag, Id, row, Text, WholeNumber } from './fields';
-import { inMedia, mediaOf, ONE_MEDIA, partOf } from './media';
+import { mediaOf, ONE_MEDIA, partOf } from './media';
 import {
   type Behaviour,
   type BodyOf,
@@ -74,14 +74,12 @@ export function textTrackPath({ id, fileFormat }: TextTrack): string {
 }
 
 export function textTrackBehaviour(parts: Platform): Behaviour<typeof TEXT_TRACK, TextTrack> {
-  const { state, clock, notify } = parts;
-  const publish = (isPublished: boolean) => (track: TextTrack) => {
-    track.isPublished = isPublished;
-    track.lastModified = clock.now();
-    return undefined;
-  };
+  const { state, notify } = parts;
+  const publish = (isPublished: boolean) => (track: TextTrack) =>
+    void state.textTracks.change(track, { isPublished });
   return {
-    ...inMedia(parts, state.textTracks, 'trackId'),
+    store: state.textTracks,
+    parent: (ids) => mediaOf(parts, ids),
     create(ids, { metadata, upload }) {
       const media = mediaOf(parts, ids);
       const given = { ...partOf(media), metadata, fileFormat: formatOf(upload) };
@@ -90,9 +88,8 @@ export function textTrackBehaviour(parts: Platform): Behaviour<typeof TEXT_TRACK
       takeContent(parts, state.textTracks, track, upload, {
         maxBytes: MAX_TRACK_BYTES,
         arrived() {
-          track.status = 'ready';
-          if (upload.auto_publish) track.isPublished = true;
-          track.lastModified = clock.now();
+          const published = upload.auto_publish && { isPublished: true };
+          state.textTracks.change(track, { status: 'ready', ...published });
         },
       });
       return track;

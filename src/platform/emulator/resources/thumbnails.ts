@@ -16,7 +16,6 @@ import type { Media } from './media';
 import {
   type Behaviour,
   type BodyOf,
-  inSite,
   named,
   newItem,
   type Platform,
@@ -97,9 +96,9 @@ export function thumbnailsOf({ thumbnails }: Platform['state'], { id, siteId }: 
 }
 
 export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL, Thumbnail> {
-  const { state, clock, notify } = parts;
+  const { state, notify } = parts;
   return {
-    ...inSite(state.thumbnails, 'thumbnailId'),
+    store: state.thumbnails,
     create({ siteId = '' }, { upload, relationships }) {
       const related = relationships.media?.[0];
       const taken = takenFrom(upload, related?.id);
@@ -117,8 +116,7 @@ export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL,
       const thumbnail = state.thumbnails.add(made);
       attach(parts, thumbnail, related?.id ?? taken, related?.is_poster ?? false);
       const ready = () => {
-        thumbnail.status = 'ready';
-        thumbnail.lastModified = clock.now();
+        state.thumbnails.change(thumbnail, { status: 'ready' });
         const { mediaId: id } = thumbnail;
         if (id !== undefined) notify('thumbnail_created', { id, siteId });
       };
@@ -133,7 +131,7 @@ export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL,
       const related = relationships.media?.[0];
       requireMedia(parts, thumbnail.siteId, { 'relationships.media.0.id': related?.id });
       if (related) attach(parts, thumbnail, related.id, related.is_poster ?? thumbnail.isPoster);
-      thumbnail.lastModified = clock.now();
+      state.thumbnails.change(thumbnail);
     },
     remove(thumbnail) {
       dropAll(parts, state.thumbnails, [thumbnail]);

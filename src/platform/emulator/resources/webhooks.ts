@@ -1,11 +1,12 @@
 import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
 import { text } from '../json-body';
+import type { ItemStore } from '../listing/item-store';
 import { EVENT_NAMES } from '../webhooks/notification';
 import { type ReceiverRules, receiverUrlFaults } from '../webhooks/receiver';
-import type { Webhook, WebhookMetadata, Webhooks } from '../webhooks/webhooks';
+import type { Webhook, WebhookMetadata } from '../webhooks/webhooks';
 import { list, row, Text } from './fields';
-import { type Behaviour, named, type Resource, type View } from './resource';
+import { type Behaviour, named, newItem, type Platform, type Resource, type View } from './resource';
 
 const isSet = (names: readonly string[]) => new Set(names).size === names.length;
 
@@ -44,6 +45,12 @@ export const WEBHOOK = {
   },
 } as const satisfies Resource;
 
+declare module './resource' {
+  interface LibraryState {
+    readonly webhooks: ItemStore<Webhook>;
+  }
+}
+
 export function webhookResource(receivers: ReceiverRules) {
   const { metadata } = WEBHOOK;
   const schema = metadata.webhook_url.schema.superRefine((url, context) => {
@@ -56,23 +63,19 @@ export function webhookResource(receivers: ReceiverRules) {
 }
 
 /** A credential sees the webhooks whose sites it reaches, all of them. */
-export function webhookBehaviour(webhooks: Webhooks): Behaviour<typeof WEBHOOK, Webhook> {
-  const isSeen = ({ metadata }: Webhook, { reaches = () => true }: View) => metadata.site_ids.every(reaches);
+export function webhookBehaviour(parts: Platform): Behaviour<typeof WEBHOOK, Webhook> {
+  const { state } = parts;
   return {
-    list: (_ids, view) => webhooks.list().filter((webhook) => isSeen(webhook, view)),
-    find({ webhookId = '' }, view) {
-      const webhook = webhooks.find(webhookId);
-      return webhook && isSeen(webhook, view) ? webhook : undefined;
-    },
+    store: state.webhooks,
+    sees: ({ metadata }, { reaches = () => true }) => metadata.site_ids.every(reaches),
     create(_ids, { metadata }, view) {
       requireSites(metadata, view);
-      return webhooks.create(metadata);
+      return state.webhooks.add(newItem(WEBHOOK, parts, { secret: parts.newSecret(), metadata }));
     },
     update(webhook, metadata, _body, view) {
       requireSites(metadata, view);
-      webhooks.update(webhook, metadata);
+      state.webhooks.change(webhook, { metadata });
     },
-    remove: ({ id }) => webhooks.remove(id),
   };
 }
 

@@ -1,7 +1,8 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { Clock } from '../clock';
 import type { FaultSwitches } from '../control/faults';
-import type { Kept, MetadataOf } from '../resources/resource';
+import type { ItemStore } from '../listing/item-store';
+import type { ItemOf, MetadataOf } from '../resources/resource';
 import type { WEBHOOK } from '../resources/webhooks';
 import type { Surroundings } from '../surroundings';
 import { type Notification, type Notify, type SignedNotification, signNotification } from './notification';
@@ -10,9 +11,7 @@ import { type Answer, ReceiverCalls, type ReceiverRules } from './receiver';
 export type WebhookMetadata = MetadataOf<typeof WEBHOOK>;
 
 /** A change of its metadata applies from the next try on, also to waiting notifications. */
-export interface Webhook extends Kept<typeof WEBHOOK> {
-  readonly secret: string;
-}
+export type Webhook = ItemOf<typeof WEBHOOK>;
 
 /** One try to deliver a notification, or the loss of one that found no room. */
 export interface Delivery extends Pick<Notification, 'event' | 'subjectId'> {
@@ -39,7 +38,8 @@ export const WEBHOOK_SETTINGS = {
 };
 export type WebhookSettings = Readonly<typeof WEBHOOK_SETTINGS>;
 
-interface WebhookParts extends Pick<Surroundings, 'log' | 'now' | 'newResourceId' | 'newSecret'> {
+interface WebhookParts extends Pick<Surroundings, 'log' | 'now'> {
+  readonly state: { readonly webhooks: ItemStore<Webhook> };
   readonly clock: Clock;
   readonly faults: Pick<FaultSwitches, 'take' | 'hold'>;
 }
@@ -57,38 +57,17 @@ export class Webhooks {
       if (this.#history.length > settings.historyLimit) this.#history.shift();
     };
     this.#tools = { ...parts, ...settings, calls: new ReceiverCalls(settings), record };
-  }
-
-  create(metadata: WebhookMetadata): Webhook {
-    const { clock, newResourceId, newSecret } = this.#tools;
-    const created = clock.now();
-    const webhook = { id: newResourceId(), created, lastModified: created, secret: newSecret(), metadata };
-    this.add(webhook);
-    return webhook;
-  }
-
-  add(webhook: Webhook): void {
-    this.#queues.set(webhook.id, new DeliveryQueue(webhook, this.#tools));
-  }
-
-  find(id: string): Webhook | undefined {
-    return this.#queues.get(id)?.webhook;
-  }
-
-  /** In the order of creation. */
-  list(): Webhook[] {
-    return [...this.#queues.values()].map(({ webhook }) => webhook);
-  }
-
-  update(webhook: Webhook, metadata: WebhookMetadata): void {
-    webhook.metadata = metadata;
-    webhook.lastModified = this.#tools.clock.now();
-  }
-
-  /** Drops its waiting notifications; the history of its tries stays. */
-  remove(id: string): void {
-    this.#queues.get(id)?.end();
-    this.#queues.delete(id);
+    const { webhooks } = parts.state;
+    // Notifications that wait are dropped with their webhook; the history of its tries stays.
+    webhooks.watch((webhook) => {
+      const { id } = webhook;
+      const queue = this.#queues.get(id) ?? new DeliveryQueue(webhook, this.#tools);
+      if (webhooks.find(id)) this.#queues.set(id, queue);
+      else {
+        queue.end();
+        this.#queues.delete(id);
+      }
+    });
   }
 
   /** Notifies every webhook that asked for this. Returns at once and never throws. */
@@ -106,7 +85,8 @@ export class Webhooks {
 
   /** Forgets everything, including deliveries under way. */
   reset(): void {
-    for (const id of this.#queues.keys()) this.remove(id);
+    for (const queue of this.#queues.values()) queue.end();
+    this.#queues.clear();
     this.#history = [];
   }
 

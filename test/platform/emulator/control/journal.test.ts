@@ -80,7 +80,7 @@ test('lists what clients sent and were answered, and the field or route that the
 test('shows no secret of a client, of the account or of an answer', async () => {
   const { control, channel, context } = await called();
   const { text, body } = await control.get('/requests').expect(200);
-  const [webhook] = context.webhooks.list();
+  const [webhook] = context.state.webhooks.all();
   const [client] = context.clients.values();
   const secrets = [channel.stream_key, webhook?.secret, client?.apiKey, client?.sharedSecret];
   const sent = [

@@ -65,7 +65,7 @@ test('creates a webhook and shows its secret once, and never that of one which t
   const { unauthenticated, context, createWebhook, post, page } = await startLibraryPages();
   expect((await post('webhooks', { ...FORM, site_ids: 'elsewher' })).status).toBe(400);
   await post('webhooks', FORM);
-  const [webhook] = context.webhooks.list();
+  const [webhook] = context.state.webhooks.all();
   const path = `webhooks/${webhook?.id}`;
   await unauthenticated.head(`/dashboard/${path}`).expect(200);
   expect(await page(path)).toContain(webhook?.secret);
@@ -80,7 +80,7 @@ test('shows every try of a delivery, the latest first, with its answer and the n
   receiver.answer(500, 204);
   await post('webhooks', { ...FORM, webhook_url: receiver.url });
   const event = `channel_created ${(await createChannel()).id}`;
-  const path = `webhooks/${context.webhooks.list()[0]?.id}`;
+  const path = `webhooks/${context.state.webhooks.all()[0]?.id}`;
   const rows = async (count: number) => {
     for (;;) {
       const found = rowsOf(await page(path));

@@ -118,8 +118,8 @@ const kinds = Object.entries(KINDS).map(
 );
 
 /** All that there are of a kind. */
-function all({ webhooks, state }: EmulatorContext, kind: string): readonly Item[] {
-  return kind === 'webhooks' ? webhooks.list() : state[kind as 'channels' | 'media'].all();
+function all({ state }: EmulatorContext, kind: string): readonly Item[] {
+  return state[kind as 'channels' | 'media' | 'webhooks'].all();
 }
 
 /** The form that makes one, as its page has it. */

@@ -22,13 +22,18 @@ async function start() {
     (await emulator.admin.post('/v2/webhooks').send({ metadata: { ...METADATA, ...metadata } })).body;
   const wanted = { name: 'foreign', permission: 'Admin', site_ids: ['demosite'] };
   const { body } = await emulator.control.post('/credentials').send(wanted).expect(201);
-  return { ...emulator, create, foreign: emulator.as(body.secret), webhooks: emulator.context.webhooks };
+  return {
+    ...emulator,
+    create,
+    foreign: emulator.as(body.secret),
+    webhooks: emulator.context.state.webhooks,
+  };
 }
 
 test('shows the secret of a webhook when it is created, and never again', async () => {
   const { admin, webhooks } = await start();
   const response = await admin.post('/v2/webhooks').send({ metadata: METADATA });
-  const [webhook] = webhooks.list();
+  const [webhook] = webhooks.all();
   expect([response.status, response.body]).toEqual([201, { ...WEBHOOK, secret: webhook?.secret }]);
   expect(response.headers['cache-control']).toBe('no-store');
   await admin.get('/v2/webhooks/id000002/').expect(200, WEBHOOK);
@@ -52,7 +57,7 @@ test.each(tableRows(WRONG))(
     const metadata = { ...METADATA, ...JSON.parse(given) };
     const refused = invalidBody(...descriptions);
     await admin.post('/v2/webhooks').send({ metadata }).expect(400, refused);
-    expect(webhooks.list()).toEqual([]);
+    expect(webhooks.all()).toEqual([]);
   },
 );
 
@@ -64,7 +69,7 @@ test('answers 403 that names each site out of reach, whether or not it exists', 
   );
   const forbidden = errorBody('site_forbidden', ...refused);
   await foreign.post('/v2/webhooks').send({ metadata }).expect(403, forbidden);
-  expect(webhooks.list()).toEqual([]);
+  expect(webhooks.all()).toEqual([]);
 });
 
 test('updates what the body names and keeps the rest, the secret too', async () => {
@@ -99,6 +104,6 @@ test.each(['get', 'patch', 'delete'] as const)(
     for (const unreachable of [id, 'nosuchid'])
       await foreign[method](`/v2/webhooks/${unreachable}`).expect(404, NOT_FOUND);
     expect((await foreign.get('/v2/webhooks')).body.total).toBe(0);
-    expect(webhooks.list()).toHaveLength(1);
+    expect(webhooks.all()).toHaveLength(1);
   },
 );

@@ -4,9 +4,11 @@ import dns from 'node:dns';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Clock, createClock } from '../../../../src/platform/emulator/clock';
 import { FaultSwitches } from '../../../../src/platform/emulator/control/faults';
+import { ItemStore } from '../../../../src/platform/emulator/listing/item-store';
 import {
   type Delivery,
   WEBHOOK_SETTINGS,
+  type Webhook,
   type WebhookMetadata,
   type WebhookSettings,
   Webhooks,
@@ -41,22 +43,32 @@ function startWebhooks(settings: Partial<WebhookSettings> = {}, clock = leapingC
   const { log, lines } = recordedLog();
   let made = 0;
   const next = () => `made${++made}`;
-  const surroundings = { clock, faults, now: () => 0, log, newResourceId: next, newSecret: next };
-  const webhooks = new Webhooks(surroundings, { ...WEBHOOK_SETTINGS, ...settings });
+  const state = { webhooks: new ItemStore<Webhook>(clock.now) };
+  const webhooks = new Webhooks(
+    { state, clock, faults, now: () => 0, log },
+    { ...WEBHOOK_SETTINGS, ...settings },
+  );
   afterTest(() => webhooks.stop());
   return {
     webhooks,
+    remove: (webhook: Webhook) => state.webhooks.remove(webhook),
     faults,
     clock,
     /** Creates a webhook for all channel events of the site. */
     create: (url: string, changes?: Partial<WebhookMetadata>) =>
-      webhooks.create({
-        name: 'hook',
-        description: '',
-        webhook_url: url,
-        events: ['channel_created', 'channel_active', 'channel_idle'],
-        site_ids: [SITE],
-        ...changes,
+      state.webhooks.add({
+        id: next(),
+        secret: next(),
+        created: clock.now(),
+        lastModified: clock.now(),
+        metadata: {
+          name: 'hook',
+          description: '',
+          webhook_url: url,
+          events: ['channel_created', 'channel_active', 'channel_idle'],
+          site_ids: [SITE],
+          ...changes,
+        },
       }),
     /** Notifies of `channel_created` of these channels. */
     notify(...channelIds: string[]) {
@@ -334,10 +346,10 @@ test('remembers the latest tries, of one webhook or of all', async () => {
 
 test('goes on at the new address when a webhook is moved between two tries', async () => {
   const moved = await startWebhookReceiver();
-  const { receiver, webhooks, webhook, notify, tries, clock } = await startOne([500], {}, standingClock());
+  const { receiver, webhook, notify, tries, clock } = await startOne([500], {}, standingClock());
   notify('channel1');
   await tries(1);
-  webhooks.update(webhook, { ...webhook.metadata, webhook_url: moved.url });
+  webhook.metadata = { ...webhook.metadata, webhook_url: moved.url };
   clock.advance(1000);
   await moved.until(1);
   expect(receiver.received).toHaveLength(1);
@@ -346,10 +358,11 @@ test('goes on at the new address when a webhook is moved between two tries', asy
 test.each(['remove', 'reset', 'stop'] as const)(
   '%s drops what waits and cuts the call under way',
   async (how) => {
-    const { receiver, webhooks, webhook, notify, channels } = await startOne(['hang']);
+    const { receiver, webhooks, webhook, remove, notify, channels } = await startOne(['hang']);
     notify('channel1', 'channel2');
     await receiver.until(1);
-    webhooks[how](webhook.id);
+    if (how === 'remove') remove(webhook);
+    else webhooks[how]();
     await receiver.untilCut(1);
     notify('channel3');
     const other = startWebhooks();
@@ -362,10 +375,14 @@ test.each(['remove', 'reset', 'stop'] as const)(
 );
 
 test('removing a webhook ends its wait for the next try', async () => {
-  const { receiver, webhooks, webhook, notify, tries, clock } = await startOne([500], {}, standingClock());
+  const { receiver, webhooks, webhook, remove, notify, tries, clock } = await startOne(
+    [500],
+    {},
+    standingClock(),
+  );
   notify('channel1');
   await tries(1);
-  webhooks.remove(webhook.id);
+  remove(webhook);
   clock.advance(600_000);
   await turn();
   expect(receiver.received).toHaveLength(1);
