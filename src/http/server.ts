@@ -125,12 +125,15 @@ export function configOrExit<Config>(page: string, read: () => Config): Config {
 
 interface Service {
   readonly name: string;
+  /** That of its variables. */
+  readonly page: string;
   readonly log: Log;
+  /** A ConfigError ends the process as in `configOrExit`. */
   start(): Promise<{ stop(): Promise<void> }>;
 }
 
 /** Stops on SIGTERM, SIGINT or SIGHUP, ends with 0, or 1 after a failure; a second signal ends at once. */
-export async function runAsProcess({ name, log, start }: Service): Promise<void> {
+export async function runAsProcess({ name, page, log, start }: Service): Promise<void> {
   const fail = (message: string) => (thrown: unknown) => {
     log.error(message, { service: name, cause: describeThrown(thrown) });
     // In case the log itself failed.
@@ -139,7 +142,11 @@ export async function runAsProcess({ name, log, start }: Service): Promise<void>
   };
   process.on('uncaughtException', fail('uncaught exception'));
   process.on('unhandledRejection', fail('unhandled rejection'));
-  const starting = start();
+  const starting = start().catch((thrown: unknown) =>
+    configOrExit(page, () => {
+      throw thrown;
+    }),
+  );
   let stopping = false;
   const onSignal = (signal: NodeJS.Signals) => {
     if (stopping) process.exit(1);

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { config as loadDotenv } from 'dotenv';
 import { collectDefaultMetrics } from 'prom-client';
 import { describeThrown, HttpError } from '../http/errors';
-import { createLog, type Log } from '../http/log';
+import { createLog } from '../http/log';
 import { answerHelp, configOrExit, listen, runAsProcess } from '../http/server';
 import { openTls } from '../http/tls';
 import { openUpstreamTls, UPSTREAM_TLS } from '../provider/config';
@@ -13,8 +13,7 @@ import { openCpixRecipient } from '../provider/cpix-recipient';
 import { HEADERS_VARIABLE, openProviderHeaders } from '../provider/provider-headers';
 import { createKeyRing } from './api-key';
 import { createSidecar } from './app';
-import { readSidecarConfig, type SidecarConfig } from './config';
-import type { joinFleet as JoinFleet } from './fleet/join';
+import { readSidecarConfig } from './config';
 import { openAudit } from './observe/audit';
 import {
   guardDocumentedKeys,
@@ -28,28 +27,21 @@ import {
 import { openKeyFilesFolder } from './storage/key-file-store';
 import { toStorageError } from './storage/open-file';
 
-const VARIABLES = 'docs/configuration.md';
-
+const page = 'docs/configuration.md';
 const GRACE_MS = 10_000;
 /** The time to answer a batch that starts no further stream. */
 const ANSWER_MS = 3000;
 const LOG_BATCH_MS = 10;
 
-async function main(): Promise<void> {
-  answerHelp(VARIABLES);
-  loadDotenv({ quiet: true });
-  const config = configOrExit(VARIABLES, () => {
-    refuseUnreadable({ '.env': existsSync('.env') ? resolve('.env') : undefined });
-    return readSidecarConfig(process.env, readSecret);
-  });
-  const log = createLog(config.logLevel, process.stdout, () => new Date(), LOG_BATCH_MS);
-  // A sidecar without a fleet starts without its code.
-  const fleet = config.fleet && (await import('./fleet/join'));
-  const access = configOrExit(VARIABLES, () => openAccess(config, log, fleet?.joinFleet));
-  void runAsProcess({ name: 'sidecar', log, start: () => start(config, log, access) });
-}
+answerHelp(page);
+loadDotenv({ quiet: true });
+const config = configOrExit(page, () => {
+  refuseUnreadable({ '.env': existsSync('.env') ? resolve('.env') : undefined });
+  return readSidecarConfig(process.env, readSecret);
+});
+const log = createLog(config.logLevel, process.stdout, () => new Date(), LOG_BATCH_MS);
 
-function openAccess(config: SidecarConfig, log: Log, joinFleet: typeof JoinFleet | undefined) {
+async function openAccess() {
   const { apiKey, apiKeysFile, tls, cpix, host, demo, providerCache, keyFilesPath } = config;
   const { keyProviderHeadersFile: headersFile, upstreamTls } = config;
   refuseUnreadable({
@@ -72,19 +64,17 @@ function openAccess(config: SidecarConfig, log: Log, joinFleet: typeof JoinFleet
     findApiKey,
     tls: tls && openTls(tls, 'PACKAGERDRMAPI_TLS', options),
     recipient: cpix && openCpixRecipient(cpix, options),
-    fleet: config.fleet && joinFleet?.(config.fleet, options),
+    // A sidecar without a fleet starts without its code.
+    fleet: config.fleet && (await import('./fleet/join')).joinFleet(config.fleet, options),
     upstreamTls: upstreamTls && openUpstreamTls(upstreamTls, options).tls,
     providerHeaders: headersFile === undefined ? undefined : openProviderHeaders(headersFile, options).read,
   };
 }
 
-async function start(
-  config: SidecarConfig,
-  log: Log,
-  { findApiKey, tls, recipient, fleet, upstreamTls, providerHeaders }: ReturnType<typeof openAccess>,
-) {
+async function start() {
+  const { findApiKey, tls, recipient, fleet, upstreamTls, providerHeaders } = await openAccess();
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
-  const { keyFilesPath, isNew } = openFolder(config.keyFilesPath, log);
+  const { keyFilesPath, isNew } = openFolder(config.keyFilesPath);
   const shortKey = warningOfShortKey(config);
   const warnings = [...(isNew ? [warningOfNewFolder(keyFilesPath)] : []), ...(shortKey ? [shortKey] : [])];
   const audit = openAudit(config.audit, { log, clock: () => new Date(), stdout: process.stdout });
@@ -99,7 +89,7 @@ async function start(
       findApiKey,
       providerHeaders,
       upstreamTls,
-      tunnel: await openTunnel(config, log),
+      tunnel: await openTunnel(),
       audit,
       version: readVersion(),
       publicFolder: join(__dirname, 'public'),
@@ -134,7 +124,8 @@ async function start(
   return { stop };
 }
 
-async function openTunnel({ proxy }: SidecarConfig, log: Log) {
+async function openTunnel() {
+  const { proxy } = config;
   if (!proxy) return undefined;
   log.info('https upstreams are asked through a proxy', { proxy: new URL(proxy.url).origin });
   const { createTunnel } = await import('../provider/proxy');
@@ -149,7 +140,7 @@ function readVersion(): string {
 }
 
 /** A folder that can't be used doesn't refuse the start: its mount may come; `/readyz` says no until then. */
-function openFolder(path: string, log: Log): ReturnType<typeof openKeyFilesFolder> {
+function openFolder(path: string): ReturnType<typeof openKeyFilesFolder> {
   try {
     const opened = openKeyFilesFolder(path);
     const { keyFilesPath } = opened;
@@ -166,4 +157,4 @@ function openFolder(path: string, log: Log): ReturnType<typeof openKeyFilesFolde
   }
 }
 
-void main();
+void runAsProcess({ name: 'sidecar', page, log, start });

@@ -46,7 +46,7 @@ describe('a process', () => {
 
   test.each(['SIGTERM', 'SIGINT'] as const)('stops on %s and ends with 0', async (signal) => {
     const { log, lines } = recordedLog();
-    await runAsProcess({ name: 'sidecar', log, start: async () => ({ stop: async () => {} }) });
+    await runAsProcess({ name: 'sidecar', page: '', log, start: async () => ({ stop: async () => {} }) });
     process.emit(signal);
     expect(await ended).toBe(0);
     expect(said(lines)).toEqual(['info: stopping', 'info: stopped']);
@@ -62,7 +62,7 @@ describe('a process', () => {
       steps.push('started');
       return { stop };
     };
-    void runAsProcess({ name: 'sidecar', log, start });
+    void runAsProcess({ name: 'sidecar', page: '', log, start });
     process.emit('SIGTERM');
     await turn();
     expect(exits).toEqual([]);
@@ -74,7 +74,12 @@ describe('a process', () => {
   test('ends at once on a second signal', async () => {
     const { log } = recordedLog();
     const stopped = gate();
-    await runAsProcess({ name: 'sidecar', log, start: async () => ({ stop: () => stopped.opened }) });
+    await runAsProcess({
+      name: 'sidecar',
+      page: '',
+      log,
+      start: async () => ({ stop: () => stopped.opened }),
+    });
     process.emit('SIGTERM');
     await turn();
     expect(exits).toEqual([]);
@@ -87,7 +92,7 @@ describe('a process', () => {
   test('ends with 1 when stopping fails', async () => {
     const { log, lines } = recordedLog();
     const stop = () => Promise.reject(new Error('no'));
-    await runAsProcess({ name: 'sidecar', log, start: async () => ({ stop }) });
+    await runAsProcess({ name: 'sidecar', page: '', log, start: async () => ({ stop }) });
     process.emit('SIGTERM');
     expect(await ended).toBe(1);
     expect(said(lines)).toEqual(['info: stopping', 'error: stop failed']);
@@ -104,7 +109,7 @@ describe('a process', () => {
     // Node names no port where any is taken.
     const port = code === 'EADDRNOTAVAIL' ? undefined : 81;
     const start = () => Promise.reject(Object.assign(new Error(code), { code, port }));
-    await runAsProcess({ name: 'sidecar', log, start });
+    await runAsProcess({ name: 'sidecar', page: '', log, start });
     expect(exits).toEqual([1]);
     expect(said(lines)).toEqual([`error: cannot start: ${meaning}`]);
   });

@@ -13,4 +13,4 @@ const start = async () => {
   };
   return { stop };
 };
-void runAsProcess({ name: 'sidecar', log, start });
+void runAsProcess({ name: 'sidecar', page: '', log, start });

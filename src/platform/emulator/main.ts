@@ -7,32 +7,21 @@ import { readEmulatorConfig } from './config';
 import { openPlatformTls } from './own-certificates';
 import { startEmulator, surroundingsOf } from './start-emulator';
 
-const VARIABLES = 'docs/emulator.md';
+const page = 'docs/emulator.md';
 const GRACE_MS = 10_000;
 const LOG_BATCH_MS = 10;
 
-async function main(): Promise<void> {
-  answerHelp(VARIABLES);
-  loadDotenv({ quiet: true });
-  const config = configOrExit(VARIABLES, () => readEmulatorConfig(process.env));
-  const wallClock = () => new Date();
-  const log = createLog(config.logLevel, process.stdout, wallClock, LOG_BATCH_MS);
+answerHelp(page);
+loadDotenv({ quiet: true });
+const config = configOrExit(page, () => readEmulatorConfig(process.env));
+const wallClock = () => new Date();
+const log = createLog(config.logLevel, process.stdout, wallClock, LOG_BATCH_MS);
+
+async function start() {
   const own = { wallClock, now: () => performance.now(), newId: randomUUID, newBytes: randomBytes };
-  const tls = config.tls && (await orExit(openPlatformTls(config.tls, { log, clock: wallClock })));
-  const start = async () => {
-    const { stop } = await orExit(startEmulator(config, surroundingsOf(log, __dirname, own), tls));
-    return { stop: () => stop(GRACE_MS) };
-  };
-  void runAsProcess({ name: 'emulator', log, start });
+  const tls = config.tls && (await openPlatformTls(config.tls, { log, clock: wallClock }));
+  const { stop } = await startEmulator(config, surroundingsOf(log, __dirname, own), tls);
+  return { stop: () => stop(GRACE_MS) };
 }
 
-/** Ends the process when the configuration names a file that cannot be used. */
-async function orExit<Opened>(opening: Promise<Opened>): Promise<Opened> {
-  const [opened] = await Promise.allSettled([opening]);
-  return configOrExit(VARIABLES, () => {
-    if (opened.status === 'rejected') throw opened.reason;
-    return opened.value;
-  });
-}
-
-void main();
+void runAsProcess({ name: 'emulator', page, log, start });
