@@ -1,40 +1,50 @@
 import type { Credential } from './auth';
 import type { EmulatorConfig } from './config';
 import { ItemStore } from './listing/item-store';
+import type { LiveEvent } from './live/live-event';
 import type { RateWindow } from './rate-limit';
 import { valuesAfter } from './resources/body';
-import { CHANNEL } from './resources/channels';
-import { itemOf, type LibraryState } from './resources/resource';
+import { CHANNEL, type Channel } from './resources/channels';
+import type { Import } from './resources/imports';
+import type { Media } from './resources/media';
+import type { Original } from './resources/originals';
+import type { Player } from './resources/players';
+import type { Playlist } from './resources/playlists';
+import type { Rendition } from './resources/renditions';
+import { itemOf } from './resources/resource';
+import type { TextTrack } from './resources/text-tracks';
+import type { Thumbnail } from './resources/thumbnails';
 import { Usage } from './resources/usage';
 import type { Signatures } from './v1/signed-call';
+import type { Webhook } from './webhooks/webhooks';
 
-/** The state of the platform, in memory alone. Webhooks are kept by their own service. */
-export interface EmulatorState extends LibraryState {
-  readonly credentials: ItemStore<Credential>;
-  /** By the caller that the rate limit counts. */
-  readonly rateWindows: Map<string, RateWindow>;
-  /** Of calls of v1. */
-  readonly signatures: Signatures;
+/** The state of the platform, in memory alone. */
+export function createState(now: () => Date) {
+  return {
+    credentials: new ItemStore<Credential>(now),
+    channels: new ItemStore<Channel>(now, 'siteId'),
+    events: new ItemStore<LiveEvent>(now, 'channelId'),
+    media: new ItemStore<Media>(now, 'siteId'),
+    originals: new ItemStore<Original>(now, 'mediaId'),
+    renditions: new ItemStore<Rendition>(now, 'mediaId'),
+    textTracks: new ItemStore<TextTrack>(now, 'mediaId'),
+    thumbnails: new ItemStore<Thumbnail>(now, 'siteId'),
+    players: new ItemStore<Player>(now, 'siteId'),
+    playlists: new ItemStore<Playlist>(now, 'siteId'),
+    imports: new ItemStore<Import>(now, 'siteId'),
+    webhooks: new ItemStore<Webhook>(now),
+    usage: new Usage(),
+    /** By the caller that the rate limit counts. */
+    rateWindows: new Map<string, RateWindow>(),
+    /** Of calls of v1. */
+    signatures: new Map() as Signatures,
+  } as const;
 }
 
-export function createState(now: () => Date): EmulatorState {
-  return {
-    credentials: new ItemStore(now),
-    channels: new ItemStore(now, 'siteId'),
-    events: new ItemStore(now, 'channelId'),
-    media: new ItemStore(now, 'siteId'),
-    originals: new ItemStore(now, 'mediaId'),
-    renditions: new ItemStore(now, 'mediaId'),
-    textTracks: new ItemStore(now, 'mediaId'),
-    thumbnails: new ItemStore(now, 'siteId'),
-    players: new ItemStore(now, 'siteId'),
-    playlists: new ItemStore(now, 'siteId'),
-    imports: new ItemStore(now, 'siteId'),
-    webhooks: new ItemStore(now),
-    usage: new Usage(),
-    rateWindows: new Map(),
-    signatures: new Map(),
-  };
+export type EmulatorState = ReturnType<typeof createState>;
+
+declare module './resources/resource' {
+  interface LibraryState extends EmulatorState {}
 }
 
 type Seeds = Pick<EmulatorConfig, 'siteIds' | 'apiSecret' | 'channel'>;

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { field, objectOf, text } from '../json-body';
-import type { ItemStore } from '../listing/item-store';
-import { dropMaster, type LiveEvent, previewPath, statusOf } from '../live/live-event';
+import { dropMaster, previewPath, statusOf } from '../live/live-event';
 import { Choice, CUSTOM_PARAMS, Flag, FlatObject, Id, list, row, SITE, TAGS, Text } from './fields';
 import { KEY_FILE_PARAMETER } from './media';
 import {
@@ -109,13 +108,6 @@ export const CHANNEL = {
 export type ChannelMetadata = MetadataOf<typeof CHANNEL>;
 
 export type Channel = Stored<typeof CHANNEL>;
-
-declare module './resource' {
-  interface LibraryState {
-    readonly channels: ItemStore<Channel>;
-    readonly events: ItemStore<LiveEvent>;
-  }
-}
 
 /** The key file of a channel's events: the one that a custom parameter names, else that of its id. */
 export function keyFileOfChannel({ id, metadata }: Channel): string {

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { text } from '../json-body';
-import type { ItemStore } from '../listing/item-store';
 import { Choice, Flag, list, row, SITE, TAGS, WebAddress } from './fields';
 import { type Behaviour, named, newItem, type Platform, type Resource, type Stored } from './resource';
 
@@ -40,13 +39,7 @@ export const IMPORT = {
 } as const satisfies Resource;
 
 /** A feed. The emulator keeps its fields, and reads no feed. */
-type Import = Stored<typeof IMPORT>;
-
-declare module './resource' {
-  interface LibraryState {
-    readonly imports: ItemStore<Import>;
-  }
-}
+export type Import = Stored<typeof IMPORT>;
 
 export function importBehaviour(parts: Platform): Behaviour<typeof IMPORT, Import> {
   const { state } = parts;

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import type { Timer } from '../clock';
 import { objectParams, text } from '../json-body';
-import type { ItemStore } from '../listing/item-store';
 import { CONTENT_FIELDS, CONTENT_KEPT, type Content, uploadBy } from './content';
 import {
   Amount,
@@ -121,9 +120,6 @@ export interface Media extends Content, Stored<typeof MEDIA> {
 }
 
 declare module './resource' {
-  interface LibraryState {
-    readonly media: ItemStore<Media>;
-  }
   interface Platform {
     readonly packaging: { encrypts(media: Media): boolean };
   }

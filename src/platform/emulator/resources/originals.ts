@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { text } from '../json-body';
-import type { ItemStore } from '../listing/item-store';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/uploads';
 import { valuesAfter } from './body';
@@ -56,13 +55,6 @@ export const ORIGINAL = {
 
 /** A file of a media as it was uploaded. The primary one is the media's own content. */
 export type Original = Content & Stored<typeof ORIGINAL>;
-
-declare module './resource' {
-  interface LibraryState {
-    /** By media. */
-    readonly originals: ItemStore<Original>;
-  }
-}
 
 export function originalBehaviour(parts: Platform): Behaviour<typeof ORIGINAL, Original> {
   const { state } = parts;

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { httpError } from '../../../http/errors';
 import { objectParams, text } from '../json-body';
-import type { ItemStore } from '../listing/item-store';
 import { CUSTOM_PARAMS, FreeObject, Reference, row, SITE } from './fields';
 import {
   type Behaviour,
@@ -39,14 +38,8 @@ export const PLAYER = {
 
 type Relationships = BodyOf<typeof PLAYER>['relationships'];
 
-interface Player extends Stored<typeof PLAYER> {
+export interface Player extends Stored<typeof PLAYER> {
   relationships: Relationships;
-}
-
-declare module './resource' {
-  interface LibraryState {
-    readonly players: ItemStore<Player>;
-  }
 }
 
 export function playerBehaviour(parts: Platform): Behaviour<typeof PLAYER, Player> {

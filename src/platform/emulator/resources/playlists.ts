@@ -155,12 +155,6 @@ export interface Playlist extends Omit<Stored<typeof PLAYLIST>, 'metadata'> {
   metadata: MetadataOf<typeof PLAYLIST> & { readonly media_filter: MediaFilter };
 }
 
-declare module './resource' {
-  interface LibraryState {
-    readonly playlists: ItemStore<Playlist>;
-  }
-}
-
 type TypedPlaylist = (typeof TYPED_PLAYLISTS)[number];
 
 export type PlaylistMetadata<T extends PlaylistType> = MetadataOf<Extract<TypedPlaylist, { type: T }>>;

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import type { ItemStore } from '../listing/item-store';
 import { probe } from '../uploads/probe';
 import type { StoredFile } from '../uploads/uploads';
 import { CONTENT_KEPT, type Content, dropAll, dropContent, STATE_FIELDS } from './content';
@@ -66,10 +65,6 @@ export interface WantedConversion {
 }
 
 declare module './resource' {
-  interface LibraryState {
-    /** By media. */
-    readonly renditions: ItemStore<Rendition>;
-  }
   interface Platform {
     readonly recordings: {
       readonly areMade: boolean;

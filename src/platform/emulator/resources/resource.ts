@@ -184,7 +184,7 @@ export interface ActionCall {
 /** `item`: the answer is the item itself, as create answers have it. An object is the answer; `void` is none. */
 type Done = 'item' | object | undefined;
 
-/** The stores of all resources; the file of each declares its own. */
+/** The state of the platform, as the function that makes it declares it. */
 export interface LibraryState extends Readonly<Record<never, never>> {}
 
 /** The services that resources use; files declare their additions. */

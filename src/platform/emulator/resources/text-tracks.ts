@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { text } from '../json-body';
-import type { ItemStore } from '../listing/item-store';
 import {
   CONTENT_FIELDS,
   CONTENT_KEPT,
@@ -59,13 +58,6 @@ export const TEXT_TRACK = {
 } as const satisfies Resource;
 
 export type TextTrack = Content & Stored<typeof TEXT_TRACK>;
-
-declare module './resource' {
-  interface LibraryState {
-    /** By media. */
-    readonly textTracks: ItemStore<TextTrack>;
-  }
-}
 
 const MAX_TRACK_BYTES = 20 * 1024 ** 2;
 

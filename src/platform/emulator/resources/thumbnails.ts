@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { HttpError, httpError, type Problem } from '../../../http/errors';
 import { field, objectOf, text } from '../json-body';
-import type { ItemStore } from '../listing/item-store';
 import {
   CONTENT_FIELDS,
   CONTENT_KEPT,
@@ -73,12 +72,6 @@ export const THUMBNAIL = {
 type SourceType = (typeof SOURCE_TYPES)[number];
 
 export type Thumbnail = Content & Stored<typeof THUMBNAIL>;
-
-declare module './resource' {
-  interface LibraryState {
-    readonly thumbnails: ItemStore<Thumbnail>;
-  }
-}
 
 /** One may be a short video. */
 const PICTURES = ['image/*', 'video/*'];

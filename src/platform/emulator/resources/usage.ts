@@ -91,12 +91,6 @@ export class Usage {
   }
 }
 
-declare module './resource' {
-  interface LibraryState {
-    readonly usage: Usage;
-  }
-}
-
 const NOTHING = Object.fromEntries(Object.keys(Counts.shape).map((name) => [name, 0])) as Counts;
 export const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_DAYS = 366;

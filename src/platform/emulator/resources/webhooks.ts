@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
 import { text } from '../json-body';
-import type { ItemStore } from '../listing/item-store';
 import { EVENT_NAMES } from '../webhooks/notification';
 import { type ReceiverRules, receiverUrlFaults } from '../webhooks/receiver';
 import type { Webhook, WebhookMetadata } from '../webhooks/webhooks';
@@ -44,12 +43,6 @@ export const WEBHOOK = {
     secret: Text,
   },
 } as const satisfies Resource;
-
-declare module './resource' {
-  interface LibraryState {
-    readonly webhooks: ItemStore<Webhook>;
-  }
-}
 
 export function webhookResource(receivers: ReceiverRules) {
   const { metadata } = WEBHOOK;
