@@ -1,3 +1,5 @@
+import { systemCode, textProperty } from './errors';
+
 /** A call follows no redirect. */
 export interface GetRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined;
@@ -40,6 +42,15 @@ export class GetFailed extends Error {
     super(causeCode);
     this.name = 'GetFailed';
   }
+}
+
+/**
+ * The code of the system, TLS or the HTTP parser. An alert of TLS 1.2, as a client without a certificate gets it, has a
+ * name, too: Node calls it `EPROTO`, as what is no TLS.
+ */
+export function failureCode(thrown: unknown): string {
+  const [, alert] = /SSL routines:\w*:([^:]* alert [^:]*)/.exec(textProperty(thrown, 'message') ?? '') ?? [];
+  return alert ? `ERR_SSL_${alert.toUpperCase().replaceAll(/\W/g, '_')}` : (systemCode(thrown) ?? 'ERROR');
 }
 
 const SENTENCES: Readonly<Record<string, string>> = {

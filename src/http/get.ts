@@ -2,8 +2,7 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { systemCode, textProperty } from './errors';
-import { type Get, type GetAnswer, GetFailed, type GetRequest } from './get-request';
+import { failureCode, type Get, type GetAnswer, GetFailed, type GetRequest } from './get-request';
 
 interface GetOptions {
   readonly userAgent?: string;
@@ -117,17 +116,11 @@ async function once(request: GetRequest, open: Open): Promise<GetAnswer> {
     if (!made.writableFinished) made.destroy();
     return { status, headers: headersOf(response), body, isCut, ...(certificateEnd && { certificateEnd }) };
   } catch (thrown) {
-    const system = alertIn(failure ?? thrown) ?? systemCode(failure ?? thrown) ?? 'ERROR';
+    const system = failureCode(failure ?? thrown);
     const code = signal?.aborted ? 'ABORT_ERR' : deadline.aborted ? 'ETIMEDOUT' : system;
     const isStale = (code === 'ECONNRESET' || code === 'EPIPE') && !response && outgoing?.reusedSocket;
     throw isStale ? new StaleConnection(code) : new GetFailed(code);
   }
-}
-
-/** An alert of TLS 1.2, as a client without a certificate gets it: Node calls it `EPROTO`, as what is no TLS. */
-function alertIn(thrown: unknown): string | undefined {
-  const [, alert] = /SSL routines:\w*:([^:]* alert [^:]*)/.exec(textProperty(thrown, 'message') ?? '') ?? [];
-  return alert && `ERR_SSL_${alert.toUpperCase().replaceAll(/\W/g, '_')}`;
 }
 
 /** Pieces are copied into one block: a kept piece of one byte would cost a hundred times as much. */

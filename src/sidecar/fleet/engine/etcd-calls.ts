@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isJsonObject, type JsonObject, parseJson } from '../../../drm/bytes';
 import type { ClientTls } from '../../../http/client-tls';
 import { systemCode } from '../../../http/errors';
+import { failureCode } from '../../../http/get-request';
 import type { FleetConfig } from '../config';
 import type { FleetHooks } from '../fleet';
 import { EngineError } from './engine';
@@ -281,7 +282,7 @@ function createConnections(isTls: boolean, credentials: () => ClientTls) {
           socket.destroy();
           fail('ERROR');
         });
-        sending.on('error', (thrown) => fail(systemCode(thrown) ?? 'ERROR'));
+        sending.on('error', (thrown) => fail(failureCode(thrown)));
         sending.on('close', () => fail('ECONNRESET'));
         sending.end(body);
       }),

@@ -1,5 +1,5 @@
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createPlainServer } from 'node:net';
 import { join } from 'node:path';
 import { createServer, type TlsOptions } from 'node:tls';
 import { ConfigError } from '../../../../src/http/config';
@@ -40,6 +40,19 @@ describe('TLS', () => {
     expect(await engine.servers()).toEqual([{ url, fault: expect.any(String) }]);
     presented = { ca, ...shows('client') };
     expect((await engine.read(['a'])).values).toEqual([undefined]);
+  });
+
+  test('an alert of TLS 1.2 is a fault of the certificates, not of the protocol', async () => {
+    const alerting = createPlainServer((socket) => socket.end(Buffer.from('15030300020228', 'hex')));
+    await new Promise<void>((resolve) => alerting.listen(0, '127.0.0.1', resolve));
+    afterTest(() => alerting.close());
+    const url = `https://127.0.0.1:${(alerting.address() as AddressInfo).port}`;
+    expect(await openEngine([url], { timeoutMs: 1000 }).servers()).toEqual([
+      {
+        url,
+        fault: expect.stringMatching(/check the certificates \(ERR_SSL_\w+_ALERT_HANDSHAKE_FAILURE\)$/),
+      },
+    ]);
   });
 
   test.each<[what: string, name: string, authority: string, why: string]>([
