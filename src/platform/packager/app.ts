@@ -58,7 +58,7 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
   const { streams, apiKey } = context;
   return createApp({ ...context, quietPaths: ['/healthz', '/streams', '/media'] }, (app) => {
     routeAt(app, '/healthz').get((_request, response) => void response.json({ status: 'ok' }));
-    if (apiKey !== undefined) app.use(requireApiKey(apiKey));
+    app.use(apiKey === undefined ? refusePages : requireApiKey(apiKey));
     routeAt(app, '/streams').get((_request, response) => {
       response.json({ streams: streams.all().map((stream) => stream.document()) });
     });
@@ -111,6 +111,13 @@ function idOf(id: string): string {
   if (!STREAM_ID.test(id)) throw packagerError('invalid_stream_id');
   return id;
 }
+
+/** A page from anywhere can send a body to this machine, which ffmpeg would convert, and end streams. */
+const refusePages: RequestHandler = ({ headers, method }, _response, next) => {
+  if (headers.origin !== undefined && method !== 'GET' && method !== 'HEAD')
+    throw packagerError('page_refused');
+  next();
+};
 
 function requireApiKey(apiKey: string): RequestHandler {
   return ({ headers }, _response, next) => {

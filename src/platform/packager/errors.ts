@@ -6,6 +6,10 @@ export const packagerError = errorsOf({
     status: 401,
     says: "Send the packager's API key (PACKAGER_APIKEY) in the header x-api-key.",
   },
+  page_refused: {
+    status: 403,
+    says: 'Without PACKAGER_APIKEY, the packager takes changes from programs, and none from pages of a browser.',
+  },
   invalid_stream_id: {
     status: 400,
     says: 'The id of a stream has 1 to 100 letters, digits, _, - and ., and begins with a letter or a digit.',

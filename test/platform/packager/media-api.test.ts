@@ -161,6 +161,18 @@ test('with an API key, every call but the health check needs it', async () => {
   await packager.api.get('/streams').set('x-api-key', 'a-key-of-16-chars').expect(200, { streams: [] });
 });
 
+test('without an API key, pages play media, and change nothing', async () => {
+  const { api } = await startPackager();
+  const ofPage = { origin: 'http://page.example', 'content-type': 'text/plain' };
+  for (const path of ['/conversions', '/streams/news/end'])
+    await api
+      .post(path)
+      .set(ofPage)
+      .send('x')
+      .expect(403, /"code":"page_refused"/);
+  await api.head('/media/news/hls/master.m3u8').set(ofPage).expect(404);
+});
+
 test('a request that is wrong is refused with each field, and quotes no address', async () => {
   const packager = await startPackager();
   const body = {
