@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { createHttpCall, createSidecarApi } from '../../src/cli/client';
 import { readConnection } from '../../src/cli/context';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest } from '../support/after-test';
 import { startFakeUpstream } from '../support/fake-upstream';
 import { listening } from '../support/listening';
 import { cli, refused } from '../support/run-cli';
@@ -210,10 +210,9 @@ describe('secrets', () => {
     ['get', 'a', '--key', CLIENT_API_KEY],
   ];
 
-  let cwd: string;
+  const cwd = folderOfEachTest();
 
   beforeEach(async () => {
-    cwd = await temporaryFolder();
     for (const [name, text] of Object.entries(FILES)) await fs.writeFile(join(cwd, name), text);
   });
 

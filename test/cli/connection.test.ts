@@ -3,16 +3,12 @@ import fs from 'fs-extra';
 import { readConnection } from '../../src/cli/context';
 import type { Options } from '../../src/cli/options';
 import type { Environment } from '../../src/http/config';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest } from '../support/after-test';
 import { problemsOf } from './problems-of';
 
-let cwd: string;
-let home: string;
-
-beforeEach(async () => {
-  cwd = await temporaryFolder();
-  home = await temporaryFolder();
-});
+const folder = folderOfEachTest();
+const cwd = join(folder, 'checkout');
+const home = join(folder, 'home');
 
 function read(options: Options, env: Environment = {}) {
   const { url, ...connection } = readConnection(options, { HOME: home, ...env }, cwd);
@@ -103,31 +99,29 @@ test.each<[string, Environment, string]>([
 });
 
 describe('the configuration file that merely lies in the working folder', () => {
-  const path = () => join(cwd, 'packager-drm.yaml');
+  const path = join(cwd, 'packager-drm.yaml');
 
   test.each<[string, Options, Environment]>([
     ['--key', { key: 'k' }, {}],
     ['PACKAGERDRM_APIKEY', {}, { PACKAGERDRM_APIKEY: 'k' }],
     ['PACKAGERDRMAPI_APIKEY', {}, { PACKAGERDRMAPI_APIKEY: 'k' }],
   ])('draws no key of %s to its address', async (from, options, env) => {
-    await write(path(), 'url: http://elsewhere\n');
+    await write(path, 'url: http://elsewhere\n');
     expect(await fault(options, env)).toEqual([
-      `The address is from ${path()}, and the API key from ${from}: a file in the working folder gets no key from elsewhere. To use it anyway, give --config ${path()}, or give the address with --url.`,
+      `The address is from ${path}, and the API key from ${from}: a file in the working folder gets no key from elsewhere. To use it anyway, give --config ${path}, or give the address with --url.`,
     ]);
     expect(read({ ...options, config: 'packager-drm.yaml' }, env).url).toBe('http://elsewhere/');
     expect(read({ ...options, url: 'http://mine' }, env).url).toBe('http://mine/');
   });
 
   test.each(['../home.txt', 'link.txt'])('draws no file from outside its folder: %s', async (keyFile) => {
-    const folder = join(cwd, 'checkout');
-    await write(join(cwd, 'home.txt'), 'secret');
-    await write(join(folder, 'packager-drm.yaml'), `url: http://elsewhere\nkeyFile: ${keyFile}\n`);
-    await fs.symlink(join(cwd, 'home.txt'), join(folder, 'link.txt'));
-    cwd = folder;
+    await write(join(folder, 'home.txt'), 'secret');
+    await write(path, `url: http://elsewhere\nkeyFile: ${keyFile}\n`);
+    await fs.symlink(join(folder, 'home.txt'), join(cwd, 'link.txt'));
     expect(await fault({})).toEqual([
-      `keyFile is outside the folder of ${path()}; move the key there, or give --config ${path()} to use it anyway.`,
+      `keyFile is outside the folder of ${path}; move the key there, or give --config ${path} to use it anyway.`,
     ]);
-    expect(read({ config: path() }).apiKey).toBe('secret');
+    expect(read({ config: path }).apiKey).toBe('secret');
   });
 });
 

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import fs from 'fs-extra';
 import { stringify } from 'yaml';
 import { CMAF_CBCS_REFUSED } from '../../src/drm/cmaf-cbcs';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest } from '../support/after-test';
 import { type CliOptions, type CliRun, cli, jsonOf, refused } from '../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
 
@@ -30,11 +30,10 @@ const AS_OPTIONS = [
 ];
 
 let sidecar: TestSidecar;
-let cwd: string;
+const cwd = folderOfEachTest();
 
 beforeEach(async () => {
   sidecar = await startSidecar();
-  cwd = await temporaryFolder();
 });
 
 function run(argv: readonly string[], options: Partial<CliOptions> = {}): Promise<CliRun> {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest } from '../support/after-test';
 import { type BuiltProgram, DIST, runScript, startBuilt, untilReady } from '../support/built-program';
 import { startFakeSidecar } from '../support/fake-sidecar';
 import { until } from '../support/until';
@@ -9,10 +9,9 @@ const API_KEY = 'key-of-the-cli-tests';
 /** Five requests of an apply. */
 const STREAMS = 500;
 
-let cwd: string;
+const cwd = folderOfEachTest();
 
 beforeEach(async () => {
-  cwd = await temporaryFolder();
   // 255 values over and over, none of them zero.
   const keyId = (index: number) => Buffer.alloc(16, (index % 255) + 1).toString('base64');
   const rows = Array.from(

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmod, copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest } from '../support/after-test';
 import { DIST, startBuilt, untilReady } from '../support/built-program';
 import { SHAKA_PACKAGER } from '../support/packaged-samples';
 
@@ -48,11 +48,7 @@ function patternOf(output: string): RegExp {
 // A page starts some thirty programs, one after another.
 jest.setTimeout(120_000);
 
-let folder: string;
-
-beforeEach(async () => {
-  folder = await temporaryFolder();
-});
+const folder = folderOfEachTest();
 
 /** The mark that a page's shell prints behind each step. */
 const END_OF_STEP = '\x1e';

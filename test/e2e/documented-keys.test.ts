@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import type { FindApiKey } from '../../src/sidecar/api-key';
 import { guardDocumentedKeys } from '../../src/sidecar/start-up';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest } from '../support/after-test';
 import { DIST, type Ended, runScript, startBuilt, untilReady } from '../support/built-program';
 import { readServices } from '../support/compose-file';
 import { recordedLog } from '../support/recorded-log';
@@ -11,11 +11,7 @@ import { recordedLog } from '../support/recorded-log';
 const ROOT = resolve(__dirname, '../..');
 const SIDECAR = join(DIST, 'sidecar', 'main.js');
 
-let cwd: string;
-
-beforeEach(async () => {
-  cwd = await temporaryFolder();
-});
+const cwd = folderOfEachTest();
 
 /** How the documentation writes a key that clients send, whole: `…` and `$KEY` are a reader's own. */
 const SHOWN =

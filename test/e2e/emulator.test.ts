@@ -1,13 +1,9 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest } from '../support/after-test';
 import { DIST, runScript, startBuilt } from '../support/built-program';
 
-let folder: string;
-
-beforeEach(async () => {
-  folder = await temporaryFolder();
-});
+const folder = folderOfEachTest();
 
 const SECRET = 'demo-api-secret-0123456789';
 const CHANNELS = '/v2/sites/demosite/channels/';

@@ -4,16 +4,12 @@ import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest } from '../support/after-test';
 import { DIST, runScript } from '../support/built-program';
 
 const MAIN = join(DIST, 'migration', 'main.js');
 
-let cwd: string;
-
-beforeEach(async () => {
-  cwd = await temporaryFolder();
-});
+const cwd = folderOfEachTest();
 
 const migrate = (...args: string[]) => runScript(MAIN, { args, cwd }).ended;
 

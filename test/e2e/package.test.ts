@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { cp, mkdir, readdir, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest, temporaryFolder } from '../support/after-test';
 import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
 
@@ -19,10 +19,9 @@ jest.setTimeout(60_000);
 const run = promisify(execFile);
 
 /** A copy of what a build needs. */
-let folder: string;
+const folder = folderOfEachTest();
 
 beforeEach(async () => {
-  folder = await temporaryFolder();
   for (const name of ['package.json', 'build.mjs']) await cp(join(ROOT, name), join(folder, name));
 });
 

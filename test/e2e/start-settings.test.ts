@@ -1,14 +1,10 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest } from '../support/after-test';
 import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
 import { roundTrip, SERVED } from '../support/round-trip';
 
-let cwd: string;
-
-beforeEach(async () => {
-  cwd = await temporaryFolder();
-});
+const cwd = folderOfEachTest();
 
 test('reads the .env file of its working folder, and lets the environment win over it', async () => {
   const lines = ['PACKAGERDRMAPI_APIKEY=key-of-dotenv', 'PACKAGERDRMAPI_KEYFILESPATH=overruled'];

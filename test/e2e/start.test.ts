@@ -1,17 +1,13 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest } from '../support/after-test';
 import { DIST, runScript, startBuilt, untilReady } from '../support/built-program';
 import { CENC_ONLY_FILE } from '../support/post-manual';
 import { roundTrip, SERVED } from '../support/round-trip';
 
 const SIDECAR = join(DIST, 'sidecar', 'main.js');
 
-let cwd: string;
-
-beforeEach(async () => {
-  cwd = await temporaryFolder();
-});
+const cwd = folderOfEachTest();
 
 test('serves with the API key of a file, ended by a line break or not', async () => {
   await fs.writeFile(join(cwd, 'api-key'), 'key-of-a-file\n');

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest } from '../support/after-test';
 import { bundledScript, startBuilt, untilReady } from '../support/built-program';
 import { CENC_ONLY } from '../support/post-manual';
 import { until } from '../support/until';
@@ -12,11 +12,7 @@ const API_KEY = 'key-of-the-stop-tests';
 /** For a sidecar whose long waits are a tenth as long. */
 const FAST_CLOCK = { NODE_OPTIONS: `--require ${JSON.stringify(bundledScript('fast-clock'))}` };
 
-let cwd: string;
-
-beforeEach(async () => {
-  cwd = await temporaryFolder();
-});
+const cwd = folderOfEachTest();
 
 test('ends at once on a stop signal while it sweeps a large folder', async () => {
   const COUNT = 10_000;

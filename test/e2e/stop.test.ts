@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest } from '../support/after-test';
 import { startBuilt, untilReady } from '../support/built-program';
 import { startFakeUpstream } from '../support/fake-upstream';
 import {
@@ -18,11 +18,7 @@ import { until } from '../support/until';
 
 const API_KEY = 'key-of-the-stop-tests';
 
-let cwd: string;
-
-beforeEach(async () => {
-  cwd = await temporaryFolder();
-});
+const cwd = folderOfEachTest();
 
 /** An upstream that holds its answers until there are four requests. */
 async function startSlowUpstream() {

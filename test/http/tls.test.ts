@@ -8,7 +8,7 @@ import { createApp, type Shell } from '../../src/http/app';
 import { ConfigError } from '../../src/http/config';
 import { listen } from '../../src/http/server';
 import { openTls, requireCertificate, type Tls } from '../../src/http/tls';
-import { afterTest, temporaryFolder } from '../support/after-test';
+import { afterTest, folderOfEachTest } from '../support/after-test';
 import { rawExchange } from '../support/raw-http';
 import { type LogLine, recordedLog } from '../support/recorded-log';
 import { pem, place, secureGet, shows } from '../support/tls';
@@ -17,16 +17,13 @@ import { until } from '../support/until';
 const ENDS = Date.UTC(2126, 0, 1);
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-let certificate: string;
-let key: string;
-let clientAuthorities: string;
+const folder = folderOfEachTest();
+const certificate = join(folder, 'tls.crt');
+const key = join(folder, 'tls.key');
+const clientAuthorities = join(folder, 'clients.crt');
 let lines: LogLine[];
 
-beforeEach(async () => {
-  const folder = await temporaryFolder();
-  certificate = join(folder, 'tls.crt');
-  key = join(folder, 'tls.key');
-  clientAuthorities = join(folder, 'clients.crt');
+beforeEach(() => {
   place('server', certificate);
   place('server-key', key);
   place('authority', clientAuthorities);

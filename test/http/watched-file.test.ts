@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } 
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { followFiles, type WatchedFiles } from '../../src/http/watched-file';
-import { temporaryFolder } from '../support/after-test';
+import { folderOfEachTest } from '../support/after-test';
 import { recordedLog } from '../support/recorded-log';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -16,12 +16,11 @@ async function look(times = 1): Promise<void> {
   }
 }
 
-let folder: string;
+const folder = folderOfEachTest();
 let events: string[];
 let watched: WatchedFiles | undefined;
 
-beforeEach(async () => {
-  folder = await temporaryFolder();
+beforeEach(() => {
   events = [];
   jest.useFakeTimers({ doNotFake: ['setImmediate'] });
 });

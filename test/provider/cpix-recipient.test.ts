@@ -2,13 +2,14 @@ import { chmodSync, copyFileSync, rmSync, truncateSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { ConfigError } from '../../src/http/config';
 import { openCpixRecipient } from '../../src/provider/cpix-recipient';
-import { afterTest, temporaryFolder } from '../support/after-test';
+import { afterTest, folderOfEachTest } from '../support/after-test';
 import { cpixVector, cpixVectorPath, recipientNamed } from '../support/cpix';
 import { type LogLine, recordedLog } from '../support/recorded-log';
 import { until } from '../support/until';
 
-let certificate: string;
-let key: string;
+const folder = folderOfEachTest();
+const certificate = join(folder, 'cpix.crt');
+const key = join(folder, 'cpix.key');
 let lines: LogLine[];
 
 function place(name: string, path: string): void {
@@ -16,10 +17,7 @@ function place(name: string, path: string): void {
   chmodSync(path, 0o600);
 }
 
-beforeEach(async () => {
-  const folder = await temporaryFolder();
-  certificate = join(folder, 'cpix.crt');
-  key = join(folder, 'cpix.key');
+beforeEach(() => {
   place('next', certificate);
   place('next-key', key);
 });

@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { openProviderHeaders, parseProviderHeaders } from '../../src/provider/provider-headers';
-import { afterTest, temporaryFolder } from '../support/after-test';
+import { afterTest, folderOfEachTest } from '../support/after-test';
 import { faultsOf } from '../support/faults-of';
 import { type LogLine, recordedLog } from '../support/recorded-log';
 import { PATHS, PROVIDED, startProvisioning } from '../support/start-provisioning';
@@ -11,12 +11,8 @@ import { until } from '../support/until';
 
 /** In pieces too short to be taken for key material: it is hidden because it was sent. */
 const SECRET = 'secret.value.of.the.tests';
-let file: string;
+const file = join(folderOfEachTest(), 'headers.txt');
 let lines: LogLine[];
-
-beforeEach(async () => {
-  file = join(await temporaryFolder(), 'headers.txt');
-});
 
 function open(content: string) {
   writeFileSync(file, content, { mode: 0o600 });

@@ -1,4 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -45,6 +47,18 @@ export function onceForAll<Started>(start: () => Promise<Started>): () => Promis
 /** A new folder that is removed after the test, or after all; what is stopped may still finish a write there. */
 export async function temporaryFolder(after = afterTest): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'packager-drm-api-'));
-  after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  after(() => removed(folder));
   return folder;
 }
+
+/** The path of a folder that each test of this file, or of this `describe`, finds new and empty. */
+export function folderOfEachTest(): string {
+  const folder = join(realpathSync(tmpdir()), `packager-drm-api-${randomUUID()}`);
+  beforeEach(async () => {
+    await mkdir(folder, 0o700);
+    afterTest(() => removed(folder));
+  });
+  return folder;
+}
+
+const removed = (folder: string) => rm(folder, { recursive: true, force: true, maxRetries: 5 });

@@ -17,13 +17,12 @@ export async function startProxy(
       /^(?:x-api-key|content-type|if-(?:none-)?match)$/.test(name) ? [[name, String(value)]] : [],
     );
     const body = await buffer(request);
-    const answer = await fetch(target + url, { method, headers, ...(body.length > 0 && { body }) });
-    const content = Buffer.from(await answer.arrayBuffer());
-    if (isCut) {
-      response.destroy();
-      return;
-    }
-    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(content);
+    // The sidecar may stop before it answers a client that has gone.
+    const asked = { method, headers, ...(body.length > 0 && { body }) };
+    const answer = await fetch(target + url, asked).catch(() => undefined);
+    const content = answer && Buffer.from(await answer.arrayBuffer());
+    if (isCut || !answer) response.destroy();
+    else response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(content);
   });
   return `http://127.0.0.1:${await listening(server)}`;
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { type FakeSidecar, startFakeSidecar } from '../../support/fake-sidecar';
 import { type CliOptions, cli, endOf, jsonOf, refused } from '../../support/run-cli';
 
@@ -17,11 +17,10 @@ groups:
     contentId: c-1
 `;
 
-let cwd: string;
+const cwd = folderOfEachTest();
 let sidecar: FakeSidecar;
 
 beforeEach(async () => {
-  cwd = await temporaryFolder();
   sidecar = await startFakeSidecar();
   await fs.writeFile(join(cwd, 'manifest.yaml'), MANIFEST);
 });

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { asUtf16, HD, madeCpix } from '../../support/made-cpix';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
 import { cli, jsonOf, refused } from '../../support/run-cli';
@@ -16,10 +16,9 @@ const BAD = '{"cenc":{"keyid":"44da52ef4523098e6854777ee322681d","contentkey":"l
 const { cenc } = POST_MANUAL;
 const SWAPPED = POST_MANUAL_FILE.replace(cenc.keyid, SWAPPED_KEY_ID);
 
-let cwd: string;
+const cwd = folderOfEachTest();
 
 beforeEach(async () => {
-  cwd = await temporaryFolder();
   await fs.writeFile(join(cwd, 'news.key'), POST_MANUAL_FILE);
   await fs.writeFile(join(cwd, 'init.mp4'), packagedMedia('cenc/v.mp4'));
   await fs.writeFile(join(cwd, 'stream.mpd'), packagedManifest('cenc/s.mpd'));

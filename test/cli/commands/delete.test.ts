@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream';
 import { CENC_ONLY } from '../../support/post-manual';
 import { startProxy } from '../../support/proxy';
@@ -12,12 +12,11 @@ describe('delete', () => {
   const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
   const STREAMS = ['film', 'live/a', 'live/b', 'live/old', 'vod/x'];
 
-  let cwd: string;
+  const cwd = folderOfEachTest();
   let sidecar: TestSidecar;
 
   beforeEach(async () => {
     sidecar = await startSidecar();
-    cwd = await temporaryFolder();
     for (const stream of STREAMS) await fs.outputFile(keyFile(stream), FILE);
     await fs.writeFile(
       join(cwd, 'manifest.csv'),

@@ -9,7 +9,7 @@ import { exportCpix } from '../../../src/drm/export/export-cpix';
 import { type ExportedKeys, exportKeyFile } from '../../../src/drm/export/export-key-file';
 import type { ExportName, ExportScheme } from '../../../src/drm/export/names';
 import { MASK } from '../../../src/drm/key-file';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { cbcsDocument, IV, KEY } from '../../support/cbcs-document';
 import { recipientNamed } from '../../support/cpix';
 import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
@@ -26,10 +26,7 @@ const SECRETS = [
   Buffer.from(POST_MANUAL.fairplay.iv, 'hex'),
 ];
 
-let cwd: string;
-beforeEach(async () => {
-  cwd = await temporaryFolder();
-});
+const cwd = folderOfEachTest();
 
 /** Runs `get news` against a sidecar that has a key file. */
 async function get(args: readonly string[], file = POST_MANUAL_FILE) {

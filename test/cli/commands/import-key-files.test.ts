@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { type CliOptions, type CliRun, cli, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
@@ -13,11 +13,10 @@ const MASKED = POST_MANUAL_FILE.replace(POST_MANUAL.cenc.contentkey, '********')
 const ADVICE = 'Add --keep-unknown to keep unknown lines as they are, or remove them.';
 
 let sidecar: TestSidecar;
-let cwd: string;
+const cwd = folderOfEachTest();
 
 beforeEach(async () => {
   sidecar = await startSidecar();
-  cwd = await temporaryFolder();
 });
 
 function run(argv: readonly string[], options: Partial<CliOptions> = {}): Promise<CliRun> {

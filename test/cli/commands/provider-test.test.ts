@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { formatUuid } from '../../../src/drm/bytes';
 import { spekeKeyId } from '../../../src/drm/cpix/speke';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { refusedUrl, type Script, startFakeUpstream } from '../../support/fake-upstream';
 import { cli, refused } from '../../support/run-cli';
 import {
@@ -22,10 +22,9 @@ const KEY = '7f9a5b1c2d3e4f60718293a4b5c6d7e8';
 const NAME = 'PACKAGERDRMAPI_KEYPROVIDER';
 const SPEKE2 = { [`${NAME}PROTOCOL`]: 'speke2' };
 
-let cwd: string;
+const cwd = folderOfEachTest();
 
-beforeEach(async () => {
-  cwd = await temporaryFolder();
+beforeEach(() => {
   writeFileSync(join(cwd, 'headers'), `Authorization: ${TOKEN}\n`, { mode: 0o600 });
 });
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import {
   asUtf16,
   FAIRPLAY,
@@ -18,11 +18,10 @@ import { type CliOptions, cli, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 let sidecar: TestSidecar;
-let cwd: string;
+const cwd = folderOfEachTest();
 
 beforeEach(async () => {
   sidecar = await startSidecar();
-  cwd = await temporaryFolder();
   await fs.writeFile(join(cwd, 'film.xml'), madeCpix());
 });
 

@@ -4,7 +4,7 @@ import { type CpixPeriod, EMPTY_DOCUMENT, NO_FILTERS } from '../../../src/drm/cp
 import { cpixSystem, widevineSignals } from '../../../src/drm/cpix/signalling';
 import { writeCpix } from '../../../src/drm/cpix/write';
 import { widevinePsshDataOf } from '../../../src/drm/widevine';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { CENC_ONLY } from '../../support/post-manual';
 import { startProxy } from '../../support/proxy';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
@@ -13,7 +13,7 @@ import { startProvided } from './start-provided';
 
 const PROVIDED = ['--client', 'demo', '--client-api-key', 'demo-client-api-key'];
 
-let cwd: string;
+const cwd = folderOfEachTest();
 let sidecar: TestSidecar;
 let emulator: Awaited<ReturnType<typeof startProvided>>['emulator'];
 let clock: number;
@@ -21,7 +21,6 @@ let pauses: number[];
 
 beforeEach(async () => {
   ({ emulator, sidecar } = await startProvided());
-  cwd = await temporaryFolder();
   clock = Date.parse('2026-11-26T10:00:00Z');
   pauses = [];
 });

@@ -2,7 +2,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { mountOf, untraceable } from '../../../src/cli/commands/watch-reads';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { type CliOptions, cli, endOf, jsonOf, refused } from '../../support/run-cli';
 import { API_KEY, type TestSidecar } from '../../support/start-sidecar';
 import { startProvided } from './start-provided';
@@ -20,12 +20,11 @@ groups:
   - { members: [x, { streamid: y, contentId: y-own }], keys: each }
 `;
 
-let cwd: string;
+const cwd = folderOfEachTest();
 let sidecar: TestSidecar;
 
 beforeEach(async () => {
   ({ sidecar } = await startProvided());
-  cwd = await temporaryFolder();
   await fs.writeFile(join(cwd, 'manifest.yaml'), MANIFEST);
 });
 

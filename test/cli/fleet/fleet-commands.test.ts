@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { apiError } from '../../../src/sidecar/errors';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
 import { startFakeUpstream } from '../../support/fake-upstream';
 import { startProxy } from '../../support/proxy';
@@ -15,12 +15,11 @@ const MANY = Array.from({ length: 600 }, (_item, index) => `s${String(index).pad
 
 let fleet: FakeFleet;
 let sidecar: TestSidecar;
-let cwd: string;
+const cwd = folderOfEachTest();
 
 beforeEach(async () => {
   fleet = createFakeFleet();
   sidecar = await startSidecar({}, undefined, { fleet: fleet.open });
-  cwd = await temporaryFolder();
 });
 
 function run(args: readonly string[], options: Partial<CliOptions> = {}): Promise<CliRun> {

@@ -1,5 +1,5 @@
 import type { FleetAnswer, FleetPackager } from '../../../src/api/fleet-answers';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet, PACKAGER } from '../../support/fake-fleet';
 import { type CliOptions, type CliRun, cli, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
@@ -8,7 +8,7 @@ const FILE = Buffer.from('mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ=
 
 let fleet: FakeFleet;
 let sidecar: TestSidecar;
-let cwd: string;
+const cwd = folderOfEachTest();
 
 beforeEach(async () => {
   fleet = createFakeFleet({
@@ -16,7 +16,6 @@ beforeEach(async () => {
     others: [{ name: 'origin-2' }, { name: 'site-b', streams: ['live/'] }],
   });
   sidecar = await startSidecar({}, undefined, { fleet: fleet.open });
-  cwd = await temporaryFolder();
 });
 
 function status(args: readonly string[] = [], options: Partial<CliOptions> = {}): Promise<CliRun> {

@@ -4,7 +4,7 @@ import fs from 'fs-extra';
 import { LACK_REASONS } from '../../../src/api/fleet';
 import type { FleetPackager } from '../../../src/api/fleet-answers';
 import { apiError } from '../../../src/sidecar/errors';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet, PACKAGER } from '../../support/fake-fleet';
 import { startProxy } from '../../support/proxy';
 import { type CliOptions, type CliRun, cli, endOf, jsonOf } from '../../support/run-cli';
@@ -18,7 +18,7 @@ vod/b,RNpS70UjCY5oVHd+4yJoHQ==,lnA03mLuxnL3toiRMxV4Zw==
 
 let fleet: FakeFleet;
 let sidecar: TestSidecar;
-let cwd: string;
+const cwd = folderOfEachTest();
 
 beforeEach(async () => {
   fleet = createFakeFleet({
@@ -26,7 +26,6 @@ beforeEach(async () => {
     others: [{ name: 'origin-2' }, { name: 'site-b', streams: ['vod/'] }],
   });
   sidecar = await startSidecar({}, undefined, { fleet: fleet.open });
-  cwd = await temporaryFolder();
   await fs.writeFile(join(cwd, 'many.csv'), CSV);
 });
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { readManifest } from '../../../src/cli/manifest/read-manifest';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { startFakeSidecar } from '../../support/fake-sidecar';
 import { asUtf16, madeCpix, madeOfHd } from '../../support/made-cpix';
 import { cli } from '../../support/run-cli';
@@ -12,11 +12,7 @@ describe('CSV', () => {
   const ALL = { variable: () => true, file: () => true };
   const ACME = { client: 'acme', clientApiKey: 'k' };
 
-  let cwd: string;
-
-  beforeEach(async () => {
-    cwd = await temporaryFolder();
-  });
+  const cwd = folderOfEachTest();
 
   async function faults(name: string, text: string, given = {}): Promise<string[]> {
     await fs.writeFile(join(cwd, name), text);
@@ -75,10 +71,9 @@ describe('CPIX documents', () => {
   const UUID = '0e58f5d7-4684-4199-a9b1-438646ef4775';
   const OUTSIDE = { variable: () => true, file: () => false };
 
-  let cwd: string;
+  const cwd = folderOfEachTest();
 
   beforeEach(async () => {
-    cwd = await temporaryFolder();
     await fs.outputFile(join(cwd, 'lineup/film.xml'), CPIX);
     await fs.outputFile(join(cwd, 'lineup/cpix/hd.xml'), asUtf16(madeOfHd()));
     await fs.outputFile(join(cwd, 'other.xml'), CPIX);

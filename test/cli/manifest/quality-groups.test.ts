@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { readManifest, readStreamIds } from '../../../src/cli/manifest/read-manifest';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { CENC_ONLY } from '../../support/post-manual';
 import { cli } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
@@ -12,11 +12,7 @@ const HD = CENC_ONLY.cenc;
 const ALL = { variable: () => true, file: () => true };
 const ACME = { client: 'acme', clientApiKey: 'acme-key' };
 
-let cwd: string;
-
-beforeEach(async () => {
-  cwd = await temporaryFolder();
-});
+const cwd = folderOfEachTest();
 
 async function read(name: string, text: string, given: object = ACME) {
   await fs.writeFile(join(cwd, name), text);

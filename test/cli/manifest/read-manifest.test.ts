@@ -4,14 +4,10 @@ import { parse } from 'yaml';
 import type { Manifest } from '../../../src/cli/manifest/entries';
 import { readManifest } from '../../../src/cli/manifest/read-manifest';
 import { CMAF_CBCS_REFUSED } from '../../../src/drm/cmaf-cbcs';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { problemsOf } from '../problems-of';
 
-let cwd: string;
-
-beforeEach(async () => {
-  cwd = await temporaryFolder();
-});
+const cwd = folderOfEachTest();
 
 const ALL = { variable: () => true, file: () => true };
 

@@ -1,19 +1,17 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { type FakeSidecar, startFakeSidecar } from '../../support/fake-sidecar';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
 
 const SECRET = 'secret-of-this-machine';
 const OF_FILE = 'secret-of-the-file';
 
-let cwd: string;
-let outside: string;
+const outside = folderOfEachTest();
+const cwd = join(outside, 'work');
 let sidecar: FakeSidecar;
 
 beforeEach(async () => {
-  outside = await fs.realpath(await temporaryFolder());
-  cwd = join(outside, 'work');
   sidecar = await startFakeSidecar();
   await fs.outputFile(join(cwd, 'keys', 'client.txt'), `${OF_FILE}\n`);
   await fs.outputFile(join(outside, 'home.txt'), `${OF_FILE}\n`);

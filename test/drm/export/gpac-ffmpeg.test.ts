@@ -10,7 +10,7 @@ import type { ExportName, ExportScheme } from '../../../src/drm/export/names';
 import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { buildPsshBox } from '../../../src/drm/pssh';
 import { parseXml } from '../../../src/drm/xml';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { ADDRESS, cbcsDocument, IV, KEY, KEY_ID, PLAYREADY, WIDEVINE } from '../../support/cbcs-document';
 import { listening } from '../../support/listening';
 import { CLIP } from '../../support/packaged-clip';
@@ -83,9 +83,8 @@ describe('for GPAC', () => {
 });
 
 describe('for ffmpeg', () => {
-  let cwd: string;
+  const cwd = folderOfEachTest();
   beforeEach(async () => {
-    cwd = await temporaryFolder();
     await symlink(CLIP, join(cwd, 'film.mp4'));
   });
   const withFfmpeg = spawnSync('ffmpeg', ['-version']).status === 0 ? it : it.skip;

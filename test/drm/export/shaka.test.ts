@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { exportCpix } from '../../../src/drm/export/export-cpix';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { cbcsDocument } from '../../support/cbcs-document';
 import { CLIP } from '../../support/packaged-clip';
 import { decryptedFile, SHAKA_PACKAGER, samplesOf } from '../../support/packaged-samples';
@@ -17,10 +17,7 @@ const PLAYREADY = {
   playready: { licenseUrl: 'https://license.example/rightsmanager.asmx', checksum: 'AAAAAAAAAAA=' },
 };
 
-let folder: string;
-beforeEach(async () => {
-  folder = await temporaryFolder();
-});
+const folder = folderOfEachTest();
 
 type Source = 'key file' | 'document';
 

@@ -13,7 +13,7 @@ import {
   requireRead,
   requireWrite,
 } from '../../../src/sidecar/api-key';
-import { afterTest, temporaryFolder } from '../../support/after-test';
+import { afterTest, folderOfEachTest } from '../../support/after-test';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
 import { until } from '../../support/until';
 
@@ -24,14 +24,9 @@ describe('the keys of a file', () => {
 
   type KeyRing = ReturnType<typeof createKeyRing>;
 
-  let folder: string;
-  let path: string;
+  const folder = folderOfEachTest();
+  const path = join(folder, 'keys.json');
   let lines: LogLine[];
-
-  beforeEach(async () => {
-    folder = await temporaryFolder();
-    path = join(folder, 'keys.json');
-  });
 
   function write(...keys: object[]) {
     writeFileSync(path, JSON.stringify({ keys }), { mode: 0o600 });

@@ -2,14 +2,14 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../../src/http/config';
 import { openFleetSecret } from '../../../src/sidecar/fleet/join';
-import { afterTest, temporaryFolder } from '../../support/after-test';
+import { afterTest, folderOfEachTest } from '../../support/after-test';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
 import { until } from '../../support/until';
 
 const FIRST = '1'.repeat(64);
 const SECOND = '2'.repeat(32);
 const ELEVEN = Array.from({ length: 11 }, (_, index) => `${index}${SECOND}`);
-let file: string;
+const file = join(folderOfEachTest(), 'secret');
 let lines: LogLine[];
 let changes: number;
 
@@ -17,10 +17,6 @@ const write = (text: string, mode = 0o600) => {
   writeFileSync(file, text);
   chmodSync(file, mode);
 };
-
-beforeEach(async () => {
-  file = join(await temporaryFolder(), 'secret');
-});
 
 function open() {
   const recorded = recordedLog();

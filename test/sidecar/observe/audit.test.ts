@@ -10,7 +10,7 @@ import {
   MAX_UNAUTHENTICATED,
   type OpenAudit,
 } from '../../../src/sidecar/observe/audit';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import { AUDIT_ENTRY, AUDIT_TIME, auditLine, startAudit } from '../../support/start-audit';
 import { until } from '../../support/until';
 
@@ -135,14 +135,10 @@ test('holds of dry runs what the caller has no right to, and nothing else', () =
 });
 
 describe('attempts without an API key', () => {
-  let path: string;
+  const path = join(folderOfEachTest(), 'audit.log');
   const text = () => readFileSync(path, 'utf8');
   /** Spans that no test sees the end of. */
   const LONG = { sumMs: 60_000, batchMs: 60_000 };
-
-  beforeEach(async () => {
-    path = join(await temporaryFolder(), 'audit.log');
-  });
 
   function attempt({ audit }: OpenAudit, count: number, address = '203.0.113.9', result = 'unauthorized') {
     for (let index = 0; index < count; index += 1)

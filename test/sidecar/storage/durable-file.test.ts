@@ -5,7 +5,7 @@ import {
   type DurableWriter,
   type WritePhase,
 } from '../../../src/sidecar/storage/durable-file';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest, temporaryFolder } from '../../support/after-test';
 import * as faulty from '../../support/faulty-fs';
 
 jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
@@ -13,18 +13,16 @@ jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyF
 const ID = '0c0ffee0-0000-4000-8000-000000000001';
 const TEMPORARY = `.packagerdrmapi-${ID}-1.tmp`;
 
-let folder: string;
-let path: string;
+const folder = folderOfEachTest();
+const path = join(folder, 'live.key');
 let writer: DurableWriter;
 
 // Takes bits of 0640 and of 0600 away, so that every mode has to be set.
 const umask = process.umask(0o277);
 afterAll(() => process.umask(umask));
 
-beforeEach(async () => {
+beforeEach(() => {
   process.umask(0o277);
-  folder = await temporaryFolder();
-  path = join(folder, 'live.key');
   writer = createDurableWriter(() => ID);
   faulty.reset();
 });

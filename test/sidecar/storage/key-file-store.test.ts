@@ -11,18 +11,17 @@ import {
   queueByName,
 } from '../../../src/sidecar/storage/key-file-store';
 import { toStorageError } from '../../../src/sidecar/storage/open-file';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 import * as faulty from '../../support/faulty-fs';
 
 jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 
 const ID = '0c0ffee0-0000-4000-8000-000000000001';
 
-let folder: string;
+const folder = folderOfEachTest();
 let store: KeyFileStore;
 
-beforeEach(async () => {
-  folder = await temporaryFolder();
+beforeEach(() => {
   store = createKeyFileStore(
     folder,
     0o640,

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { readSmallFile } from '../../../src/sidecar/storage/open-file';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest, temporaryFolder } from '../../support/after-test';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
 import { errorBody, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
@@ -64,11 +64,10 @@ test('a sub-folder that is swapped for a link in the middle of requests leads no
 });
 
 describe('a folder that vanishes', () => {
-  let folder: string;
+  const folder = join(folderOfEachTest(), 'keys');
   let sidecar: TestSidecar;
 
   beforeEach(async () => {
-    folder = join(await temporaryFolder(), 'keys');
     await fs.ensureDir(folder);
     await fs.writeFile(join(folder, 'live.key'), CENC_ONLY_FILE);
     sidecar = await startSidecar({ keyFilesPath: folder });
@@ -159,13 +158,8 @@ describe('a folder that vanishes', () => {
 describe('reading a file', () => {
   const MEBIBYTE = 1024 * 1024;
 
-  let folder: string;
-  let path: string;
-
-  beforeEach(async () => {
-    folder = await temporaryFolder();
-    path = join(folder, 'live.key');
-  });
+  const folder = folderOfEachTest();
+  const path = join(folder, 'live.key');
 
   test.each([0, 1, 1000, MEBIBYTE])('reads a file of %d bytes whole', async (length) => {
     const bytes = Buffer.alloc(length, 'abc');

@@ -2,7 +2,7 @@ import { constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { holdFolder, makeFolder, rootFolder } from '../../../src/sidecar/storage/open-file';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest } from '../../support/after-test';
 
 /** The errors of the next opens of a folder, as when it is swapped for something else and back. */
 const faults: string[] = [];
@@ -19,10 +19,9 @@ jest.mock('node:fs', () => {
   return { ...real, openSync };
 });
 
-let folder: string;
+const folder = folderOfEachTest();
 
 beforeEach(async () => {
-  folder = await temporaryFolder();
   await fs.ensureDir(join(folder, 'site'));
   faults.length = 0;
   opened.length = 0;

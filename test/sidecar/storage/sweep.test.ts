@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
-import { temporaryFolder } from '../../support/after-test';
+import { folderOfEachTest, temporaryFolder } from '../../support/after-test';
 import * as faulty from '../../support/faulty-fs';
 import { startSidecar } from '../../support/start-sidecar';
 
@@ -12,12 +12,8 @@ const RUNNING = '0c0ffee0-0000-4000-8000-000000000001';
 const KILLED = '0c0ffee0-0000-4000-8000-00000000dead';
 const LEFT_OVER = `.packagerdrmapi-${KILLED}-12.tmp`;
 
-let folder: string;
+const folder = folderOfEachTest();
 const writer = createDurableWriter(() => RUNNING);
-
-beforeEach(async () => {
-  folder = await temporaryFolder();
-});
 
 const FOREIGN = [
   'live.key',

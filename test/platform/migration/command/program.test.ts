@@ -3,17 +3,13 @@ import { PassThrough, Readable, Writable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import fs from 'fs-extra';
 import { runMigrate } from '../../../../src/platform/migration/command/program';
-import { temporaryFolder } from '../../../support/after-test';
+import { folderOfEachTest } from '../../../support/after-test';
 import { tableRows } from '../../../support/table-rows';
 
 const A = 'https://api.jwplatform.com/v1';
 const SECRET = 'uA96CFtJa138E2T5GhKfngml';
 
-let cwd: string;
-
-beforeEach(async () => {
-  cwd = await temporaryFolder();
-});
+const cwd = folderOfEachTest();
 
 class Sink extends Writable {
   text = '';

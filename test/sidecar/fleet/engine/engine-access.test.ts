@@ -5,7 +5,7 @@ import { createServer, type TlsOptions } from 'node:tls';
 import { ConfigError } from '../../../../src/http/config';
 import { groupCalls } from '../../../../src/sidecar/fleet/engine/grouped';
 import { openEngineAccess } from '../../../../src/sidecar/fleet/join';
-import { afterTest, temporaryFolder } from '../../../support/after-test';
+import { afterTest, folderOfEachTest } from '../../../support/after-test';
 import { openEngine, startGateway } from '../../../support/etcd-gateway';
 import { FakeCluster } from '../../../support/fake-engine';
 import { type LogLine, recordedLog } from '../../../support/recorded-log';
@@ -88,10 +88,11 @@ describe('TLS', () => {
 });
 
 describe('access to an engine', () => {
-  let authorities: string;
-  let certificate: string;
-  let key: string;
-  let passwordFile: string;
+  const folder = folderOfEachTest();
+  const authorities = join(folder, 'tls');
+  const certificate = join(folder, 'tls.crt');
+  const key = join(folder, 'tls.crt.key');
+  const passwordFile = join(folder, 'password');
   let lines: LogLine[];
 
   const write = (path: string, text: string, mode = 0o600) => {
@@ -99,12 +100,7 @@ describe('access to an engine', () => {
     chmodSync(path, mode);
   };
 
-  beforeEach(async () => {
-    const folder = await temporaryFolder();
-    authorities = join(folder, 'tls');
-    certificate = join(folder, 'tls.crt');
-    key = join(folder, 'tls.crt.key');
-    passwordFile = join(folder, 'password');
+  beforeEach(() => {
     place('authority', authorities);
     place('client', certificate);
     place('client-key', key);

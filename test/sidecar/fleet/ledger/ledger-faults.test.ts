@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamId } from '../../../../src/api/stream-id';
 import { type Ledger, type LedgerRecord, openLedger } from '../../../../src/sidecar/fleet/ledger/ledger';
-import { temporaryFolder } from '../../../support/after-test';
+import { folderOfEachTest } from '../../../support/after-test';
 import * as faulty from '../../../support/faulty-fs';
 import { type LogLine, recordedLog } from '../../../support/recorded-log';
 import { until } from '../../../support/until';
@@ -13,7 +13,7 @@ const LIVE = 'live' as StreamId;
 const OTHER = 'site/other' as StreamId;
 const NOT_REWRITTEN = 'the ledger of the fleet could not be rewritten and continues to grow';
 
-let folder: string;
+const folder = folderOfEachTest();
 let lines: LogLine[] = [];
 let ids = 0;
 let ledger: Ledger;
@@ -46,7 +46,6 @@ async function expectAgain(records: Record<string, LedgerRecord>): Promise<void>
 }
 
 beforeEach(async () => {
-  folder = await temporaryFolder();
   await open();
   await ledger.note(LIVE, record(1));
   faulty.reset();

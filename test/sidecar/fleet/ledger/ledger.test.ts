@@ -23,19 +23,18 @@ import {
   type LedgerRecord,
   openLedger,
 } from '../../../../src/sidecar/fleet/ledger/ledger';
-import { temporaryFolder } from '../../../support/after-test';
+import { folderOfEachTest } from '../../../support/after-test';
 import { type LogLine, recordedLog } from '../../../support/recorded-log';
 
 const LIVE = 'live' as StreamId;
 const OTHER = 'site/other' as StreamId;
 
-let folder: string;
+const folder = folderOfEachTest();
 let lines: LogLine[] = [];
 let ids = 0;
 const opened: Ledger[] = [];
 
-beforeEach(async () => {
-  folder = await temporaryFolder();
+beforeEach(() => {
   ids = 0;
 });
 
