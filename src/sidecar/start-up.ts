@@ -107,7 +107,7 @@ function isClosed(folder: string): boolean {
 
 function giveFolder(): string {
   const { uid, gid } = ids();
-  return `chown ${uid}:${gid} and chmod 0750 (docs/run-with-docker.md says how for a volume, and how it came by another owner)`;
+  return `chown ${uid}:${gid} and chmod 0750 (docs/run-with-docker.md says how for a volume, and how it came by another owner). A folder of the packager stays its own: run this service as its user`;
 }
 
 function nearestFolder(path: string): string {

@@ -71,7 +71,7 @@ const RUNS_AS = 'this service runs as user 1000, group 1000, and may not';
 const ON_THE_HOST =
   'A file that is mounted into a container, like a secret of compose, has the owner and mode that it has on the host: change them there.';
 const GIVE_FOLDER =
-  'As root: chown 1000:1000 and chmod 0750 (docs/run-with-docker.md says how for a volume, and how it came by another owner).';
+  'As root: chown 1000:1000 and chmod 0750 (docs/run-with-docker.md says how for a volume, and how it came by another owner). A folder of the packager stays its own: run this service as its user.';
 
 // Root alone can become another user.
 const asRoot = process.getuid?.() === 0 ? describe : describe.skip;
