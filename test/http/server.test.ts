@@ -1,3 +1,4 @@
+import dns from 'node:dns';
 import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import fs from 'fs-extra';
@@ -7,7 +8,7 @@ import { createLog, type Log, type LogLevel } from '../../src/http/log';
 import { mountApiPage } from '../../src/http/page';
 import { createRefusalLog } from '../../src/http/refusal-log';
 import { listen, type RunningServer } from '../../src/http/server';
-import { temporaryFolder } from '../support/after-test';
+import { afterTest, temporaryFolder } from '../support/after-test';
 import { publicFolder } from '../support/public-folder';
 import { rawExchange } from '../support/raw-http';
 import { type LogLine, recordedLog } from '../support/recorded-log';
@@ -95,6 +96,21 @@ it('answers 500, and says in the log why, while a file of the page is missing; 2
   await fs.writeFile(join(folder, 'docs.js'), '// a script');
   const { text } = await service.get('/docs/docs.js').expect(200);
   expect(text).toBe('// a script');
+});
+
+// As in a container without IPv6.
+test('is at 127.0.0.1 when it listens on localhost, whose first address is ::1', async () => {
+  const lookup = jest.spyOn(dns, 'lookup').mockImplementation(((name: string, ...given: unknown[]) => {
+    const answer = given.at(-1) as (...answered: unknown[]) => void;
+    answer(null, ...(name === 'localhost' ? ['::1', 6] : [name, 4]));
+  }) as typeof dns.lookup);
+  afterTest(() => lookup.mockRestore());
+  const server = await listen((_request, response) => response.end(), 'localhost', 0);
+  afterTest(() => server.stop(0));
+  expect([server.url, (await fetch(`http://127.0.0.1:${server.port}`)).status]).toEqual([
+    `http://localhost:${server.port}`,
+    200,
+  ]);
 });
 
 describe('a server', () => {
