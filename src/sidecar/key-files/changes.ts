@@ -269,7 +269,7 @@ export interface FaultyKeyFiles extends Readonly<Record<'error' | 'warning', num
 const FILES_AT_A_STRETCH = 20;
 const REST_MS = 10;
 /** Slower than at the start: a look takes a fifth of the time of a write. */
-const WRITTEN_REST_MS = 50;
+const WRITTEN_REST_MS = 200;
 
 /** Counts the key files with faults, and keeps the key index up to date. */
 export function createSurvey(folder: string, log: Log, index: KeyIndex) {
