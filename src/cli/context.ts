@@ -93,11 +93,13 @@ export function readConnection(options: Options, env: Environment, cwd: string):
     throw usageError(
       `The API key of ${apiKey.from} must be printable ASCII without spaces: it travels in a header.`,
     );
-  // An address from the working folder (of a checkout, of an archive) must not get a key of another sidecar.
-  const isOf = ({ from }: Found) => from.endsWith(` in ${file?.path}`);
-  if (file?.isOfFolder && isOf(url) && !isOf(apiKey))
+  // An address from the working folder (of a checkout, of an archive) must not get a key of another sidecar, nor may an
+  // authority from there vouch for who gets it.
+  const isOf = (found?: Found) => found?.from.endsWith(` in ${file?.path}`);
+  const [what, option] = isOf(url) ? ['address', '--url'] : ['authority', '--ca'];
+  if (file?.isOfFolder && (isOf(url) || isOf(find(sources, 'ca'))) && !isOf(apiKey))
     throw usageError(
-      `The address is from ${file.path}, and the API key from ${apiKey.from}: a file in the working folder gets no key from elsewhere. To use it anyway, give --config ${file.path}, or give the address with --url.`,
+      `The ${what} is from ${file.path}, and the API key from ${apiKey.from}: a file in the working folder gets no key from elsewhere. To use it anyway, give --config ${file.path}, or give the ${what} with ${option}.`,
     );
   if (!find(sources, 'cert') !== !find(sources, 'certKey'))
     throw usageError('A client certificate needs both: --cert and --cert-key.');

@@ -114,6 +114,16 @@ describe('the configuration file that merely lies in the working folder', () => 
     expect(read({ ...options, url: 'http://mine' }, env).url).toBe('http://mine/');
   });
 
+  test('chooses no authority for an API key of elsewhere', async () => {
+    await write(join(cwd, 'ca.pem'), PEM);
+    await write(path, 'ca: ca.pem\n');
+    const own = { url: 'https://mine', key: 'k' };
+    expect(await fault(own)).toEqual([
+      `The authority is from ${path}, and the API key from --key: a file in the working folder gets no key from elsewhere. To use it anyway, give --config ${path}, or give the authority with --ca.`,
+    ]);
+    expect(read({ ...own, config: path }).ca).toBe(PEM);
+  });
+
   test.each(['../home.txt', 'link.txt'])('draws no file from outside its folder: %s', async (keyFile) => {
     await write(join(folder, 'home.txt'), 'secret');
     await write(path, `url: http://elsewhere\nkeyFile: ${keyFile}\n`);
