@@ -216,11 +216,10 @@ describe('secrets', () => {
     for (const [name, text] of Object.entries(FILES)) await fs.writeFile(join(cwd, name), text);
   });
 
-  async function leaks(url: string, args: readonly string[]): Promise<string[]> {
-    const env = { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: API_KEY };
+  async function leaks(sidecar: { url: string }, args: readonly string[]): Promise<string[]> {
     const found: string[] = [];
     for (const json of [[], ['--json']]) {
-      const { stdout, stderr } = await cli([...args, ...json], { cwd, env });
+      const { stdout, stderr } = await cli([...args, ...json], { cwd, sidecar });
       const text = `${stdout}${stderr}`.toLowerCase();
       expect(text).not.toBe('');
       found.push(...FORMS.filter((form) => text.includes(form.toLowerCase())));
@@ -235,7 +234,7 @@ describe('secrets', () => {
       await sidecar.api.post('/api/keyfile/a').send(BODY);
       const odd = `${CONTENT_KEY}\n# ${CONTENT_KEY}\nmy-key: ${CONTENT_KEY}\nmpegdashstreaming-cenc-content-key:${CONTENT_KEY}\n`;
       await fs.writeFile(join(sidecar.folder, 'odd.key'), odd);
-      expect(await leaks(sidecar.url, args)).toEqual([]);
+      expect(await leaks(sidecar, args)).toEqual([]);
     },
   );
 });

@@ -3,21 +3,20 @@ import fs from 'fs-extra';
 import { temporaryFolder } from '../support/after-test';
 import { POST_MANUAL } from '../support/post-manual';
 import { cli, refused } from '../support/run-cli';
-import { API_KEY, startSidecar } from '../support/start-sidecar';
+import { startSidecar } from '../support/start-sidecar';
 
 const FORMER = { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' };
 const NOW = { keyid: 'qMTumUz5drgbusWY+fi5LA==', contentkey: 'ETweRxyDIuDqAadsWdx0HQ==' };
 
 async function previewOf(former: object, now: object, ...args: string[]): Promise<string> {
-  const { url } = await startSidecar();
+  const sidecar = await startSidecar();
   const cwd = await temporaryFolder();
-  const env = { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: API_KEY };
   const write = (stream: object) =>
     fs.writeJson(join(cwd, 'manifest.json'), { streams: [{ streamid: 'live/news', ...stream }] });
   await write(former);
-  await cli(['apply', 'manifest.json', '--yes'], { cwd, env });
+  await cli(['apply', 'manifest.json', '--yes'], { cwd, sidecar });
   await write(now);
-  return (await cli(['apply', 'manifest.json', '--dry-run', ...args], { cwd, env })).stdout;
+  return (await cli(['apply', 'manifest.json', '--dry-run', ...args], { cwd, sidecar })).stdout;
 }
 
 const { fairplay } = POST_MANUAL;

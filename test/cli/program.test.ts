@@ -4,7 +4,7 @@ import fs from 'fs-extra';
 import { stringify } from 'yaml';
 import { CMAF_CBCS_REFUSED } from '../../src/drm/cmaf-cbcs';
 import { folderOfEachTest } from '../support/after-test';
-import { type CliOptions, type CliRun, cli, jsonOf, refused } from '../support/run-cli';
+import { type CliOptions, cli, jsonOf, refused } from '../support/run-cli';
 import { API_KEY, startSidecar, type TestSidecar } from '../support/start-sidecar';
 
 const BODY = {
@@ -36,10 +36,8 @@ beforeEach(async () => {
   sidecar = await startSidecar();
 });
 
-function run(argv: readonly string[], options: Partial<CliOptions> = {}): Promise<CliRun> {
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, ...options.env };
-  return cli(argv, { cwd, ...options, env });
-}
+const run = (argv: readonly string[], options: Partial<CliOptions> = {}) =>
+  cli(argv, { cwd, sidecar, ...options });
 
 async function etagOf(streamId: string): Promise<string> {
   const { headers } = await sidecar.api.get(`/api/keyfile/${encodeURIComponent(streamId)}`);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { runCli } from '../../src/cli/run';
 import type { Environment } from '../../src/http/config';
+import { API_KEY } from './api-key';
 
 export interface CliRun {
   readonly code: number;
@@ -10,6 +11,8 @@ export interface CliRun {
 }
 
 export interface CliOptions {
+  /** The sidecar that its environment names, with the key for it. */
+  readonly sidecar?: { readonly url: string };
   readonly env?: Environment;
   readonly cwd: string;
   readonly stdin?: string | Buffer;
@@ -36,7 +39,8 @@ export const jsonOf = ({ code, stdout, stderr }: CliRun) => ({ code, stderr, doc
 
 /** Runs the command line within this process. Nothing of this process's own environment reaches it. */
 export async function cli(argv: readonly string[], options: CliOptions): Promise<CliRun> {
-  const { env = {}, cwd, stdin = '', typed, interrupt, onWait, output } = options;
+  const { sidecar, env, cwd, stdin = '', typed, interrupt, onWait, output } = options;
+  const toSidecar = sidecar && { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1' };
   const isTTY = typed !== undefined;
   const stdout = new Sink(isTTY);
   const stderr = new Sink(isTTY);
@@ -49,7 +53,7 @@ export async function cli(argv: readonly string[], options: CliOptions): Promise
   const code = await runCli({
     argv,
     version: '1.2.3',
-    env,
+    env: { ...toSidecar, ...env },
     cwd,
     stdin: Object.assign(input, { isTTY }),
     stdout: output ?? stdout,

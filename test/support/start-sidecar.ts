@@ -8,13 +8,13 @@ import { type Ambient, createSidecar } from '../../src/sidecar/app';
 import { readSidecarConfig, type SidecarConfig } from '../../src/sidecar/config';
 import { openAudit } from '../../src/sidecar/observe/audit';
 import { afterTest, temporaryFolder } from './after-test';
+import { API_KEY } from './api-key';
 import { publicFolder } from './public-folder';
 import { until } from './until';
 import { writtenLog } from './written-log';
 
+export { API_KEY } from './api-key';
 export { errorBody } from './error-body';
-
-export const API_KEY = 'sidecar-api-key-of-the-tests';
 
 export type LogEntry = Record<string, unknown>;
 

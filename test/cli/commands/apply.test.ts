@@ -26,14 +26,8 @@ beforeEach(async () => {
 });
 
 function apply(args: readonly string[], options: Partial<CliOptions> = {}) {
-  const env = {
-    PACKAGERDRM_URL: sidecar.url,
-    PACKAGERDRM_APIKEY: 'the-api-key',
-    ACME_KEY: 'acme-secret',
-    PACKAGERDRM_ALLOW_ENV: 'ACME_KEY',
-    ...options.env,
-  };
-  return cli(['apply', ...args], { cwd, ...options, env });
+  const env = { ACME_KEY: 'acme-secret', PACKAGERDRM_ALLOW_ENV: 'ACME_KEY', ...options.env };
+  return cli(['apply', ...args], { cwd, sidecar, ...options, env });
 }
 
 async function writeMany(streams: number): Promise<void> {
@@ -70,7 +64,7 @@ test('writes at once with --yes, without asking for every key twice, and ends wi
 
 test('shows what would change before it asks, and writes that', async () => {
   sidecar.files.set('live/a', '{}');
-  const { code, stdout } = await apply(['manifest.yaml'], { typed: 'yes', env: { NO_COLOR: '1' } });
+  const { code, stdout } = await apply(['manifest.yaml'], { typed: 'yes' });
   expect([code, stdout]).toEqual([
     0,
     `3 streams would be created\n${LISTED}1 stream would be changed\n  ~ live/a\n`,
@@ -90,7 +84,7 @@ test('sends nothing for streams that would stay as they are', async () => {
   await apply(['manifest.yaml', '--yes']);
   sidecar.files.delete('live/b');
   const sent = sidecar.batches.length;
-  const { code, stdout } = await apply(['manifest.yaml'], { typed: 'y', env: { NO_COLOR: '1' } });
+  const { code, stdout } = await apply(['manifest.yaml'], { typed: 'y' });
   const listed = '1 stream would be created\n  + live/b\n3 streams would stay as they are\n';
   expect([code, stdout]).toEqual([0, listed]);
   const written = sidecar.batches.slice(sent).filter(({ dryRun }) => !dryRun);
@@ -98,7 +92,7 @@ test('sends nothing for streams that would stay as they are', async () => {
 });
 
 test('asks at a terminal, and writes nothing after another answer than yes', async () => {
-  const { code, stderr } = await apply(['manifest.yaml'], { typed: '', env: { NO_COLOR: '1' } });
+  const { code, stderr } = await apply(['manifest.yaml'], { typed: '' });
   expect(stderr).toMatch(/Comparing 4 of 4 █/);
   expect(stderr).toContain(`Write 4 key files at ${sidecar.url}? [y/N] `);
   expect([code, sidecar.files.size]).toEqual([0, 0]);

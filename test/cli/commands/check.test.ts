@@ -5,7 +5,7 @@ import { folderOfEachTest } from '../../support/after-test';
 import { asUtf16, HD, madeCpix } from '../../support/made-cpix';
 import { POST_MANUAL, POST_MANUAL_FILE, SWAPPED_KEY_ID } from '../../support/post-manual';
 import { cli, jsonOf, refused } from '../../support/run-cli';
-import { API_KEY, startSidecar } from '../../support/start-sidecar';
+import { startSidecar } from '../../support/start-sidecar';
 import { packagedManifest, packagedMedia } from '../../vectors/packaged-media';
 
 const BOX = 'AAAAOHBzc2gAAAAA7e+LqXnWSs6jyCfc1R0h7QAAABgSEETaUu9FIwmOaFR3fuMiaB1I49yVmwY=';
@@ -209,12 +209,11 @@ describe('a folder', () => {
 });
 
 test('--stream takes the key file from the sidecar, and holds it against media', async () => {
-  const { api, url } = await startSidecar();
-  await api.post('/api/keyfile/live%2Fnews').send(POST_MANUAL).expect(200);
-  const env = { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: API_KEY };
-  const one = await cli(['check', '--stream', 'live/news'], { cwd, env });
+  const sidecar = await startSidecar();
+  await sidecar.api.post('/api/keyfile/live%2Fnews').send(POST_MANUAL).expect(200);
+  const one = await cli(['check', '--stream', 'live/news'], { cwd, sidecar });
   expect(reported(one.stdout)).toEqual(['This is a key file.']);
-  const both = await cli(['check', 'stream.mpd', '--stream', 'live/news'], { cwd, env });
+  const both = await cli(['check', 'stream.mpd', '--stream', 'live/news'], { cwd, sidecar });
   expect([both.code, ...reported(both.stdout)]).toEqual([
     0,
     'stream.mpd is a DASH MPD.',
@@ -223,7 +222,7 @@ test('--stream takes the key file from the sidecar, and holds it against media',
     'They agree.',
   ]);
   expect(both.stdout).not.toContain(cenc.contentkey);
-  const none = await cli(['check', '--stream', 'live/none'], { cwd, env });
+  const none = await cli(['check', '--stream', 'live/none'], { cwd, sidecar });
   expect([none.code, none.stdout]).toEqual([1, '']);
 });
 

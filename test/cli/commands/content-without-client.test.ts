@@ -2,15 +2,13 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../../support/after-test';
 import { cli } from '../../support/run-cli';
-import { API_KEY } from '../../support/start-sidecar';
 import { CONTENT_ID, dashLines, hlsLines, startSpeke } from '../../support/start-speke';
 
 /** Runs a command with a sidecar whose key provider speaks SPEKE, and so needs no client. */
 async function start() {
   const cwd = await temporaryFolder();
   const { sidecar } = await startSpeke();
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
-  return { sidecar, cwd, run: (...argv: string[]) => cli(argv, { cwd, env }) };
+  return { sidecar, cwd, run: (...argv: string[]) => cli(argv, { cwd, sidecar }) };
 }
 
 const ALL = `${dashLines()}${hlsLines()}`;

@@ -6,7 +6,7 @@ import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstrea
 import { CENC_ONLY } from '../../support/post-manual';
 import { startProxy } from '../../support/proxy';
 import { type CliOptions, cli, endOf, jsonOf, refused } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 describe('delete', () => {
   const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
@@ -28,10 +28,8 @@ describe('delete', () => {
     return join(sidecar.folder, `${stream}.key`);
   }
 
-  function run(args: readonly string[], options: Partial<CliOptions> = {}) {
-    const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1' };
-    return cli(['delete', ...args], { cwd, env, ...options });
-  }
+  const run = (args: readonly string[], options: Partial<CliOptions> = {}) =>
+    cli(['delete', ...args], { cwd, sidecar, ...options });
 
   async function left(): Promise<string[]> {
     return Object.keys(await sidecar.files())

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { folderOfEachTest } from '../../support/after-test';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
-import { type CliOptions, type CliRun, cli, refused } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { type CliOptions, cli, refused } from '../../support/run-cli';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const KEPT_IV = POST_MANUAL_FILE.replace('chunklist: false', 'chunklist: true');
 const UNKNOWN = 'vendor-tier: gold-9f3c\n';
@@ -19,10 +19,8 @@ beforeEach(async () => {
   sidecar = await startSidecar();
 });
 
-function run(argv: readonly string[], options: Partial<CliOptions> = {}): Promise<CliRun> {
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1' };
-  return cli(argv, { cwd, ...options, env });
-}
+const run = (argv: readonly string[], options: Partial<CliOptions> = {}) =>
+  cli(argv, { cwd, sidecar, ...options });
 
 async function write(files: Readonly<Record<string, string | Buffer>>): Promise<void> {
   for (const [name, text] of Object.entries(files)) await fs.outputFile(join(cwd, name), text);

@@ -15,7 +15,7 @@ import {
 } from '../../support/made-cpix';
 import { POST_MANUAL_FILE } from '../../support/post-manual';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 let sidecar: TestSidecar;
 const cwd = folderOfEachTest();
@@ -25,10 +25,8 @@ beforeEach(async () => {
   await fs.writeFile(join(cwd, 'film.xml'), madeCpix());
 });
 
-function put(args: readonly string[], options: Partial<CliOptions> = {}) {
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
-  return cli(['put', ...args], { cwd, env, ...options });
-}
+const put = (args: readonly string[], options: Partial<CliOptions> = {}) =>
+  cli(['put', ...args], { cwd, sidecar, ...options });
 
 /** The lines of a key file that identify its keys. */
 async function keysOf(streamId: string): Promise<string[]> {
@@ -175,11 +173,10 @@ describe('put with the tracks of a CPIX document', () => {
 
 test('a key for AES-128 comes as options, and in a manifest of YAML or CSV', async () => {
   const [key, iv, url] = ['0F1E2D3C4B5A69788796A5B4C3D2E1F0', 'A'.repeat(32), 'https://keys.example/a'];
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
   await fs.writeFile(join(cwd, 'a.yaml'), `streams: [{ streamid: b, aes: { key: ${key}, url: "${url}" } }]`);
   await fs.writeFile(join(cwd, 'a.csv'), `streamid,aes.key,aes.url,aes.iv\nc,${key},${url},${iv}\n`);
   await put(['a', '--aes-key', key, '--aes-url', url, '--aes-iv', iv]);
-  for (const name of ['a.yaml', 'a.csv']) await cli(['apply', name, '--yes'], { cwd, env });
+  for (const name of ['a.yaml', 'a.csv']) await cli(['apply', name, '--yes'], { cwd, sidecar });
   expect(await Promise.all(['a', 'b', 'c'].map(keysOf))).toEqual([
     [url, key, iv],
     [url, key],

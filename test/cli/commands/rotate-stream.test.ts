@@ -8,7 +8,7 @@ import { folderOfEachTest } from '../../support/after-test';
 import { CENC_ONLY } from '../../support/post-manual';
 import { startProxy } from '../../support/proxy';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
-import { API_KEY, type TestSidecar } from '../../support/start-sidecar';
+import type { TestSidecar } from '../../support/start-sidecar';
 import { startProvided } from './start-provided';
 
 const PROVIDED = ['--client', 'demo', '--client-api-key', 'demo-client-api-key'];
@@ -27,12 +27,11 @@ beforeEach(async () => {
 
 /** The clock advances by the pauses only. */
 function run(args: readonly string[], options: Partial<CliOptions> = {}) {
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1' };
   const onWait = (ms: number) => {
     pauses.push(ms);
     clock += ms;
   };
-  return cli(args, { cwd, env, onWait, now: () => new Date(clock), ...options });
+  return cli(args, { cwd, sidecar, onWait, now: () => new Date(clock), ...options });
 }
 
 const NEWS = ['--stream', 'live/news'];

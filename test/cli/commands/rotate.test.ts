@@ -4,7 +4,7 @@ import fs from 'fs-extra';
 import { mountOf, untraceable } from '../../../src/cli/commands/watch-reads';
 import { folderOfEachTest } from '../../support/after-test';
 import { type CliOptions, cli, endOf, jsonOf, refused } from '../../support/run-cli';
-import { API_KEY, type TestSidecar } from '../../support/start-sidecar';
+import type { TestSidecar } from '../../support/start-sidecar';
 import { startProvided } from './start-provided';
 
 const OWN_KEYS = '{ keyid: RNpS70UjCY5oVHd+4yJoHQ==, contentkey: lnA03mLuxnL3toiRMxV4Zw== }';
@@ -28,10 +28,8 @@ beforeEach(async () => {
   await fs.writeFile(join(cwd, 'manifest.yaml'), MANIFEST);
 });
 
-function run(args: readonly string[], options: Partial<CliOptions> = {}) {
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1' };
-  return cli(args, { cwd, env, ...options });
-}
+const run = (args: readonly string[], options: Partial<CliOptions> = {}) =>
+  cli(args, { cwd, sidecar, ...options });
 
 const rotate = (...args: string[]) => run(['rotate', 'manifest.yaml', ...args]);
 

@@ -4,9 +4,8 @@ import fs from 'fs-extra';
 import { formatUuid } from '../../../src/drm/bytes';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
 import { fairPlayKeyId } from '../../../src/drm/packaging';
-import type { Environment } from '../../../src/http/config';
-import { cli, refused } from '../../support/run-cli';
-import { API_KEY, startSidecar } from '../../support/start-sidecar';
+import { type CliOptions, cli, refused } from '../../support/run-cli';
+import { startSidecar } from '../../support/start-sidecar';
 import {
   CONTENT_KEY,
   dashPackaging,
@@ -110,17 +109,15 @@ test('the former key file is blamed for a newer one of the sidecar, and for no c
   await fs.writeFile(join(stream.folder, 'copy.key'), keyFileText({ fairplay }));
   const sidecar = await startSidecar();
   await fs.writeFile(join(sidecar.folder, 'news.key'), keyFileText({ fairplay }));
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
   const blame = 'most likely the packager still uses the former';
   expect((await verify(['copy.key'])).stdout).not.toContain(blame);
-  expect((await verify(['--stream', 'news'], { env })).stdout).toContain(blame);
+  expect((await verify(['--stream', 'news'], { sidecar })).stdout).toContain(blame);
 });
 
 test('a stream that the sidecar has no key file of is named, and nothing is fetched', async () => {
   const { verify, stream } = await start();
   const sidecar = await startSidecar();
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
-  expect(await verify(['--stream', 'live/nwes'], { env })).toEqual(
+  expect(await verify(['--stream', 'live/nwes'], { sidecar })).toEqual(
     refused(1, 'The sidecar has no key file of live/nwes: provision it, or correct --stream.'),
   );
   expect(stream.requests).toEqual([]);
@@ -163,10 +160,7 @@ describe('--watch', () => {
   async function watch(
     atPause: (pause: number, stream: ServedStream) => unknown = () => undefined,
     args: readonly string[] = ['news.key'],
-    {
-      before,
-      ...options
-    }: { before?: (stream: ServedStream) => Promise<void>; env?: Environment; output?: Writable } = {},
+    { before, ...options }: { before?: (stream: ServedStream) => Promise<void> } & Partial<CliOptions> = {},
   ) {
     const { stream, verify } = await start('hls');
     await before?.(stream);
@@ -239,14 +233,13 @@ describe('--watch', () => {
 
   test('names each change of keys that the sidecar has, and a segment that has the next or the former key', async () => {
     const sidecar = await startSidecar();
-    const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
     const fairplay = { licenseUrl: 'skd://fairplay.example.com/next', key: '5a'.repeat(16), iv: FAIRPLAY_IV };
     const next = keyFileText({ fairplay });
     const flags = ['--protection_systems=FairPlay', `--hls_key_uri=${fairplay.licenseUrl}`];
     const other = await startStream('hls', { packaging: hlsPackaging(next), flags });
     const put = async ({ folder }: ServedStream, name: string, text: string) => {
       await fs.writeFile(join(folder, name), text);
-      expect((await cli(['put', 'live/news', '--file', name], { cwd: folder, env })).code).toBe(0);
+      expect((await cli(['put', 'live/news', '--file', name], { cwd: folder, sidecar })).code).toBe(0);
     };
     const before = async (stream: ServedStream) => {
       await put(stream, 'first.key', keyFileText());
@@ -267,7 +260,7 @@ describe('--watch', () => {
     };
     const change = (pause: number, stream: ServedStream) =>
       pause === 1 ? put(stream, 'next.key', next) : undefined;
-    const { code, stdout } = await watch(change, ['--stream', 'live/news'], { before, env });
+    const { code, stdout } = await watch(change, ['--stream', 'live/news'], { before, sidecar });
     expect(code).toBe(1);
     const lines = stdout.match(/^1970.*$/gm);
     const [id, nextId] = [FAIRPLAY_URL, fairplay.licenseUrl].map((url) => formatUuid(fairPlayKeyId(url)));

@@ -5,8 +5,8 @@ import { folderOfEachTest } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet } from '../../support/fake-fleet';
 import { startFakeUpstream } from '../../support/fake-upstream';
 import { startProxy } from '../../support/proxy';
-import { type CliOptions, type CliRun, cli, endOf, jsonOf, refused } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { type CliOptions, cli, endOf, jsonOf, refused } from '../../support/run-cli';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const FILE = 'mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n';
 
@@ -22,10 +22,8 @@ beforeEach(async () => {
   sidecar = await startSidecar({}, undefined, { fleet: fleet.open });
 });
 
-function run(args: readonly string[], options: Partial<CliOptions> = {}): Promise<CliRun> {
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1', ...options.env };
-  return cli(['fleet', ...args], { cwd, ...options, env });
-}
+const run = (args: readonly string[], options: Partial<CliOptions> = {}) =>
+  cli(['fleet', ...args], { cwd, sidecar, ...options });
 
 /** Key files in the folder, which the fleet does not know. */
 async function writeFiles(...streams: readonly string[]): Promise<void> {
@@ -197,7 +195,7 @@ test.each([['status'], ['import'], ['reseal'], ['retire', 'a', '--yes']])(
   'fleet %s says that a sidecar without a fleet has none',
   async (...args) => {
     const alone = await startSidecar();
-    expect(await run(args, { env: { PACKAGERDRM_URL: alone.url } })).toEqual(
+    expect(await run(args, { sidecar: alone })).toEqual(
       refused(
         1,
         'This sidecar is not in a fleet. To join one, set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE.',

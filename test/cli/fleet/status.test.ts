@@ -1,8 +1,8 @@
 import type { FleetAnswer, FleetPackager } from '../../../src/api/fleet-answers';
 import { folderOfEachTest } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet, PACKAGER } from '../../support/fake-fleet';
-import { type CliOptions, type CliRun, cli, refused } from '../../support/run-cli';
-import { API_KEY, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { type CliOptions, cli, refused } from '../../support/run-cli';
+import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const FILE = Buffer.from('mpegdashstreaming-cenc-key-id: RNpS70UjCY5oVHd+4yJoHQ==\n');
 
@@ -18,10 +18,8 @@ beforeEach(async () => {
   sidecar = await startSidecar({}, undefined, { fleet: fleet.open });
 });
 
-function status(args: readonly string[] = [], options: Partial<CliOptions> = {}): Promise<CliRun> {
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1', ...options.env };
-  return cli(['fleet', 'status', ...args], { cwd, ...options, env });
-}
+const status = (args: readonly string[] = [], options: Partial<CliOptions> = {}) =>
+  cli(['fleet', 'status', ...args], { cwd, sidecar, ...options });
 
 const packager = (changes: Partial<FleetPackager>): FleetPackager => ({ ...PACKAGER, ...changes });
 

@@ -8,7 +8,7 @@ import { folderOfEachTest } from '../../support/after-test';
 import { createFakeFleet, type FakeFleet, PACKAGER } from '../../support/fake-fleet';
 import { startProxy } from '../../support/proxy';
 import { type CliOptions, type CliRun, cli, endOf, jsonOf } from '../../support/run-cli';
-import { API_KEY, apiKeysFile, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { apiKeysFile, startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 const KEY = ['--cenc-keyid', 'RNpS70UjCY5oVHd+4yJoHQ==', '--cenc-contentkey', 'lnA03mLuxnL3toiRMxV4Zw=='];
 const CSV = `streamid,cenc.keyid,cenc.contentkey
@@ -29,10 +29,8 @@ beforeEach(async () => {
   await fs.writeFile(join(cwd, 'many.csv'), CSV);
 });
 
-function run(args: readonly string[], options: Partial<CliOptions> = {}): Promise<CliRun> {
-  const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY, NO_COLOR: '1', ...options.env };
-  return cli(args, { cwd, ...options, env });
-}
+const run = (args: readonly string[], options: Partial<CliOptions> = {}) =>
+  cli(args, { cwd, sidecar, ...options });
 
 const apply = (args: readonly string[], options?: Partial<CliOptions>) =>
   run(['apply', 'many.csv', '--yes', ...args], options);
@@ -260,7 +258,7 @@ Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have every
 
   test('sends nothing when the sidecar is in no fleet, or does not show it', async () => {
     const alone = await startSidecar();
-    expect(noted(await apply(['--wait'], { env: { PACKAGERDRM_URL: alone.url } }))).toEqual({
+    expect(noted(await apply(['--wait'], { sidecar: alone }))).toEqual({
       code: 1,
       stderr:
         'error: This sidecar is not in a fleet. To join one, set PACKAGERDRMAPI_FLEET_URLS and PACKAGERDRMAPI_FLEET_SECRET_FILE. Or leave --wait out. Nothing was sent.\n',

@@ -5,7 +5,6 @@ import { folderOfEachTest } from '../../support/after-test';
 import { startFakeSidecar } from '../../support/fake-sidecar';
 import { asUtf16, madeCpix, madeOfHd } from '../../support/made-cpix';
 import { cli } from '../../support/run-cli';
-import { API_KEY } from '../../support/start-sidecar';
 import { problemsOf } from '../problems-of';
 
 describe('CSV', () => {
@@ -172,8 +171,7 @@ groups:
       (_none, index) => `  - { streamid: s${index}, cpix: long.xml }\n`,
     );
     await fs.writeFile(join(cwd, 'lineup/m.yaml'), `streams:\n${streams.join('')}`);
-    const env = { PACKAGERDRM_URL: sidecar.url, PACKAGERDRM_APIKEY: API_KEY };
-    const { code } = await cli(['apply', 'lineup/m.yaml', '--yes'], { cwd, env });
+    const { code } = await cli(['apply', 'lineup/m.yaml', '--yes'], { cwd, sidecar });
     const sizes = sidecar.batches.map(({ body }) => JSON.stringify(body).length);
     expect({ code, requests: sizes.length, isLarge: sizes.some((size) => size > 8.5e6) }).toEqual({
       code: 0,
