@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { parseStreamId, type StreamId } from '../../src/api/stream-id';
 import { keyFilePath } from '../../src/sidecar/storage/key-file-store';
 import { anyCharacter } from '../support/any-character';
+import { errorBody } from '../support/error-body';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
 import { rawRequest } from '../support/raw-http';
 import { API_KEY, startSidecar } from '../support/start-sidecar';
@@ -20,18 +21,11 @@ const RULE =
 const UNENCODED = 'Write the slashes of a stream id as %2F.';
 const MISSING = 'The stream id is missing: it is the last part of the path, /api/keyfile/{streamid}.';
 
-function invalid(description: string) {
-  return { errors: [{ code: 'invalid_stream_id', description }] };
-}
-
-const UNDECODABLE = {
-  errors: [
-    {
-      code: 'invalid_path',
-      description: 'The path holds a percent-encoding that is not UTF-8. Encode each part of it once.',
-    },
-  ],
-};
+const invalid = (description: string) => errorBody('invalid_stream_id', description);
+const UNDECODABLE = errorBody(
+  'invalid_path',
+  'The path holds a percent-encoding that is not UTF-8. Encode each part of it once.',
+);
 
 /** Each as it is in the request line, behind `/api/keyfile`. */
 const REFUSED: [what: string, path: string, body: object][] = [

@@ -9,6 +9,7 @@ import { ConfigError } from '../../src/http/config';
 import { listen } from '../../src/http/server';
 import { openTls, requireCertificate, type Tls } from '../../src/http/tls';
 import { afterTest, folderOfEachTest } from '../support/after-test';
+import { errorBody } from '../support/error-body';
 import { rawExchange } from '../support/raw-http';
 import { type LogLine, recordedLog } from '../support/recorded-log';
 import { pem, place, secureGet, shows } from '../support/tls';
@@ -242,22 +243,14 @@ describe('stop', () => {
 describe('client certificates', () => {
   const REQUIRED = {
     status: 401,
-    body: {
-      errors: [
-        {
-          code: 'client_certificate_required',
-          description: 'Send a client certificate that an authority of this service has signed.',
-        },
-      ],
-    },
+    body: errorBody(
+      'client_certificate_required',
+      'Send a client certificate that an authority of this service has signed.',
+    ),
   };
   const refused = (why: string) => ({
     status: 403,
-    body: {
-      errors: [
-        { code: 'client_certificate_refused', description: `The client certificate is refused: ${why}.` },
-      ],
-    },
+    body: errorBody('client_certificate_refused', `The client certificate is refused: ${why}.`),
   });
 
   async function serveCertified() {

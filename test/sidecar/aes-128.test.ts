@@ -1,4 +1,5 @@
 import { temporaryFolder } from '../support/after-test';
+import { invalidBody } from '../support/error-body';
 import { refusedUrl } from '../support/fake-upstream';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { PATHS, PROVIDED, PROVIDED_FILE, sealed, startProvisioning } from '../support/start-provisioning';
@@ -49,7 +50,7 @@ describe('a key for HLS with AES-128', () => {
     [{ aes: { ...AES, url: 'skd://a' } }, 'aes.url: must be an address that starts with https:// or http://'],
   ])('is refused as %j', async (body, description) => {
     const { api, files } = await startSidecar();
-    await post(api, body).expect(400, { errors: [{ code: 'invalid_body', description }] });
+    await post(api, body).expect(400, invalidBody(description));
     expect(await files()).toEqual({});
   });
 
@@ -107,12 +108,6 @@ describe("the key provider's AES-128", () => {
 
 test.each(['speke2', 'cpix'] as const)('a provider of %s has no AES-128', async (keyProviderProtocol) => {
   const { api } = await startSidecar({ keyProviderUrl: await refusedUrl(), keyProviderProtocol });
-  await post(api, { contentId: 'a', systems: ['widevine', 'aes'] }).expect(400, {
-    errors: [
-      {
-        code: 'invalid_body',
-        description: 'systems: has aes, which only a key provider that is asked by JSON has; leave it out',
-      },
-    ],
-  });
+  const why = 'systems: has aes, which only a key provider that is asked by JSON has; leave it out';
+  await post(api, { contentId: 'a', systems: ['widevine', 'aes'] }).expect(400, invalidBody(why));
 });

@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { errorBody } from '../support/error-body';
 import { listening } from '../support/listening';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { rawExchange, rawRequest } from '../support/raw-http';
@@ -195,10 +196,7 @@ describe('a request', () => {
   const PATH = '/api/keyfile/demo';
   const METHODS = ['GET', 'HEAD', 'POST', 'DELETE', 'PUT', 'OPTIONS'];
 
-  function unauthorized(description: string) {
-    return { errors: [{ code: 'unauthorized', description }] };
-  }
-
+  const unauthorized = (description: string) => errorBody('unauthorized', description);
   const MISSING = unauthorized('Send the API key of this service in the header x-api-key.');
   const WRONG = unauthorized('The API key in x-api-key is not one of this service.');
   const MISNAMED = unauthorized('Send the API key in the header x-api-key; API-KEY is not read.');

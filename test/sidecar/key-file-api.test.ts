@@ -4,13 +4,11 @@ import fs from 'fs-extra';
 import { parseKeyFile } from '../../src/drm/key-file';
 import { temporaryFolder } from '../support/after-test';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { startSidecar } from '../support/start-sidecar';
+import { errorBody, startSidecar } from '../support/start-sidecar';
 import { keyFileSamples } from '../vectors/drm-vectors';
 
 const PATH = '/api/keyfile/demo';
-const NOT_FOUND = {
-  errors: [{ code: 'key_file_not_found', description: 'This stream has no key file.' }],
-};
+const NOT_FOUND = errorBody('key_file_not_found', 'This stream has no key file.');
 const PLAIN = 'text/plain; charset=utf-8';
 
 describe('POST', () => {
@@ -93,15 +91,11 @@ describe('GET', () => {
     const { api, folder } = await startSidecar();
     await fs.writeFile(join(folder, 'demo.key'), 'name: value\nspoilt\n');
     await api.get(PATH).expect(200, 'name: value\nspoilt\n');
-    const errors = [
-      {
-        code: 'key_file_malformed',
-        description:
-          'Line 2 of the key file is not "name: value". Read the file as text/plain, or write it again.',
-      },
-    ];
+    const why =
+      'Line 2 of the key file is not "name: value". Read the file as text/plain, or write it again.';
+    const malformed = errorBody('key_file_malformed', why);
     for (const method of ['get', 'delete'] as const)
-      await api[method](PATH).set('accept', 'application/json').expect(409, { errors });
+      await api[method](PATH).set('accept', 'application/json').expect(409, malformed);
     // A removal that can't answer what the file held would lose it.
     await api.delete(PATH).expect(200, 'name: value\nspoilt\n');
   });

@@ -1,13 +1,11 @@
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { startSidecar, type TestSidecar } from '../support/start-sidecar';
+import { errorBody, startSidecar, type TestSidecar } from '../support/start-sidecar';
 
 const PATH = '/api/keyfile/live%2Fnews';
 const UNKNOWN = 'vendor-tier: gold-9f3c\nvendor.note: made: by hand\n';
 const CHUNKLIST = 'cupertinostreaming-aes128-iv-include-in-chunklist';
 
-function error(description: string, code = 'invalid_body') {
-  return { errors: [{ code, description }] };
-}
+const error = (description: string, code = 'invalid_body') => errorBody(code, description);
 
 function send({ api }: TestSidecar, lines: string | Buffer, query = '') {
   return api.post(`${PATH}${query}`).set('content-type', 'text/plain').send(lines);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { startSidecar } from '../support/start-sidecar';
+import { errorBody, startSidecar } from '../support/start-sidecar';
 
 const PATH = '/api/keyfile/live';
 const MANUAL_TAG = tagOf(POST_MANUAL_FILE);
@@ -12,9 +12,7 @@ function tagOf(text: string): string {
   return `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`;
 }
 
-function failed(description: string) {
-  return { errors: [{ code: 'precondition_failed', description }] };
-}
+const failed = (description: string) => errorBody('precondition_failed', description);
 
 test('answers POST, GET and DELETE with the tag of the file', async () => {
   const { api } = await startSidecar();

@@ -4,3 +4,7 @@ export const errorBody = (code: string, ...descriptions: unknown[]) => ({
 });
 
 export const invalidBody = (...descriptions: unknown[]) => errorBody('invalid_body', ...descriptions);
+
+/** The refusal of a change for which the key provider is to blame. */
+export const providerFailed = (what: string) =>
+  errorBody('key_provider_failed', `The key provider ${what}. No key file was changed.`);

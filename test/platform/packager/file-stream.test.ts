@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { type FileStream, packageFile } from '../../../src/platform/packager/file-stream';
 import { joinMediaPlaylists, masterPlaylist } from '../../../src/platform/packager/playlists/hls-playlists';
 import { CLEAR } from '../../../src/platform/packager/shaka-packager';
+import { errorBody } from '../../support/error-body';
 import {
   decryptedSamples,
   joinSegments,
@@ -230,9 +231,7 @@ part-1/video_1.m4s
 
 describe('uploads', () => {
   const FILM = readFileSync(join(MEDIA_VECTORS, 'film.mp4'));
-  const NOT_FOUND = {
-    errors: [{ code: 'stream_not_found', description: 'There is no stream with this id.' }],
-  };
+  const NOT_FOUND = errorBody('stream_not_found', 'There is no stream with this id.');
 
   const upload = ({ api }: TestPackager, id: string, query: string, body = FILM) =>
     api.put(`/streams/${id}/file?${query}`).set('content-type', 'application/octet-stream').send(body);
@@ -305,7 +304,7 @@ describe('uploads', () => {
     const { body } = await upload(packager, 'film', 'keyFile=news').expect(507);
     const description =
       'All files together would be more than the limit (PACKAGER_MAXMB). Delete streams, or raise it.';
-    expect(body).toEqual({ errors: [{ code: 'insufficient_storage', description }] });
+    expect(body).toEqual(errorBody('insufficient_storage', description));
     breakOff();
     while (filesOf(packager).some((name) => name.includes('temporary/slow'))) await sleep(10);
     await upload(packager, 'film', 'keyFile=news').expect(201);

@@ -14,6 +14,7 @@ import {
   requireWrite,
 } from '../../../src/sidecar/api-key';
 import { afterTest, folderOfEachTest } from '../../support/after-test';
+import { errorBody } from '../../support/error-body';
 import { type LogLine, recordedLog } from '../../support/recorded-log';
 import { until } from '../../support/until';
 
@@ -236,15 +237,12 @@ describe('an unauthenticated client', () => {
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
       expect(Number(answer.headers.get('retry-after'))).toBeLessThanOrEqual(60);
       expect(answer.headers.get('connection')).toBe('close');
-      expect(await answer.json()).toEqual({
-        errors: [
-          {
-            code: 'too_many_attempts',
-            description:
-              'Send the API key of this service in the header x-api-key. Too many requests without a valid key came from this address; one with a valid key is answered at any time.',
-          },
-        ],
-      });
+      expect(await answer.json()).toEqual(
+        errorBody(
+          'too_many_attempts',
+          'Send the API key of this service in the header x-api-key. Too many requests without a valid key came from this address; one with a valid key is answered at any time.',
+        ),
+      );
     }
     expect(waits.map(({ ms }) => ms)).toEqual([125, 250, 500, 1000, 2000, 2000, 2000]);
   });

@@ -6,6 +6,7 @@ import { EngineError } from '../../../src/sidecar/fleet/engine/engine';
 import { createFleetWait } from '../../../src/sidecar/fleet/wait';
 import { CPIX_DOCUMENT, SUPPLIED } from '../../../src/sidecar/openapi/examples';
 import { temporaryFolder } from '../../support/after-test';
+import { errorBody } from '../../support/error-body';
 import { createFakeFleet } from '../../support/fake-fleet';
 import { PLAIN, PLAIN_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { recordedLog } from '../../support/recorded-log';
@@ -152,17 +153,8 @@ test.each(['0', '31', '-1', '1.5', '01', 'true', '', '1&wait=2'])(
     const before = await filesIn(sidecar);
     for (const [method, path, body] of REQUESTS) {
       const answer = await api[method](`${path}?wait=${value}`).send(body);
-      expect([answer.status, answer.body]).toEqual([
-        400,
-        {
-          errors: [
-            {
-              code: 'invalid_query',
-              description: 'wait: must be a whole number of seconds, from 1 to 30. Nothing was changed.',
-            },
-          ],
-        },
-      ]);
+      const why = 'wait: must be a whole number of seconds, from 1 to 30. Nothing was changed.';
+      expect([answer.status, answer.body]).toEqual([400, errorBody('invalid_query', why)]);
     }
     expect(await filesIn(sidecar)).toEqual(before);
   },
@@ -175,7 +167,7 @@ test.each(REQUESTS)('without a fleet, %s %s has no packager to wait for', async 
   const answer = await sidecar.api[method](`${path}?wait=5`).send(body);
   const description =
     'wait: is for a fleet of packagers, but this sidecar is not in one: leave it out. Nothing was changed.';
-  expect([answer.status, answer.body]).toEqual([400, { errors: [{ code: 'invalid_query', description }] }]);
+  expect([answer.status, answer.body]).toEqual([400, errorBody('invalid_query', description)]);
   expect(await sidecar.files()).toEqual(before);
 });
 

@@ -16,6 +16,7 @@ import {
   system,
   toBase64,
 } from '../../support/cpix-text';
+import { providerFailed } from '../../support/error-body';
 import type { Script } from '../../support/fake-upstream';
 import { startFakeUpstream } from '../../support/fake-upstream';
 import { box, playReadyHeader, WIDEVINE_DATA } from '../../support/speke-reference';
@@ -76,12 +77,6 @@ const EZDRM = published.find(({ source }) => source === 'Unified Streaming, manu
 
 const xml = (body: string): Script => ({ headers: { 'content-type': 'application/cpix+xml' }, body });
 const keyIdLine = ({ digit }: Track) => `mpegdashstreaming-cenc-key-id: ${toBase64(keyIdOf(digit))}\n`;
-const refusal = (what: string) => ({
-  errors: [
-    { code: 'key_provider_failed', description: `The key provider ${what}. No key file was changed.` },
-  ],
-});
-
 it('writes all that the document has for the content, asked by a GET with the headers of the protocol', async () => {
   const { sidecar, upstream } = await start(xml(documentOf(SD)), {
     providerHeaders: () => ({ authorization: 'Bearer of-the-tests' }),
@@ -173,7 +168,7 @@ it.each<[what: string, script: Script, why: string]>([
   ],
 ])('changes no key file when the provider answers %s', async (_what, script, why) => {
   const { sidecar } = await start(script);
-  await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502, refusal(why));
+  await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502, providerFailed(why));
   expect(await sidecar.files()).toEqual({});
 });
 
@@ -193,7 +188,7 @@ it('puts the key id of the request, or that of SPEKE, in the address, and takes 
   upstream.on(path(own), xml(document));
   const { text } = await sidecar.api.post(PATH).send({ contentId: CONTENT_ID, kid }).expect(200);
   expect(text.startsWith(`mpegdashstreaming-cenc-key-id: d3lN8heDTVm614DqkJqZtg==\n`)).toBe(true);
-  const other = refusal('returned no key with the requested key id');
+  const other = providerFailed('returned no key with the requested key id');
   await sidecar.api.post(PATH).send({ contentId: CONTENT_ID }).expect(502, other);
   expect(upstream.received.map((request) => request.path)).toEqual([path(kid), path(own)]);
 });

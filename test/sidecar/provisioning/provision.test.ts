@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib';
+import { providerFailed as provider } from '../../support/error-body';
 import { refusedUrl, type Script, startFakeUpstream } from '../../support/fake-upstream';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import {
@@ -134,7 +135,6 @@ describe('a failure of an upstream changes no key file', () => {
   const { wrong_hash, no_pipe, not_json_inside } = drmVectors.envelope.negative;
   const KEYS = 'key_provider_failed';
   const CONFIG = 'config_service_failed';
-  const provider = (what: string) => errorBody(KEYS, `The key provider ${what}. No key file was changed.`);
   const configService = (what: string) =>
     errorBody(CONFIG, `The configuration service ${what}. No key file was changed.`);
   const unknown = errorBody(
@@ -299,11 +299,8 @@ describe('a failure of an upstream changes no key file', () => {
     for (const name of ['checksum', 'playready_checksum']) {
       upstream.on(PATHS.cenc, sealed({ ...withoutChecksum(), [name]: 'AAECAwQ=' }));
       const { status, body } = await sidecar.api.post('/api/keyfile/live').send(PROVIDED);
-      const description = `The key provider returned cenc keys with missing or wrong values: ${name}. No key file was changed.`;
-      expect({ status, body }).toEqual({
-        status: 502,
-        body: { errors: [{ code: 'key_provider_failed', description }] },
-      });
+      const why = `returned cenc keys with missing or wrong values: ${name}`;
+      expect({ status, body }).toEqual({ status: 502, body: provider(why) });
     }
     expect(await sidecar.files()).toEqual({});
   });

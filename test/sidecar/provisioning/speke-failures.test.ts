@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { FAIRPLAY_SYSTEM_ID } from '../../../src/drm/cpix/document';
 import { WIDEVINE_SYSTEM_ID } from '../../../src/drm/widevine';
+import { providerFailed } from '../../support/error-body';
 import type { Script } from '../../support/fake-upstream';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
 import { asksFairPlay } from '../../support/speke-reference';
@@ -17,12 +18,6 @@ import {
 const PATH = '/api/keyfile/demo';
 const BODY = { contentId: CONTENT_ID };
 const URL_VARIABLE = 'PACKAGERDRMAPI_KEYPROVIDERURL';
-
-const refusal = (what: string) => ({
-  errors: [
-    { code: 'key_provider_failed', description: `The key provider ${what}. No key file was changed.` },
-  ],
-});
 
 /** The provider's answer to the request for FairPlay; the other request gets the right answer. */
 const toFairPlay =
@@ -82,7 +77,7 @@ describe('a failure of a SPEKE provider changes no key file', () => {
     const { sidecar, upstream } = await startSpeke();
     upstream.on(SPEKE_PATH, script);
     const { body } = await sidecar.api.post('/api/keyfile/new').send(BODY).expect(502);
-    if (typeof why === 'string') expect(body).toEqual(refusal(why));
+    if (typeof why === 'string') expect(body).toEqual(providerFailed(why));
     else expect(body.errors[0].description.slice('The key provider '.length)).toMatch(why);
     await sidecar.api.post(PATH).send(CENC_ONLY).expect(200);
     await sidecar.api.post(PATH).send(BODY).expect(502, body);
