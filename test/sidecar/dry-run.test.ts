@@ -36,10 +36,8 @@ test('returns the lines of a file that would be created, and writes none', async
 
 test('hex digits of FairPlay in the other case change nothing: a batch does not write them', async () => {
   const sidecar = await startSidecar();
-  const batch = async (keys: object) => {
-    const streams = [{ streamid: 'live', ...keys }];
-    return (await sidecar.api.post('/api/keyfiles').send({ streams }).expect(200)).body.results[0];
-  };
+  const batch = async (keys: object) =>
+    (await sidecar.batch({ streams: [{ streamid: 'live', ...keys }] })).results[0];
   const { etag } = await batch(POST_MANUAL);
   const { fairplay } = POST_MANUAL;
   const other = {

@@ -72,6 +72,7 @@ export async function startUnswept(
     return closed;
   };
   afterTest(close);
+  const api = request.agent(url).set('x-api-key', API_KEY);
   const logText = async () => {
     await stop(0);
     // The audit writes its lines a timer later than the answer.
@@ -87,7 +88,9 @@ export async function startUnswept(
     /** The key-file folder: temporary, removed after the test. */
     folder,
     /** A client that sends the API key. */
-    api: request.agent(url).set('x-api-key', API_KEY),
+    api,
+    /** Sends a batch, and answers the body of the answer. */
+    batch: async (body: object) => (await api.post('/api/keyfiles').send(body).expect(200)).body,
     /** A client that sends none. */
     unauthenticated: request(url),
     /** How many connections are in each state. */

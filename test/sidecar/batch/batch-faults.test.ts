@@ -45,13 +45,10 @@ it('reports ten faults of an entry at most, and those of a group for every membe
   const sidecar = await startSidecar();
   const cenc = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`f${index}`, 1]));
   const groups = [{ members: ['b', 'c'], cenc: 7 }];
-  const { body } = await sidecar.api
-    .post(PATH)
-    .send({ streams: [{ streamid: 'a', cenc }], groups })
-    .expect(200);
-  expect(body.results[0].errors).toHaveLength(10);
+  const { results } = await sidecar.batch({ streams: [{ streamid: 'a', cenc }], groups });
+  expect(results[0].errors).toHaveLength(10);
   const errors = [{ code: 'invalid_body', description: 'cenc: must be an object' }];
-  expect(body.results.slice(1)).toEqual(
+  expect(results.slice(1)).toEqual(
     ['b', 'c'].map((streamid) => ({ index: 1, streamid, result: 'failed', errors })),
   );
 });
@@ -75,10 +72,7 @@ it('every stream fails when the folder is gone, and the log says once why', asyn
   const sidecar = await startSidecar();
   await fs.remove(sidecar.folder);
   const streams = Array.from({ length: 50 }, (_, index) => ({ streamid: `s-${index}`, ...CENC_ONLY }));
-  const { body } = await sidecar.api
-    .post(PATH)
-    .send({ streams: [...streams, { streamid: 'bad' }] })
-    .expect(200);
+  const body = await sidecar.batch({ streams: [...streams, { streamid: 'bad' }] });
   const summary = { created: 0, changed: 0, unchanged: 0, failed: 51 };
   expect(body.summary).toEqual(summary);
   const code = 'key_files_not_writable';
@@ -155,7 +149,7 @@ describe('a batch is refused before it is parsed', () => {
       { streamid: 'a', drmjson: '\\', ...CENC_ONLY },
       { streamid: 'b', drmjson },
     ];
-    const { body } = await sidecar.api.post(PATH).send({ streams }).expect(200);
+    const body = await sidecar.batch({ streams });
     expect(body.results[0]).toMatchObject({ index: expect.any(Number), streamid: 'a', result: 'created' });
   });
 
@@ -172,7 +166,7 @@ describe('a batch is refused before it is parsed', () => {
       cmaf: true,
       drmjson: '',
     }));
-    const { body } = await sidecar.api.post(PATH).send({ streams }).expect(200);
+    const body = await sidecar.batch({ streams });
     expect(body.summary).toEqual({ created: 0, changed: 0, unchanged: 0, failed: 10_000 });
   }, 20_000);
 });

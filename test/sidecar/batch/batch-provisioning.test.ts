@@ -46,10 +46,7 @@ function contentsAskedFor({ received }: FakeUpstream): string[] {
 it('a group with the same keys is provisioned once, and every member gets the file', async () => {
   const { sidecar, upstream } = await startProvisioning();
   const members = Array.from({ length: 50 }, (_, index) => `live/a_${index}`);
-  const { body } = await sidecar.api
-    .post(PATH)
-    .send({ groups: [{ members, ...PROVIDED }] })
-    .expect(200);
+  const body = await sidecar.batch({ groups: [{ members, ...PROVIDED }] });
   expect(body.summary).toEqual({ created: 50, changed: 0, unchanged: 0, failed: 0 });
   expect(upstream.received.map(({ path }) => path).sort()).toEqual(
     [PATHS.config, PATHS.cenc, PATHS.fairplay].sort(),
@@ -70,10 +67,7 @@ it('a group with keys for each asks for a content of its own for each member', a
     clientApiKey,
     contentId: 'film',
   };
-  const { body } = await sidecar.api
-    .post(PATH)
-    .send({ groups: [group] })
-    .expect(200);
+  const body = await sidecar.batch({ groups: [group] });
   expect(body.results).toEqual(
     ['vod/a.mp4', 'vod/b@x~1', 'vod/c'].map((streamid) => ({
       index: expect.any(Number),
@@ -97,7 +91,7 @@ it('upstreams that fail for some streams fail for those alone', async () => {
     ...PROVIDED,
     contentId: content,
   }));
-  const { body } = await sidecar.api.post(PATH).send({ streams }).expect(200);
+  const body = await sidecar.batch({ streams });
   expect(body.summary).toEqual({ created: 2, changed: 0, unchanged: 0, failed: 2 });
   const errors = [expect.objectContaining({ code: 'key_provider_failed' })];
   expect(body.results[1]).toEqual({ index: 1, streamid: 'two', result: 'failed', errors });
@@ -130,10 +124,8 @@ it('upstreams are asked for eight streams at a time, all batches together', asyn
     streams: Array.from({ length: 10 }, (_, index) => ({ streamid: `${name}-${index}`, ...PROVIDED })),
     groups: Array.from({ length: 10 }, (_, index) => ({ members: [`${name}-g-${index}`], ...PROVIDED })),
   });
-  const results = await Promise.all(
-    ['a', 'b'].map((name) => sidecar.api.post(PATH).send(batch(name)).expect(200)),
-  );
-  for (const { body } of results) expect(body.summary).toMatchObject({ created: 20 });
+  const bodies = await Promise.all(['a', 'b'].map((name) => sidecar.batch(batch(name))));
+  for (const { summary } of bodies) expect(summary).toMatchObject({ created: 20 });
   // Three calls for each of them.
   expect(most).toBeGreaterThan(8);
   expect(most).toBeLessThanOrEqual(24);

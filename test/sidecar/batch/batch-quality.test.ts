@@ -8,8 +8,6 @@ import { PROVIDED, SHARED_SECRET, sealed, startProvisioning } from '../../suppor
 import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
-const PATH = '/api/keyfiles';
-
 const SD = { keyid: 'AAAAAAAAAAAAAAAAAAAAAQ==', contentkey: 'EREREREREREREREREREREQ==' };
 const HD = { keyid: 'AAAAAAAAAAAAAAAAAAAAAg==', contentkey: 'IiIiIiIiIiIiIiIiIiIiIg==' };
 const AUDIO = { keyid: 'AAAAAAAAAAAAAAAAAAAAAw==', contentkey: 'MzMzMzMzMzMzMzMzMzMzMw==' };
@@ -27,16 +25,11 @@ async function keyIds(sidecar: TestSidecar): Promise<Record<string, string>> {
   return Object.fromEntries(Object.entries(files).map(([name, text]) => [name, keyId(text)]));
 }
 
-async function post(sidecar: TestSidecar, group: object) {
-  const { body } = await sidecar.api
-    .post(PATH)
-    .send({ groups: [group] })
-    .expect(200);
-  return body as {
-    results: { streamid: string | null; result: string; errors?: { code: string; description: string }[] }[];
-    summary: object;
-  };
+interface Answer {
+  readonly results: readonly { readonly streamid: string; readonly result: string }[];
 }
+
+const post = (sidecar: TestSidecar, group: object): Promise<Answer> => sidecar.batch({ groups: [group] });
 
 /** An upstream with a content for each of these ids, whose key ids end in 1, 2, 3 and so on. */
 async function startContents(...contentIds: string[]) {

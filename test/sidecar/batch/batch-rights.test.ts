@@ -8,7 +8,7 @@ import { type SampleKey, sampleText, widevineFile } from '../../support/cpix-sam
 import { PLAIN } from '../../support/post-manual';
 import { startBatch } from '../../support/start-batch';
 import { PATHS, PROVIDED, startProvisioning } from '../../support/start-provisioning';
-import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { startSidecar } from '../../support/start-sidecar';
 
 const writer: ApiKey = { name: 'sports', scope: 'write', streams: ['sports/'] };
 const forbidden = {
@@ -169,8 +169,6 @@ it.each([
   expect(outcomes).toHaveLength(asks.length);
 });
 
-const PATH = '/api/keyfiles';
-
 const KEYS: SampleKey[] = [
   { number: 1, track: 'SD' },
   { number: 2, track: 'HD' },
@@ -178,17 +176,12 @@ const KEYS: SampleKey[] = [
 ];
 const CPIX = sampleText(KEYS);
 
-async function post(sidecar: TestSidecar, body: object) {
-  const answer = await sidecar.api.post(PATH).send(body).expect(200);
-  return answer.body as { results: unknown; summary: object };
-}
-
 const SD_HD = { 'news_sd.key': widevineFile(1), 'news_hd.key': widevineFile(2) };
 
 it('the tracks of a CPIX document become a stream each by one entry, in its order', async () => {
   const sidecar = await startSidecar();
   const body = { streams: [{ cpix: CPIX, tracks: { HD: 'news_hd', SD: 'news_sd' } }] };
-  expect(await post(sidecar, body)).toEqual({
+  expect(await sidecar.batch(body)).toEqual({
     results: [
       { index: 0, streamid: 'news_hd', result: 'created', etag: expect.any(String) },
       { index: 0, streamid: 'news_sd', result: 'created', etag: expect.any(String) },
@@ -196,7 +189,7 @@ it('the tracks of a CPIX document become a stream each by one entry, in its orde
     summary: { created: 2, changed: 0, unchanged: 0, failed: 0 },
   });
   expect(await sidecar.files()).toEqual(SD_HD);
-  expect((await post(sidecar, body)).summary).toMatchObject({ unchanged: 2, failed: 0 });
+  expect((await sidecar.batch(body)).summary).toMatchObject({ unchanged: 2, failed: 0 });
 });
 
 it('a CPIX document in a batch is written although an upstream refuses the client that it names, too', async () => {
@@ -204,6 +197,6 @@ it('a CPIX document in a batch is written although an upstream refuses the clien
   upstream.on(PATHS.config, { status: 404 });
   const streams = Array.from({ length: 30 }, (_, index) => ({ streamid: `p${index}`, ...PROVIDED }));
   const body = { streams: [...streams, { streamid: 'news', cpix: CPIX, track: 'SD', ...PROVIDED }] };
-  expect((await post(sidecar, body)).summary).toMatchObject({ created: 1, failed: 30 });
+  expect((await sidecar.batch(body)).summary).toMatchObject({ created: 1, failed: 30 });
   expect(await sidecar.files()).toEqual({ 'news.key': expect.stringContaining('AESCTR') });
 });

@@ -249,10 +249,7 @@ describe('audited refusals', () => {
     const file = join(await temporaryFolder(), 'audit.log');
     const { sidecar } = await startProvisioning({ audit: file });
     const group = { members: ['a', 'b'], ...PROVIDED, contentId: 'unknown' };
-    await sidecar.api
-      .post('/api/keyfiles')
-      .send({ groups: [group] })
-      .expect(200);
+    await sidecar.batch({ groups: [group] });
     expect(await linesOf(file, 2)).toEqual([
       ['refused', 'default', 'a', 'key_provider_failed'],
       ['refused', 'default', 'b', 'key_provider_failed'],

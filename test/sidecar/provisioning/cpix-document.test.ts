@@ -128,7 +128,7 @@ it('chooses among several keys as the request says, and says between which when 
 it('provisions each track of a batch entry with the key that the document has for it', async () => {
   const { sidecar } = await start(xml(documentOf(SD, HD)));
   const streams = [{ contentId: CONTENT_ID, tracks: { SD: 'news_sd', HD: ['news_hd', 'news_fhd'] } }];
-  const { body } = await sidecar.api.post('/api/keyfiles').send({ streams }).expect(200);
+  const body = await sidecar.batch({ streams });
   expect(body.summary).toMatchObject({ created: 3, failed: 0 });
   const files = await sidecar.files();
   const first = Object.entries(files).map(([name, text]) => [name, `${text.split('\n')[0]}\n`]);

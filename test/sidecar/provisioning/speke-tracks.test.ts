@@ -42,20 +42,15 @@ const LIMITS: Readonly<Record<string, object>> = {
 describe.each([1, 2, 2.1] as const)('several tracks by SPEKE %d', (version) => {
   it('get a key each, which are asked for in one request a scheme, and the same files again', async () => {
     const { sidecar, upstream } = await startSpeke({ version });
-    const post = () =>
-      sidecar.api
-        .post('/api/keyfiles')
-        .send({ streams: [entry] })
-        .expect(200);
-    const { body } = await post();
-    expect(body.summary).toEqual({ created: 5, changed: 0, unchanged: 0, failed: 0 });
+    const post = () => sidecar.batch({ streams: [entry] });
+    expect((await post()).summary).toEqual({ created: 5, changed: 0, unchanged: 0, failed: 0 });
     expect(await sidecar.files()).toEqual(files());
     const [cenc, cbcs] = upstream.received.toSorted((one, other) => (one.body < other.body ? 1 : -1));
     expect(upstream.received).toHaveLength(2);
     const asked = [cenc, cbcs].map((request) => request && rulesOf(request));
     expect(asked).toContainEqual(TRACKS.map((track) => [kid(track), track, LIMITS[track]]));
     expect(new Set(asked.flat().map((rule) => rule?.[0])).size).toBe(10);
-    expect((await post()).body.summary).toEqual({ created: 0, changed: 0, unchanged: 5, failed: 0 });
+    expect((await post()).summary).toEqual({ created: 0, changed: 0, unchanged: 5, failed: 0 });
   });
 });
 
@@ -106,13 +101,8 @@ it.each(['4K', 'ALL', 'SD+SD', '+'])(
     await sidecar.api.post('/api/keyfile/one').send(single).expect(400, { errors });
     expect((await sidecar.api.post('/api/check').send(single).expect(200)).body.faults).toHaveLength(1);
     const tracks = { [track]: 'one', ...streams };
-    const { body } = await sidecar.api
-      .post('/api/keyfiles')
-      .send({ streams: [{ ...entry, tracks }] })
-      .expect(200);
-    expect(body.results.find(({ streamid }: { streamid: string }) => streamid === 'one').errors).toEqual(
-      errors,
-    );
+    const { results } = await sidecar.batch({ streams: [{ ...entry, tracks }] });
+    expect(results.find(({ streamid }: { streamid: string }) => streamid === 'one').errors).toEqual(errors);
     expect(await sidecar.files()).toEqual(files());
     expect(upstream.received.map((request) => rulesOf(request).length)).toEqual([5, 5]);
   },
@@ -120,8 +110,7 @@ it.each(['4K', 'ALL', 'SD+SD', '+'])(
 
 it('more than twenty tracks, and one track twice, are refused', async () => {
   const { sidecar } = await startSpeke();
-  const post = async (tracks: object) =>
-    (await sidecar.api.post('/api/keyfiles').send({ streams: [{ ...entry, tracks }] })).body.results;
+  const post = async (tracks: object) => (await sidecar.batch({ streams: [{ ...entry, tracks }] })).results;
   const many = Object.fromEntries(Array.from({ length: 21 }, (_none, at) => [`T${at}`, `t${at}`]));
   expect(await post(many)).toMatchObject([{ result: 'failed', errors: [{ code: 'invalid_body' }] }]);
   expect(await post({ SD: 'a', sd: 'b' })).toMatchObject([
@@ -140,7 +129,7 @@ it('a refusal fails all tracks alike, after one request a scheme', async () => {
     return reference();
   });
   const tracks = Object.fromEntries(Object.keys(SPEKE_TRACKS).map((track) => [track, track]));
-  const { body } = await sidecar.api.post('/api/keyfiles').send({ streams: [{ ...entry, tracks }] });
+  const body = await sidecar.batch({ streams: [{ ...entry, tracks }] });
   const said = new Set(body.results.map(({ errors }: { errors: object }) => JSON.stringify(errors)));
   expect([body.summary.failed, said.size, upstream.received.length]).toEqual([13, 1, 2]);
 });

@@ -250,7 +250,7 @@ test('a batch stops asking a provider that refuses the headers of this service',
   const { sidecar, upstream } = await startSpeke();
   upstream.on(SPEKE_PATH, { status: 401 });
   const streams = Array.from({ length: 30 }, (_none, at) => ({ streamid: `s-${at}`, ...BODY }));
-  const { body } = await sidecar.api.post('/api/keyfiles').send({ streams }).expect(200);
+  const body = await sidecar.batch({ streams });
   expect(body.summary).toMatchObject({ failed: 30 });
   expect(upstream.received.length).toBeLessThanOrEqual(2 * (5 + 8));
   expect(body.results[29].errors).toEqual([
