@@ -61,6 +61,19 @@ test.each([{}, { PACKAGER_APIKEY: 'a-key-of-my-own-0123456789', EMULATOR_CHANNEL
   },
 );
 
+test('compose takes from .env what .env.example shows, but for files, folders, addresses in the container, and a fleet', async () => {
+  const [example = '', compose = ''] = await Promise.all(
+    ['.env.example', 'docker-compose.yml'].map((name) => readFile(join(__dirname, '..', name), 'utf8')),
+  );
+  const names = [...example.matchAll(/^(?:# )?((?:PACKAGERDRMAPI|EMULATOR|PACKAGER)_\w+)=/gm)].map(
+    ([, name = '']) => name,
+  );
+  const ownOfAContainer =
+    /FILE$|CERT$|(?:TLS|CPIX)KEY$|TLS\w*CA$|FOLDER$|PATH$|PROVIDERCACHE|FFMPEG$|SHAKAPACKAGER$|HOST$|PORT$|PACKAGERAPIKEY$|_FLEET_/;
+  const left = names.filter((name) => !ownOfAContainer.test(name) && !compose.includes(`\${${name}`));
+  expect([names.length > 60, left]).toEqual([true, []]);
+});
+
 test('encoder and provisioning of compose are for the channel that the emulator starts with', async () => {
   const env = { EMULATOR_CHANNEL_ID: 'Stadium1', EMULATOR_CHANNEL_STREAM_KEY: 'stream-key-of-mine' };
   for (const given of [{}, env]) {
