@@ -10,12 +10,13 @@ export function createSemaphore(places: number) {
     if (first) setImmediate(first);
     else free += 1;
   };
+  const place = Object.assign(leave, { [Symbol.dispose]: leave });
   return {
-    /** Resolves with the function that releases the place. */
-    async enter(): Promise<() => void> {
+    /** Resolves with a place, which a call of it or the end of its `using` block releases. */
+    async enter(): Promise<typeof place> {
       if (free > 0) free -= 1;
       else await new Promise<void>((resolve) => waiting.push(resolve));
-      return leave;
+      return place;
     },
   };
 }

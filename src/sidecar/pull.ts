@@ -118,7 +118,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
   const fly = async (request: Request, response: Response, streamId: StreamId, body: object) => {
     await countMiss(request, response);
     const actor = actorOf(request, response);
-    const leave = await places.enter();
+    using _place = await places.enter();
     try {
       const asked = parsedOr400(parseKeyFileRequest(body, { rules }));
       const provisioned = await provision(asked, actor.by.requestId);
@@ -135,8 +135,6 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
       refusals.failed(error, { ...actor.by, streamId }, false);
       if (error instanceof UnknownContentError) throw apiError('key_file_not_found', UNKNOWN_CONTENT);
       throw error;
-    } finally {
-      leave();
     }
   };
 

@@ -171,13 +171,9 @@ export function mountConversions(app: Express, { streams, programs }: Parts): vo
       await sendMade(programs, response, async (folder) => {
         const source = join(folder, 'source');
         await receive(request, source, room.take, signal);
-        const leave = await turns.enter();
-        try {
-          signal.throwIfAborted();
-          await convert(programs, folder, wanted, signal);
-        } finally {
-          leave();
-        }
+        using _turn = await turns.enter();
+        signal.throwIfAborted();
+        await convert(programs, folder, wanted, signal);
       });
     } catch (thrown) {
       if (!signal.aborted) throw thrown;

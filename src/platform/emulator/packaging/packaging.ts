@@ -283,7 +283,7 @@ export class Packaging {
     const ending = new AbortController();
     const { signal } = ending;
     stream.sending = { file, ending };
-    const leave = await this.#files.enter();
+    using _turn = await this.#files.enter();
     // It may have been deleted, or replaced, while it waited for its turn.
     if (!signal.aborted) {
       const { keyFile } = order;
@@ -297,7 +297,6 @@ export class Packaging {
       stream.wait = isTaken || signal.aborted ? 0 : WAIT;
     }
     stream.sending = undefined;
-    leave();
   }
 
   #take(stream: Stream, outcome: Outcome<StreamDocument>): void {

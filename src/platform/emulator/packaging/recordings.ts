@@ -93,7 +93,7 @@ export class Recordings {
     turns: Semaphore,
     signal: AbortSignal,
   ): Promise<Failed | undefined> {
-    const leave = await turns.enter();
+    using _turn = await turns.enter();
     try {
       if (signal.aborted) return undefined;
       const outcome = await call();
@@ -109,8 +109,6 @@ export class Recordings {
       if (!full) return failed('packager_broke_off', 'The file broke off on its way from the packager.');
       wanted.problem(full.description, true);
       return undefined;
-    } finally {
-      leave();
     }
   }
 }

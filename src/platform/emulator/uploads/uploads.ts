@@ -79,12 +79,8 @@ export class Uploads {
     const { log } = this.surroundings;
     const ending = AbortSignal.any([this.#ending.signal, signal]);
     const task = { maxBytes, store: this.files, log, signal: ending, settings: this.settings };
-    const leave = await this.#fetches.enter();
-    try {
-      return await fetchFile(address, task);
-    } finally {
-      leave();
-    }
+    using _turn = await this.#fetches.enter();
+    return await fetchFile(address, task);
   }
 
   /** Forgets every upload, and takes over these files. @returns the paths of those that are there. */

@@ -51,21 +51,17 @@ export function createReplication(options: ReplicationOptions) {
     formerSecrets.delete(streamId);
     const sealed = seal();
     const entry = sealed.open(key, value, streamId);
-    const leave = await underWay.enter();
-    try {
-      if (!entry) {
-        const secret = sealed.missingSecret(value);
-        if (secret !== undefined) missingSecrets.set(streamId, secret);
-        await apply.without(streamId, 'unreadable');
-        return false;
-      }
-      if (!sealed.isCurrent(value)) formerSecrets.add(streamId);
-      options.versions.see(entry.version);
-      await apply.entry(entry, revision, origin);
-      return entry.awaited;
-    } finally {
-      leave();
+    using _place = await underWay.enter();
+    if (!entry) {
+      const secret = sealed.missingSecret(value);
+      if (secret !== undefined) missingSecrets.set(streamId, secret);
+      await apply.without(streamId, 'unreadable');
+      return false;
     }
+    if (!sealed.isCurrent(value)) formerSecrets.add(streamId);
+    options.versions.see(entry.version);
+    await apply.entry(entry, revision, origin);
+    return entry.awaited;
   };
 
   /** An absent key deletes nothing: the file stays until a tombstone comes. */
