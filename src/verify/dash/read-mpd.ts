@@ -1,4 +1,4 @@
-import { type Checked, refused, refusedAs } from '../../drm/bytes';
+import { type Checked, isJsonObject, refused, refusedAs } from '../../drm/bytes';
 import { parseXml, writeXml, type XmlElement } from '../../drm/xml';
 import { absoluteAddress, type Limits, type Resource } from '../fetches';
 import type { MediaKind } from '../media/judgement';
@@ -29,6 +29,16 @@ interface MpdSource {
 const unreadable = refusedAs('manifest_unreadable');
 const tooLarge = refusedAs('manifest_too_large');
 
+const QUALIFIED_NAME = /^[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?$/;
+
+/** The library's XML parser writes names that it does not take on the console. */
+function hasQualifiedNames({ name, attributes, children }: XmlElement): boolean {
+  return (
+    [name, ...Object.keys(attributes)].every((each) => QUALIFIED_NAME.test(each)) &&
+    children.every(hasQualifiedNames)
+  );
+}
+
 /** Reads a DASH manifest (ISO/IEC 23009-1). Of a live one the newest period is taken; `left` renditions are not. */
 export function readMpd(
   text: string,
@@ -41,19 +51,25 @@ export function readMpd(
     const sentence = `is XML with the root ${root.name.slice(0, 50)}, not a DASH manifest, whose root is MPD`;
     return refused('not_a_manifest', sentence);
   }
+  if (!hasQualifiedNames(root))
+    return unreadable('has an element or attribute whose name is not valid in XML');
   const parts = ['Period', 'AdaptationSet', 'Representation'];
   const tooMany = parts.find((part) => countOf(root, part) > MAX_PARTS);
   if (tooMany !== undefined)
     return tooLarge(`has more than ${MAX_PARTS} elements ${tooMany}; no player reads it`);
-  const all = representationsIn(root, url);
-  if (childrenOf(root, 'Period').length === 0)
+  let inherited: InheritedRepresentation[];
+  try {
+    inherited = inheritedRepresentations(text, root, { url, now });
+  } catch {
+    // The library throws its own errors for unreadable manifests.
     return unreadable('has no Period that can be read; check it with a DASH validator');
-  if (all.some((each) => JSON.stringify(segmentInfo(each, 'SegmentTemplate') ?? {}).length > MAX_TEMPLATE))
+  }
+  if (inherited.some(({ segmentInfo }) => JSON.stringify(segmentInfo.template ?? {}).length > MAX_TEMPLATE))
     return tooLarge(`has an address template of more than ${MAX_TEMPLATE} characters`);
   const live = root.attributes.type === 'dynamic';
-  const spanOf = (each: Representation) => periodSpan(each, all, live ? now : undefined);
+  const spanOf = spansOf(inherited, live, now);
   // Tracks other than video, audio and text have no samples: thumbnails, for example.
-  const readable = all.filter((each) => kindOf(each) !== 'other' && spanOf(each).elapsed !== 0);
+  const readable = inherited.filter((each) => kindOf(each) !== 'other' && spanOf(each).elapsed !== 0);
   const last = Math.max(...readable.map(({ periodIndex }) => periodIndex));
   const chosen = readable.filter(({ periodIndex }) =>
     live ? periodIndex === last : periodIndex > last - limits.periods,
@@ -67,15 +83,15 @@ export function readMpd(
     return {
       name: before === 0 ? called : `${called} (${before + 1})`,
       kind: kindOf(each),
-      codec: each.attributes.codecs,
+      codec: textOf(each.attributes.codecs),
       signalling: { name, text: protectionText(root, each) },
       ...addressesOf(each, spanOf(each)),
     };
   });
-  const [first] = taken;
-  const startedAt = timeOf(root.attributes.availabilityStartTime);
+  const { availabilityStartTime, periodStart } = taken[0]?.attributes ?? {};
+  const startedAt = numberOf(availabilityStartTime);
   const started =
-    live && first && startedAt !== undefined ? new Date((startedAt + first.start) * 1000) : undefined;
+    live && startedAt !== undefined ? new Date((startedAt + (numberOf(periodStart) ?? 0)) * 1000) : undefined;
   const outline = { type: 'dash', live, started, renditions } as const;
   return { ok: true, value: { outline, left: (live ? chosen : readable).length - taken.length } };
 }
@@ -84,58 +100,70 @@ function countOf({ name, children }: XmlElement, part: string): number {
   return children.reduce((sum, child) => sum + countOf(child, part), name === part ? 1 : 0);
 }
 
-function kindOf({ attributes }: Representation): MediaKind {
-  const { mimeType: mime = '', codecs = '', contentType: content = mime.split('/')[0] } = attributes;
+function kindOf({ attributes }: InheritedRepresentation): MediaKind {
+  const mime = textOf(attributes.mimeType) ?? '';
+  const codecs = textOf(attributes.codecs) ?? '';
+  const content = textOf(attributes.contentType) ?? mime.split('/')[0] ?? '';
   if (/^(?:stpp|wvtt|tx3g)/.test(codecs) || /vtt|ttml/.test(mime)) return 'text';
   if (content === 'video' || content === 'audio' || content === 'text') return content;
   return 'other';
 }
 
-function nameOf(each: Representation, withPeriod: boolean): string {
+function nameOf(each: InheritedRepresentation, withPeriod: boolean): string {
   const { attributes, period, periodIndex } = each;
-  const [bandwidth, width, height] = ['bandwidth', 'width', 'height'].map((name) =>
-    wholeOf(attributes[name]),
-  );
-  const size = width && height ? `${width}x${height}` : undefined;
+  const bandwidth = numberOf(attributes.bandwidth);
+  const size = attributes.width && attributes.height ? `${attributes.width}x${attributes.height}` : undefined;
   const ofPeriod = withPeriod ? `period ${period.attributes.id ?? periodIndex + 1}` : undefined;
   const rate = bandwidth === undefined ? undefined : `${Math.round(bandwidth / 1000)} kb/s`;
-  const parts = [ofPeriod, kindOf(each), size, attributes.lang, rate];
+  const parts = [ofPeriod, kindOf(each), size, textOf(attributes.lang), rate];
   const shown = parts.filter((part) => part !== undefined);
   return shown.join(' ').slice(0, 80);
 }
 
-/** Of a live stream with the time that it is. */
-function periodSpan(each: Representation, all: readonly Representation[], now: Date | undefined): PeriodSpan {
-  const { start, duration, attributes } = each;
-  const next = all.find(({ periodIndex }) => periodIndex > each.periodIndex)?.start;
-  const until = next ?? secondsOf(attributes.mediaPresentationDuration);
-  const since = (now?.getTime() ?? 0) / 1000 - (timeOf(attributes.availabilityStartTime) ?? 0) - start;
-  const own = { ...segmentInfo(each, 'SegmentList'), ...segmentInfo(each, 'SegmentTemplate') };
-  return {
-    timescale: wholeOf(own.timescale) || 1,
-    presentationTimeOffset: wholeOf(own.presentationTimeOffset) ?? 0,
-    end: duration ?? (until === undefined ? undefined : until - start),
-    elapsed: now && Math.max(0, since),
+function spansOf(all: readonly InheritedRepresentation[], live: boolean, now: Date) {
+  const starts = new Map<number, number>();
+  for (const { periodIndex, attributes } of all)
+    starts.set(periodIndex, numberOf(attributes.periodStart) ?? 0);
+  return ({ periodIndex, attributes, segmentInfo }: InheritedRepresentation): PeriodSpan => {
+    const start = starts.get(periodIndex) ?? 0;
+    const next = [...starts].find(([index]) => index > periodIndex)?.[1];
+    const whole = numberOf(attributes.mediaPresentationDuration);
+    const end =
+      numberOf(attributes.periodDuration) ??
+      (next === undefined ? (whole === undefined ? undefined : whole - start) : next - start);
+    const since = now.getTime() / 1000 - (numberOf(attributes.availabilityStartTime) ?? 0) - start;
+    const own = { ...segmentInfo.list, ...segmentInfo.template };
+    return {
+      timescale: numberOf(own.timescale) || 1,
+      presentationTimeOffset: numberOf(own.presentationTimeOffset) ?? 0,
+      end,
+      elapsed: live ? Math.max(0, since) : undefined,
+    };
   };
 }
 
 type Addresses = Pick<Rendition, 'init' | 'segments'>;
-function addressesOf(each: Representation, span: PeriodSpan): Addresses {
-  const template = segmentInfo(each, 'SegmentTemplate');
-  if (template) return ofTemplate(each, template, span);
-  const list = segmentInfo(each, 'SegmentList');
-  return list ? ofList(each, list, span) : ofFile(segmentInfo(each, 'SegmentBase') ?? {}, each.base);
+function addressesOf(each: InheritedRepresentation, span: PeriodSpan): Addresses {
+  const { segmentInfo, attributes } = each;
+  const base = textOf(attributes.baseUrl) ?? '';
+  if (segmentInfo.template) return ofTemplate(each, segmentInfo.template, base, span);
+  if (segmentInfo.list) return ofList(each, segmentInfo.list, base, span);
+  return ofFile(segmentInfo.base ?? {}, base);
 }
 
-function ofTemplate(each: Representation, template: Attributes, span: PeriodSpan): Addresses {
-  const { base, attributes } = each;
+function ofTemplate(
+  each: InheritedRepresentation,
+  template: Attributes,
+  base: string,
+  span: PeriodSpan,
+): Addresses {
   const values = {
-    RepresentationID: attributes.id ?? '',
-    Bandwidth: String(wholeOf(attributes.bandwidth) ?? 0),
+    RepresentationID: textOf(each.attributes.id) ?? '',
+    Bandwidth: String(numberOf(each.attributes.bandwidth) ?? 0),
   };
-  const startNumber = wholeOf(template.startNumber) ?? 1;
-  const endNumber = Number(template.endNumber ?? Number.NaN);
-  const { media = '' } = template;
+  const startNumber = numberOf(template.startNumber) ?? 1;
+  const endNumber = Number(textOf(template.endNumber) ?? Number.NaN);
+  const media = textOf(template.media) ?? '';
   // The window of a live stream moves on in time, and often without a new startNumber.
   const isTimed = media.includes('$Time');
   const sourceOf = ({ index, time, duration }: TimedSegment): SegmentSource => {
@@ -149,24 +177,28 @@ function ofTemplate(each: Representation, template: Attributes, span: PeriodSpan
   const only = { index: 0, time: 0n, duration: 0n };
   const { first, newest } = timesOf(each, template, span, lastIndex) ?? { first: only, newest: [only] };
   return {
-    init: initOf(template, base, values),
+    init: initOf(template.initialization, base, values),
     segments: { first: first && sourceOf(first), newest: newest.map(sourceOf) },
   };
 }
 
-function timesOf(each: Representation, of: Attributes, span: PeriodSpan, lastIndex: number | undefined) {
+function timesOf(
+  each: InheritedRepresentation,
+  of: Attributes,
+  span: PeriodSpan,
+  lastIndex: number | undefined,
+) {
   const timeline = nearest(each, ['SegmentTemplate', 'SegmentList'], 'SegmentTimeline');
   const entries = timeline.flatMap((element) => childrenOf(element, 'S'));
   if (timeline.length > 0) return timelineSegments(entries, span);
-  const duration = wholeOf(of.duration);
+  const duration = numberOf(of.duration);
   return duration ? evenSegments(duration, span, lastIndex) : undefined;
 }
 
-function ofList(each: Representation, list: Attributes, span: PeriodSpan): Addresses {
-  const { base } = each;
+function ofList(each: InheritedRepresentation, list: Attributes, base: string, span: PeriodSpan): Addresses {
   const urls = nearest(each, ['SegmentList'], 'SegmentURL');
-  const startNumber = wholeOf(list.startNumber) ?? 1;
-  const seconds = wholeOf(list.duration);
+  const startNumber = numberOf(list.startNumber) ?? 1;
+  const seconds = numberOf(list.duration);
   const segments = urls.map(
     ({ attributes }, index): SegmentSource => ({
       ...resourceOf(attributes.media ?? '', base, attributes.mediaRange),
@@ -175,31 +207,30 @@ function ofList(each: Representation, list: Attributes, span: PeriodSpan): Addre
     }),
   );
   return {
-    init: initOf(list, base),
+    init: initOf(list.initialization, base),
     segments: { first: segments[0], newest: segments.slice(-3).reverse() },
   };
 }
 
 function ofFile(own: Attributes, base: string): Addresses & { segments: IndexedFile } {
   const file = resourceOf('', base);
-  const indexed = resourceOf('', base, own.indexRange);
+  const index = textOf(own.indexRange);
+  const indexed = index === undefined ? undefined : resourceOf('', base, index);
   const ahead =
-    indexed.range && indexed.range.first > 0 ? { first: 0, last: indexed.range.first - 1 } : undefined;
-  const init = initOf(own, base) ?? (ahead && { url: file.url, range: ahead });
-  return { init, segments: { file, index: indexed.range ? indexed : undefined } };
+    indexed?.range && indexed.range.first > 0 ? { first: 0, last: indexed.range.first - 1 } : undefined;
+  const init = initOf(own.initialization, base) ?? (ahead && { url: file.url, range: ahead });
+  return { init, segments: { file, index: indexed?.range ? indexed : undefined } };
 }
 
-function initOf(
-  { sourceURL, range }: Attributes,
-  base: string,
-  values?: Readonly<Record<string, string>>,
-): Resource | undefined {
-  if (sourceURL === undefined && range === undefined) return undefined;
-  return resourceOf(values ? fillTemplate(sourceURL ?? '', values) : (sourceURL ?? ''), base, range);
+function initOf(of: unknown, base: string, values?: Readonly<Record<string, string>>): Resource | undefined {
+  if (!isJsonObject(of)) return undefined;
+  const [source, range] = [textOf(of.sourceURL), textOf(of.range)];
+  if (source === undefined && range === undefined) return undefined;
+  return resourceOf(values ? fillTemplate(source ?? '', values) : (source ?? ''), base, range);
 }
 
 /** Elements below the segment information that counts: that of the Representation, else of its parents. */
-function nearest(each: Representation, names: readonly string[], child: string): XmlElement[] {
+function nearest(each: InheritedRepresentation, names: readonly string[], child: string): XmlElement[] {
   for (const level of [each.representation, each.adaptationSet, each.period]) {
     const found = level.children
       .filter(({ name }) => names.includes(name))
@@ -216,7 +247,7 @@ function resourceOf(address: string, base: string, range?: string): Resource {
   return { url, range: { first: Number(first), last: last === undefined ? undefined : Number(last) } };
 }
 
-function protectionText(root: XmlElement, each: Representation): string {
+function protectionText(root: XmlElement, each: InheritedRepresentation): string {
   const named = new Map<string, XmlElement>();
   const inRoot = childrenOf(root, 'ContentProtection');
   const own = [root, each.period, each.adaptationSet, each.representation].flatMap((level) =>
@@ -230,74 +261,105 @@ function protectionText(root: XmlElement, each: Representation): string {
   return `<MPD>${[...ofRoot, ...meant].map((each) => writeXml(each)).join('')}</MPD>`;
 }
 
-type Attributes = Readonly<Record<string, string | undefined>>;
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
 
-interface Representation {
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined;
+}
+
+/**
+ * The used part of mpd-parser: inherited attributes, base addresses, starts of periods. Its lists of segments
+ * write out every repeat (one `r` may be a billion), take times for doubles, and join periods with the
+ * protection of the first; and it knows no ContentProtection of a Representation.
+ */
+interface MpdLibrary {
+  stringToMpdXml(text: string): MpdNode;
+  inheritAttributes(
+    mpd: MpdNode,
+    options: { readonly manifestUri: string; readonly NOW: number },
+  ): { readonly representationInfo: readonly RepresentationInfo[] };
+}
+
+interface MpdNode {
+  readonly tagName?: string;
+  readonly childNodes: ArrayLike<MpdNode>;
+  setAttribute(name: string, value: string): void;
+  removeChild(child: MpdNode): void;
+}
+
+/** Numbers are numbers, durations seconds, dates seconds since 1970; unknown attributes are texts. */
+type Attributes = Readonly<Record<string, unknown>>;
+
+interface RepresentationInfo {
+  readonly attributes: Attributes;
+  readonly segmentInfo: { readonly [Kind in 'template' | 'list' | 'base']?: Attributes };
+}
+
+const library: MpdLibrary = require('mpd-parser');
+
+interface Elements {
   readonly period: XmlElement;
   readonly periodIndex: number;
   readonly adaptationSet: XmlElement;
   readonly representation: XmlElement;
-  /** Its own, then those of the AdaptationSet, then those of the MPD. */
-  readonly attributes: Attributes;
-  /** The address that relative ones start from. Of several BaseURL elements on one level, the first counts. */
-  readonly base: string;
-  /** Of the period, in seconds. */
-  readonly start: number;
-  readonly duration: number | undefined;
 }
 
-function representationsIn(root: XmlElement, url: string): Representation[] {
-  // Where a period does not say its start, it is the end of the one before; the first of a static manifest starts at 0.
-  let end = (root.attributes.type || 'static') === 'static' ? 0 : undefined;
-  return childrenOf(root, 'Period').flatMap((period, periodIndex) => {
-    const start = secondsOf(period.attributes.start) ?? end;
-    const duration = secondsOf(period.attributes.duration);
-    end = start === undefined || duration === undefined ? undefined : start + duration;
-    return childrenOf(period, 'AdaptationSet').flatMap((adaptationSet) =>
-      childrenOf(adaptationSet, 'Representation').map((representation): Representation => {
-        const levels = [root, period, adaptationSet, representation];
-        const bases = levels.flatMap((level) => childrenOf(level, 'BaseURL').slice(0, 1));
-        return {
-          ...{ period, periodIndex, adaptationSet, representation, start: start ?? 0, duration },
-          attributes: { ...root.attributes, ...adaptationSet.attributes, ...representation.attributes },
-          base: bases.reduce((base, { text }) => absoluteAddress(text.trim(), base), url),
-        };
-      }),
-    );
+interface InheritedRepresentation extends Elements, RepresentationInfo {}
+
+/** An attribute that connects the library's results with the elements. */
+const MARK = 'element-of-the-manifest';
+
+/** The Representations of well-formed XML, `root` being its elements. @throws the library's errors. */
+function inheritedRepresentations(
+  text: string,
+  root: XmlElement,
+  { url, now }: { readonly url: string; readonly now: Date },
+): InheritedRepresentation[] {
+  const mpd = library.stringToMpdXml(text);
+  keepFirstBaseUrl(mpd);
+  removeUnread(mpd);
+  const elements: Elements[] = [];
+  childrenOf(root, 'Period').forEach((period, periodIndex) => {
+    const periodNode = nodesOf(mpd, 'Period')[periodIndex];
+    childrenOf(period, 'AdaptationSet').forEach((adaptationSet, setIndex) => {
+      const setNode = periodNode && nodesOf(periodNode, 'AdaptationSet')[setIndex];
+      keepFirstBaseUrl(setNode);
+      childrenOf(adaptationSet, 'Representation').forEach((representation, index) => {
+        const node = setNode && nodesOf(setNode, 'Representation')[index];
+        keepFirstBaseUrl(node);
+        node?.setAttribute(MARK, String(elements.length));
+        elements.push({ period, periodIndex, adaptationSet, representation });
+      });
+    });
+    keepFirstBaseUrl(periodNode);
+  });
+  const { representationInfo } = library.inheritAttributes(mpd, { manifestUri: url, NOW: now.getTime() });
+  return representationInfo.flatMap(({ attributes, segmentInfo }) => {
+    const element = elements[Number(attributes[MARK])];
+    return element ? [{ ...element, attributes, segmentInfo }] : [];
   });
 }
 
-/** The attributes of SegmentTemplate, SegmentList or SegmentBase, and of the Initialization in it: the nearest count. */
-function segmentInfo({ period, adaptationSet, representation }: Representation, name: string) {
-  const own = [period, adaptationSet, representation].flatMap((level) => childrenOf(level, name).slice(0, 1));
-  const levels = own.map((element): Attributes => {
-    const { initialization: sourceURL, ...attributes } = element.attributes;
-    const init = childrenOf(element, 'Initialization')[0]?.attributes;
-    return { ...attributes, ...(init ?? (sourceURL && { sourceURL })) };
-  });
-  return levels.length === 0 ? undefined : (Object.assign({}, ...levels) as Attributes);
+/** The library makes each Representation once for each combination of all BaseURL elements above it. */
+function keepFirstBaseUrl(node: MpdNode | undefined): void {
+  for (const other of node ? nodesOf(node, 'BaseURL').slice(1) : []) node?.removeChild(other);
 }
 
-function wholeOf(text: string | undefined): number | undefined {
-  const number = Number.parseInt(text ?? '', 10);
-  return Number.isFinite(number) ? number : undefined;
+/** The library copies the segments of a Period or AdaptationSet to each Representation in it, and throws on a broken box. */
+const NOT_FOR_THE_LIBRARY = ['SegmentTimeline', 'SegmentURL', 'ContentProtection'];
+
+function removeUnread(node: MpdNode): void {
+  for (const child of Array.from(node.childNodes)) {
+    if (child.tagName === undefined) continue;
+    if (NOT_FOR_THE_LIBRARY.includes(child.tagName)) node.removeChild(child);
+    else removeUnread(child);
+  }
 }
 
-const DURATION =
-  /^\s*P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d*)?)S)?)?\s*$/;
-const UNITS = [365 * 86_400, 30 * 86_400, 86_400, 3600, 60, 1];
-
-/** An ISO 8601 duration, as `PT1H2.5S`. */
-function secondsOf(text = ''): number | undefined {
-  const [whole, ...parts] = DURATION.exec(text) ?? [];
-  if (whole === undefined) return undefined;
-  return UNITS.reduce((sum, unit, at) => sum + unit * Number.parseFloat(parts[at] ?? '0'), 0);
-}
-
-/** Seconds since 1970 of a time, which is UTC unless it says its zone. */
-function timeOf(text = ''): number | undefined {
-  const time = Date.parse(/^\d+-\d+-\d+T\d+:\d+:\d+(?:\.\d+)?$/.test(text) ? `${text}Z` : text) / 1000;
-  return Number.isFinite(time) ? time : undefined;
+function nodesOf({ childNodes }: MpdNode, name: string): MpdNode[] {
+  return Array.from(childNodes).filter(({ tagName }) => tagName === name);
 }
 
 function childrenOf({ children }: XmlElement, name: string): XmlElement[] {
