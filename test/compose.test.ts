@@ -61,6 +61,11 @@ test.each([{}, { PACKAGER_APIKEY: 'a-key-of-my-own-0123456789', EMULATOR_CHANNEL
   },
 );
 
+test('the emulator of compose keeps its host name, by which it finds what a killed one left in its volume', async () => {
+  const { emulator } = await readServices();
+  expect(emulator).toMatchObject({ hostname: 'emulator', volumes: ['uploads:/uploads'] });
+});
+
 test('compose takes from .env what .env.example shows, but for files, folders, addresses in the container, and a fleet', async () => {
   const [example = '', compose = ''] = await Promise.all(
     ['.env.example', 'docker-compose.yml'].map((name) => readFile(join(__dirname, '..', name), 'utf8')),
