@@ -104,7 +104,7 @@ export function jsonSchema(schema: z.ZodType): OpenApi.SchemaObject {
 }
 
 /** Expresses zod's JSON Schema in fewer words, from the inside out: people read this. */
-export function simplify(value: unknown): void {
+function simplify(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   for (const part of Object.values(value)) simplify(part);
   const schema = value as JsonSchema;

@@ -20,7 +20,7 @@ import {
 } from '../../api/fleet-answers';
 import { cpixBody, importedBody, providerBody, suppliedBody } from '../../api/key-file-request';
 import { errorsAnswer } from '../../http/faults';
-import { type Method, type Operation, schemaRef, simplify } from '../../http/openapi';
+import { jsonSchema, type Method, type Operation, schemaRef } from '../../http/openapi';
 import { FLEET, SERVICE } from './fleet-and-service';
 import { CHECK, KEY_FILES, MANY_KEY_FILES, PULL } from './key-files';
 import { API_KEY_VARIABLE, errorAnswer, type Operations, operation, URL_VARIABLE } from './operation';
@@ -95,7 +95,12 @@ export function openApiDocument(version: string) {
     servers: [{ url: '/', description: 'The service that answered this document.' }],
     tags: TAGS.map(({ name, description }) => ({ name, description })),
     components: {
-      schemas: componentSchemas(),
+      schemas: {
+        KeyFileRequest: {
+          oneOf: ['SuppliedKeys', 'CpixDocument', 'ProviderContent', 'ImportedKeyFile'].map(schemaRef),
+        },
+        ...Object.fromEntries(Object.entries(NAMED).map(([id, schema]) => [id, jsonSchema(schema)])),
+      },
       responses: {
         NoSuchPath: errorAnswer('not_found'),
         NoSuchMethod: errorAnswer('method_not_allowed'),
@@ -156,23 +161,3 @@ const NAMED: Readonly<Record<string, z.ZodType>> = {
   Ready: readyAnswer,
   Errors: errorsAnswer,
 };
-
-function componentSchemas(): Record<string, OpenApi.SchemaObject> {
-  const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of Object.entries(NAMED)) registry.add(schema, { id });
-  const { schemas } = z.toJSONSchema(registry, {
-    // Requests as sent, before any decoding; answers are open for fields that come later.
-    io: 'input',
-    uri: (id) => `#/components/schemas/${id}`,
-  });
-  simplify(schemas);
-  const components = Object.entries(schemas).map(
-    ([id, { $schema, $id, ...schema }]) => [id, schema as OpenApi.SchemaObject] as const,
-  );
-  return {
-    KeyFileRequest: {
-      oneOf: ['SuppliedKeys', 'CpixDocument', 'ProviderContent', 'ImportedKeyFile'].map(schemaRef),
-    },
-    ...Object.fromEntries(components),
-  };
-}
