@@ -50,7 +50,8 @@ export function parameter(
 export function queryParameters(query: z.ZodObject): OpenApi.ParameterObject[] {
   return Object.entries(jsonSchema(query).properties ?? {}).map(([name, property]) => {
     const { description = '', ...schema } = property as OpenApi.SchemaObject;
-    return parameter(name, description, schema as ParameterSchema);
+    const required = !(query.shape[name] as z.ZodType).isOptional();
+    return parameter(name, description, schema as ParameterSchema, { required });
   });
 }
 

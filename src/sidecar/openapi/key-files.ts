@@ -115,7 +115,7 @@ export const KEY_FILES: Operations = {
     summary: 'Read a key file',
     description:
       'The key file of a stream, byte for byte, or its lines as JSON (`accept: application/json`). With `as` it is exported for another packager; such an answer has its own entity tag. HEAD returns only the headers.',
-    parameters: [STREAM_ID, ...queryParameters(exportQuery), IF_CHANGED],
+    parameters: [STREAM_ID, ...queryParameters(exportQuery.partial()), IF_CHANGED],
     headers: { ETag: ETAG, Warning: WARNING },
     content: {
       [TEXT_TYPE]: TEXT,
@@ -270,7 +270,7 @@ export const CHECK: Operations = {
     summary: 'Export keys for another packager',
     description:
       'Returns the keys of the body in the form of another packager, without a key file: those of a CPIX document, which may have one key for Widevine, PlayReady and FairPlay (`cbcs`), or of the lines of a key file. Encrypted content keys are refused. Nothing is written, kept or logged. Any API key will do.',
-    parameters: textParameters(exportBodyQuery).map((each) => ({ ...each, required: each.name === 'as' })),
+    parameters: textParameters(exportBodyQuery),
     body: { ...CPIX_BODIES, [TEXT_TYPE]: textOf('The lines of a key file, or a CPIX document.') },
     headers: { Warning: WARNING },
     content: { [TEXT_TYPE]: TEXT, [JSON_TYPE]: DRM_INFO, [CPIX_TYPE]: EXPORTED_CPIX },
@@ -327,7 +327,7 @@ export const PULL: Operations = {
     id: 'pullKeys',
     summary: 'Pull the keys of a stream',
     description: `The key file of a stream as a CPIX document, or as \`as\` says. ${ABOUT_PULLS}`,
-    parameters: [CLIENT, CONTENT, CLIENT_KEY, IF_CHANGED, ...queryParameters(exportQuery)],
+    parameters: [CLIENT, CONTENT, CLIENT_KEY, IF_CHANGED, ...queryParameters(exportQuery.partial())],
     headers: { ETag: ETAG, Warning: WARNING },
     content: {
       [CPIX_TYPE]: textOf('A CPIX 2.3 document with plain content keys.'),

@@ -1,6 +1,7 @@
 import type { Express } from 'express';
 import { html } from '../../../http/html';
 import type { EmulatorContext } from '../context';
+import { Tag } from '../resources/fields';
 import { changeTags, countTags, TAG_ACTIONS } from '../resources/tags';
 import { confirmedAction, counted } from './elements';
 import { type Asked, formButton, mountPage, problemList } from './forms';
@@ -11,15 +12,15 @@ import { MEDIA_NOUN } from './media-words';
 import { siteOf } from './resource-pages';
 
 const PATH = '/dashboard/tags';
-const RENAMED = { new_tag: TAG_ACTIONS.rename_tag.body.new_tag };
+const RENAMED = { new_tag: { schema: Tag, says: 'The new name.' } };
 
-type Tag = { readonly name: string; readonly siteId: string; readonly count: number };
+type Shown = { readonly name: string; readonly siteId: string; readonly count: number };
 
 export function mountTagsPage(app: Express, context: EmulatorContext): void {
   const { siteIds } = context.seeds;
   const page = (asked: Asked) => {
     const tags = siteIds.flatMap((siteId) =>
-      [...countTags(context, siteId)].map(([name, count]): Tag => ({ name, siteId, count })),
+      [...countTags(context, siteId)].map(([name, count]): Shown => ({ name, siteId, count })),
     );
     tags.sort((a, b) => (a.name < b.name ? 1 : -1));
     const list = listOf('tags', tags, asked.query, {
@@ -60,7 +61,7 @@ export function mountTagsPage(app: Express, context: EmulatorContext): void {
       form: 'tags',
       change(_request, sent) {
         const { body } = TAG_ACTIONS[name];
-        const given = Object.keys(body).flatMap((field) =>
+        const given = Object.keys(body.shape).flatMap((field) =>
           sent.has(field) ? [[field, sent.text(field).trim()] as const] : [],
         );
         changeTags(context, name, siteOf(context, sent), Object.fromEntries(given));
@@ -70,7 +71,7 @@ export function mountTagsPage(app: Express, context: EmulatorContext): void {
     });
 }
 
-function actionsOf({ name, siteId, count }: Tag, asked: Asked) {
+function actionsOf({ name, siteId, count }: Shown, asked: Asked) {
   // An id that a hint is found by has no spaces.
   const id = `${siteId}-${Buffer.from(name).toString('base64url')}`;
   const rename = {

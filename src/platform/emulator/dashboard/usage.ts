@@ -16,7 +16,7 @@ import { type Asked, mountPage, problemList, problemsOf } from './forms';
 import { layout } from './layout';
 
 const PATH = '/dashboard/usage';
-const DAY_FIELDS = Object.keys(USAGE_ACTIONS.query_usage.body);
+const DAY_FIELDS = Object.keys(USAGE_ACTIONS.query_usage.body.shape);
 const SPANS = [7, 30, 90, 365];
 
 type Day = ReturnType<typeof usageOf>['results'][number];

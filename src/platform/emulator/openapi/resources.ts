@@ -1,16 +1,9 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
-import {
-  type Answer,
-  jsonSchema,
-  parameter,
-  queryParameters,
-  type Schema,
-  schemaRef,
-} from '../../../http/openapi';
+import { type Answer, jsonSchema, queryParameters, type Schema, schemaRef } from '../../../http/openapi';
 import { field as described } from '../json-body';
 import { ListQuery } from '../listing/list';
-import { actionSchema, bodySchema, uploadSchema } from '../resources/body';
+import { bodySchema, uploadSchema } from '../resources/body';
 import {
   camelCase,
   capital,
@@ -132,8 +125,8 @@ function listParameters({ shown, metadata }: Resource): OpenApi.ParameterObject[
 function actionRow(id: string, method: string, action: Action, resource: Resource | undefined): Row {
   const { title, says, status, body, upload, query, answer: answered, refusals = [] } = action;
   const reuploaded = upload && resource;
-  const given = reuploaded ? schemaRef(`${schemaName(resource)}Reupload`) : body && actionSchema(body);
-  const schema = reuploaded ? schemaRef(madeName(resource)) : answered && z.object(shownSchemas(answered));
+  const given = reuploaded ? schemaRef(`${schemaName(resource)}Reupload`) : body;
+  const schema = reuploaded ? schemaRef(madeName(resource)) : answered;
   return {
     at: `${method} ${action.path}/`,
     id,
@@ -141,11 +134,7 @@ function actionRow(id: string, method: string, action: Action, resource: Resourc
     summary: title,
     description: says,
     access: 'management',
-    parameters: Object.entries(query ?? {}).map(([name, field]) =>
-      parameter(name, field.says, jsonSchema(field.schema) as { type: 'string' }, {
-        required: field.required ?? false,
-      }),
-    ),
+    parameters: query ? queryParameters(query) : [],
     ...(given && { body: { [JSON_TYPE]: given } }),
     answers: { [status]: done('It is done.', schema) },
     errors: [
@@ -190,7 +179,7 @@ function answerSchema(resource: Resource, isNew: boolean): z.ZodType {
   );
 }
 
-function shownSchemas(fields: ShownFields, isNew = false): Record<string, z.ZodType> {
+function shownSchemas(fields: ShownFields, isNew: boolean): Record<string, z.ZodType> {
   const shown = Object.entries<ShownField>(fields).flatMap(([name, { schema, says, once, unseen }]) => {
     if (unseen || (once && !isNew)) return [];
     const field = described(schema, says);

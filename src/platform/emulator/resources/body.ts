@@ -8,11 +8,11 @@ import type { BodyOf, Resource } from './resource';
 type Use = 'create' | 'update';
 
 /** The schema of given fields. `null` means the same as leaving a field out, where it has a default. */
-function givenFields(fields: SetFields, use: Use, params: typeof objectParams | string = objectParams) {
+function givenFields(fields: SetFields, use: Use) {
   const given = Object.entries(fields).filter(([, { fixed }]) => use === 'create' || !fixed);
   return z.strictObject(
     Object.fromEntries(given.map(([name, field]) => [name, givenField(field, use)])),
-    params,
+    objectParams,
   );
 }
 
@@ -182,17 +182,6 @@ export function uploadSchema({ upload = {} }: Resource): z.ZodType {
   return z.strictObject(parts, 'The body must be a JSON object with upload.');
 }
 
-export function actionSchema<F extends SetFields>(fields: F) {
-  const names = spoken(Object.keys(fields), 'and');
-  const schema: z.ZodType = givenFields(fields, 'create', `The body must be a JSON object with ${names}.`);
-  return schema as z.ZodType<GivenOf<F>>;
-}
-
-/** A parameter that is given twice arrives as an array. */
-export function querySchema(fields: SetFields): z.ZodType<Readonly<Record<string, unknown>>> {
-  const shape = Object.entries(fields).map(([name, { schema, required }]) => {
-    const once = z.string('is given twice').pipe(schema as z.ZodType<unknown, string>);
-    return [name, required ? once : once.optional()] as const;
-  });
-  return z.object(Object.fromEntries(shape));
-}
+/** The body of an action on a site. */
+export const siteBody = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.strictObject(shape, `The body must be a JSON object with ${spoken(Object.keys(shape), 'and')}.`);

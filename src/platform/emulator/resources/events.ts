@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { HttpError } from '../../../http/errors';
 import { wireTime } from '../clock';
-import { objectParams } from '../json-body';
+import { field, objectParams } from '../json-body';
 import {
   dropMaster,
   EVENT_REFUSALS,
@@ -18,7 +18,7 @@ import {
 import type { StoredFile } from '../uploads/uploads';
 import { valuesAfter } from './body';
 import { type Channel, channelOf, keyFileOfChannel, ONE_CHANNEL } from './channels';
-import { Amount, Choice, Id, KeptFile, row, secondsOf, Text, Time, Timecode } from './fields';
+import { Amount, Choice, Id, KeptFile, row, secondsOf, Text, Time, timecode } from './fields';
 import { MEDIA, type Media, newMedia } from './media';
 import { takeRecording } from './media-behaviour';
 import { type Behaviour, named, type Platform, putAction, type Resource } from './resource';
@@ -85,16 +85,16 @@ export const EVENT = {
       status: 200,
       says: 'The master of the recording, while it is available. It has a file where a packager records.',
       refusals: [[404, 'master_unavailable', 'No master is available.']],
-      answer: {
-        id: row(z.string(), 'The id of the event.'),
-        type: row(z.literal('master'), 'The type of the resource.'),
-        status: row(masterAccess.status, 'Always `available`.'),
-        expiration: row(masterAccess.expiration, 'Until when.'),
-        delivery_url: row(
+      answer: z.object({
+        id: field(z.string(), 'The id of the event.'),
+        type: field(z.literal('master'), 'The type of the resource.'),
+        status: field(masterAccess.status, 'Always `available`.'),
+        expiration: masterAccess.expiration,
+        delivery_url: field(
           z.string().optional(),
           'Where its file is. Everybody with this address can have it until then.',
         ),
-      },
+      }),
     },
     clip: {
       methods: ['PUT'],
@@ -102,11 +102,11 @@ export const EVENT = {
       title: 'Clip an event',
       status: 200,
       says: 'Makes a media of a piece of an event, while it runs or after. It is `processing` until its file has come from the packager.',
-      query: {
-        trim_in_point: row(Timecode, 'Where the piece begins in the event.', { required: true }),
-        trim_out_point: row(Timecode, 'Where it ends.', { required: true }),
-      },
-      answer: { media_id: row(z.string(), 'The new media.') },
+      query: z.object({
+        trim_in_point: field(timecode('is given twice'), 'Where the piece begins in the event.'),
+        trim_out_point: field(timecode('is given twice'), 'Where it ends.'),
+      }),
+      answer: z.object({ media_id: field(z.string(), 'The new media.') }),
       refusals: [[409, 'beyond_recording', 'The piece goes beyond the recording.']],
     },
   },

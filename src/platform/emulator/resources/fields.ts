@@ -131,7 +131,10 @@ export const Day = z
 
 const TIMECODE = /^(\d{2}):([0-5]\d):([0-5]\d)(?:\.(\d{3}))?$/;
 
-export const Timecode = z.string('must be a string').regex(TIMECODE, 'must be a time as HH:MM:SS.mmm');
+/** @param noText what is wrong with a value that is no text. */
+export const timecode = (noText: string) =>
+  z.string(noText).regex(TIMECODE, 'must be a time as HH:MM:SS.mmm');
+export const Timecode = timecode('must be a string');
 
 export function secondsOf(timecode: string): number {
   const [, hours, minutes, seconds, thousandths = '0'] = TIMECODE.exec(timecode) ?? [];
@@ -177,14 +180,13 @@ const file: z.ZodType<unknown> = z.looseObject({ path: Text, size: Amount, md5: 
 export const KeptFile = file as z.ZodType<StoredFile>;
 export const Time = z.coerce.date<Date>('must be a time such as 2030-01-01T00:00:00.000Z');
 
+export const Tag = text(200).min(1, 'is empty');
+
 export const Reference = objectOf({ id: field(text(200).min(1, 'is empty'), 'Its id.') });
 
 export const SITE = '/v2/sites/:siteId';
 
-export const TAGS = row(list(text(200).min(1, 'is empty'), 100), 'Words to find it by.', {
-  default: [],
-  filter: 'text',
-});
+export const TAGS = row(list(Tag, 100), 'Words to find it by.', { default: [], filter: 'text' });
 
 export const CUSTOM_PARAMS = row(
   CustomParams,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { text } from '../json-body';
-import { Choice, Flag, list, row, SITE, TAGS, WebAddress } from './fields';
+import { Choice, Flag, list, row, SITE, TAGS, Tag, WebAddress } from './fields';
 import { type Behaviour, named, newItem, type Platform, type Resource, type Stored } from './resource';
 
 export const IMPORT = {
@@ -24,9 +24,7 @@ export const IMPORT = {
       'Which parts of an item are taken: captions, categories, credits, description, keywords, publish_date, tags, thumbnails. Those that are left out are.',
       { default: {} },
     ),
-    ingest_tags: row(list(text(200).min(1, 'is empty'), 100), 'Tags that every media of the feed gets.', {
-      default: [],
-    }),
+    ingest_tags: row(list(Tag, 100), 'Tags that every media of the feed gets.', { default: [] }),
   },
   shown: {
     total_items_ingested: row(z.int(), 'How many media it has made.', { filter: 'number' }),

@@ -9,7 +9,7 @@ import { type Clock, wireTime } from '../clock';
 import { readJson, validated } from '../json-body';
 import type { Field, Fields } from '../listing/filter';
 import { listPage, type Window } from '../listing/list';
-import { bodySchema, querySchema, readResourceBody, uploadSchema, valuesAfter } from './body';
+import { bodySchema, readResourceBody, uploadSchema, valuesAfter } from './body';
 import { camelCase, type ShownField } from './fields';
 import {
   type Action,
@@ -42,9 +42,6 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     create: bodySchema(resource, 'create'),
     update: bodySchema(resource, 'update'),
     upload: uploadSchema(resource),
-    queries: Object.fromEntries(
-      Object.entries(resource.actions ?? {}).map(([name, { query = {} }]) => [name, querySchema(query)]),
-    ),
   }));
   const shownBy: Readonly<Record<string, ((item: Item, view: View) => unknown) | undefined>> =
     behaviour.shown ?? {};
@@ -160,7 +157,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
         upload: action.upload
           ? readResourceBody<Resource>(resource, schemas().upload, body, 'create').upload
           : {},
-        query: validated(schemas().queries[name] ?? z.object({}), query ?? {}, 'invalid_parameter'),
+        query: validated(action.query ?? z.object({}), query ?? {}, 'invalid_parameter'),
         view,
       });
       return done === 'item' ? shown(item, view, true) : (done as JsonObject | undefined);

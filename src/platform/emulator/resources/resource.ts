@@ -22,14 +22,14 @@ export interface Action {
   readonly title: string;
   readonly says: string;
   readonly status: 200 | 202 | 204;
-  /** The fields at the top of its body; without them no body is read. */
-  readonly body?: SetFields;
+  /** Without it no body is read. */
+  readonly body?: z.ZodObject;
   /** Its body has the resource's own `upload`. */
   readonly upload?: true;
-  /** The fields of its query. Other parameters are left alone, as in lists. */
-  readonly query?: SetFields;
-  /** The fields of its answer, where that is neither empty nor the resource itself. */
-  readonly answer?: ShownFields;
+  /** Other parameters are left alone, as in lists. */
+  readonly query?: z.ZodObject;
+  /** Where that is neither empty nor the resource itself. */
+  readonly answer?: z.ZodObject;
   readonly refusals?: readonly Refusal[];
 }
 

@@ -1,11 +1,10 @@
 import { HttpError } from '../../../http/errors';
-import { text, validated } from '../json-body';
-import { actionSchema } from './body';
-import { row, type SetFields, SITE } from './fields';
+import { field, validated } from '../json-body';
+import { siteBody } from './body';
+import { SITE, Tag } from './fields';
 import { updateMedia } from './media-behaviour';
 import { changeTagOfPlaylists } from './playlists';
 import type { Action, Platform } from './resource';
-import { once } from './resource-calls';
 
 export const TAG_ACTIONS = {
   remove_tag: {
@@ -14,10 +13,10 @@ export const TAG_ACTIONS = {
     title: 'Remove a tag',
     status: 202,
     says: 'Takes a tag off all media of the site.',
-    body: {
-      tag: row(text(200).min(1, 'is empty'), 'The tag.'),
-      name: row(text(200).min(1, 'is empty'), 'The same, by its other name.'),
-    },
+    body: siteBody({
+      tag: field(Tag.nullish(), 'The tag.'),
+      name: field(Tag.nullish(), 'The same, by its other name.'),
+    }),
   },
   rename_tag: {
     methods: ['PUT'],
@@ -25,19 +24,14 @@ export const TAG_ACTIONS = {
     title: 'Rename a tag',
     status: 202,
     says: 'Renames a tag of all media of the site. A media with both keeps one.',
-    body: {
-      old_tag: row(text(200).min(1, 'is empty'), 'The tag as it is.'),
-      new_tag: row(text(200).min(1, 'is empty'), 'The new name.'),
-      old_name: row(text(200).min(1, 'is empty'), '`old_tag`, by its other name.'),
-      new_name: row(text(200).min(1, 'is empty'), '`new_tag`, by its other name.'),
-    },
+    body: siteBody({
+      old_tag: field(Tag.nullish(), 'The tag as it is.'),
+      new_tag: field(Tag.nullish(), 'The new name.'),
+      old_name: field(Tag.nullish(), '`old_tag`, by its other name.'),
+      new_name: field(Tag.nullish(), '`new_tag`, by its other name.'),
+    }),
   },
 } as const satisfies Readonly<Record<string, Action>>;
-
-const schemas = once(() => ({
-  remove_tag: actionSchema<SetFields>(TAG_ACTIONS.remove_tag.body),
-  rename_tag: actionSchema<SetFields>(TAG_ACTIONS.rename_tag.body),
-}));
 
 /** Changes a tag of all media of a site, and returns how many had it. @throws HttpError 400 */
 export function changeTags(
@@ -46,7 +40,10 @@ export function changeTags(
   siteId: string,
   body: unknown,
 ): number {
-  const given = validated(schemas()[action], body);
+  const given = validated<Readonly<Record<string, string | null | undefined>>>(
+    TAG_ACTIONS[action].body,
+    body,
+  );
   // Each tag has two names.
   const named = (field: string, other: string) => ({ field, tag: given[field] ?? given[other] });
   const asked =

@@ -2,10 +2,9 @@ import * as z from 'zod';
 import { httpError } from '../../../http/errors';
 import type { Clock } from '../clock';
 import { field, validated } from '../json-body';
-import { actionSchema } from './body';
-import { Day, row, type SetFields, type ShownFields, SITE } from './fields';
+import { siteBody } from './body';
+import { Day, SITE } from './fields';
 import type { Action } from './resource';
-import { once } from './resource-calls';
 
 const Counts = z.object({
   media_created: field(z.int(), 'How many media were made.'),
@@ -21,19 +20,19 @@ const DayOfSite = Counts.extend({
   date: field(Day, 'The day.'),
 });
 
-const DAYS = {
-  start_date: row(Day, 'The first day.'),
-  end_date: row(Day, 'The last day.'),
-  results: row(z.array(DayOfSite), 'Each day of each site, the oldest first.'),
-} as const satisfies ShownFields;
+const Days = z.object({
+  start_date: field(Day, 'The first day.'),
+  end_date: field(Day, 'The last day.'),
+  results: field(z.array(DayOfSite), 'Each day of each site, the oldest first.'),
+});
 
-const ASKED_DAYS = {
-  start_date: row(Day, 'The first day. Without it, 30 days before the last.'),
-  end_date: row(Day, 'The last day. Without it, today.'),
-} as const satisfies SetFields;
+const AskedDays = siteBody({
+  start_date: field(Day.nullish(), 'The first day. Without it, 30 days before the last.'),
+  end_date: field(Day.nullish(), 'The last day. Without it, today.'),
+});
 
 const usageAction = (path: string, title: string, says: string) =>
-  ({ methods: ['PUT'], path, title, status: 200, says, answer: DAYS, body: ASKED_DAYS }) as const;
+  ({ methods: ['PUT'], path, title, status: 200, says, answer: Days, body: AskedDays }) as const;
 
 export const USAGE_ACTIONS = {
   query_usage: usageAction(
@@ -99,15 +98,13 @@ export function dayOf(at: Date): string {
   return at.toISOString().slice(0, 10);
 }
 
-const askedDays = once(() => actionSchema(ASKED_DAYS));
-
 /** Oldest first; without a body, the latest 30 days. @throws HttpError 400 for a wrong order, or too many. */
 export function usageOf(
   { state, clock }: { readonly state: { readonly usage: Usage }; readonly clock: Clock },
   siteIds: readonly string[],
   body: unknown,
 ) {
-  const given = validated(askedDays(), body ?? {});
+  const given = validated(AskedDays, body ?? {});
   const end = given.end_date ?? dayOf(clock.now());
   const start = given.start_date ?? dayOf(new Date(Date.parse(end) - 29 * DAY_MS));
   const days = (Date.parse(end) - Date.parse(start)) / DAY_MS + 1;
