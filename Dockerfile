@@ -12,8 +12,8 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY tsconfig.json build.mjs ./
 COPY src ./src
-# The maps lead to the source, which is not in the images.
-RUN npm run build && find dist -name '*.map' -delete
+# The maps lead to the source, which is not in the images. A clone's umask of 027 or 077 would keep files from the images' users.
+RUN npm run build && find dist -name '*.map' -delete && chmod -R a+rX dist package.json
 # By Docker's names of processors.
 RUN mkdir shaka-packager && cd node_modules/shaka-packager/bin \
   && cp packager-linux-x64 /build/shaka-packager/amd64 && cp packager-linux-arm64 /build/shaka-packager/arm64

@@ -66,6 +66,11 @@ test('the emulator of compose keeps its host name, by which it finds what a kill
   expect(emulator).toMatchObject({ hostname: 'emulator', volumes: ['uploads:/uploads'] });
 });
 
+test('the images can be read by their user, whatever the umask of the clone', async () => {
+  const dockerfile = await readFile(join(__dirname, '../Dockerfile'), 'utf8');
+  expect(dockerfile).toMatch(/^RUN npm run build .*&& chmod -R a\+rX dist package\.json$/m);
+});
+
 test('compose takes from .env what .env.example shows, but for files, folders, addresses in the container, and a fleet', async () => {
   const [example = '', compose = ''] = await Promise.all(
     ['.env.example', 'docker-compose.yml'].map((name) => readFile(join(__dirname, '..', name), 'utf8')),
