@@ -8,6 +8,7 @@ import { nalUnitsOf } from '../../src/codecs/nal-units';
 import { judgeMedia } from '../../src/verify/media/judge-media';
 import { openMedia } from '../../src/verify/media/open-media';
 import { KEY, KEY_ID, opened, packaged, vector } from '../support/judged-media';
+import { right } from '../support/right';
 
 const START = Buffer.from([0, 0, 0, 1]);
 
@@ -157,9 +158,10 @@ const noise = Array.from({ length: 2000 }, (_, number) => hash(number));
 
 /** Frames of AAC without a header. */
 function framesOf(name: string): Buffer[] {
-  const opened = openMedia(undefined, readFileSync(join(__dirname, '../vectors/media', name)));
-  if (!opened.ok) throw new Error(opened.problem.description);
-  const tracks = opened.value.tracks.filter(({ content }) => content.format.codec === 'aac');
+  const bytes = readFileSync(join(__dirname, '../vectors/media', name));
+  const tracks = right(openMedia(undefined, bytes)).value.tracks.filter(
+    ({ content }) => content.format.codec === 'aac',
+  );
   return tracks.flatMap(({ content }) =>
     content.samples.map(({ data }) => data.subarray(readAdtsHeader(data)?.headerLength ?? 0)),
   );

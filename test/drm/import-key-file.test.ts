@@ -5,6 +5,7 @@ import { importKeyFile, listUnknownLines } from '../../src/drm/import-key-file';
 import { type KeyFile, keyFileLines, renderKeyFile } from '../../src/drm/key-file';
 import { anyCharacter } from '../support/any-character';
 import { arbitraryKeyFiles } from '../support/arbitrary-key-files';
+import { right } from '../support/right';
 import { keyFileSamples } from '../vectors/drm-vectors';
 
 const keyFiles = fc
@@ -17,11 +18,8 @@ function codesOf(findings: readonly Finding[]): string[] {
   return [...new Set(errors.map(({ code }) => code))].sort();
 }
 
-function imported(text: string, keepUnknown = false): string {
-  const read = importKeyFile(text, keepUnknown);
-  if (!read.ok) throw new Error(JSON.stringify(read));
-  return textOf(read.keyFile);
-}
+const imported = (text: string, keepUnknown = false) =>
+  textOf(right(importKeyFile(text, keepUnknown)).keyFile);
 
 test('every key file of this service is imported as the same bytes, and read into the same values, as sound', () => {
   fc.assert(

@@ -4,6 +4,7 @@ import { fairPlayKeyId, readPackagingKeys } from '../../src/drm/packaging';
 import { parsePlayReadyObject, playReadyChecksum } from '../../src/drm/playready';
 import { parsePsshBox } from '../../src/drm/pssh';
 import { widevinePsshDataOf } from '../../src/drm/widevine';
+import { right } from '../support/right';
 
 const KEY_ID = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
 const KEY = Buffer.from('0f0e0d0c0b0a09080706050403020100', 'hex');
@@ -19,17 +20,8 @@ const WHOLE: KeyFile = { cenc: CENC, widevine: WIDEVINE, playready: PLAYREADY, f
 const textOf = (keyFile: KeyFile) => renderKeyFile(keyFileLines(keyFile));
 const read = (keyFile: KeyFile) => readPackagingKeys(textOf(keyFile));
 
-function keysOf(keyFile: KeyFile) {
-  const result = read(keyFile);
-  if (!result.ok) throw new Error(result.problem.description);
-  return result.keys;
-}
-
-function boxOf(bytes: Buffer | undefined) {
-  const box = parsePsshBox(bytes ?? Buffer.alloc(0));
-  if (!box.ok) throw new Error(box.problem.description);
-  return box.value;
-}
+const keysOf = (keyFile: KeyFile) => right(read(keyFile)).keys;
+const boxOf = (bytes: Buffer = Buffer.alloc(0)) => right(parsePsshBox(bytes)).value;
 
 test('a whole key file gives the keys of DASH and HLS, each with the boxes that signal it', () => {
   const { dash, hls } = keysOf(WHOLE);

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { openEnvelope } from '../../src/drm/envelope';
 import { API_KEY, CLIENT, call, startBoth } from '../support/built-pair';
+import { right } from '../support/right';
 
 /** The keys as the key provider gives them out, asked for without the sidecar. */
 async function keysOf(
@@ -13,8 +14,7 @@ async function keysOf(
     headers: { 'API-KEY': CLIENT.apiKey },
   });
   const { key } = (await response.json()) as { key: string };
-  const opened = openEnvelope(key, { client: CLIENT.name, sharedSecret: CLIENT.sharedSecret });
-  if (!opened.ok) throw new Error(opened.problem.code);
+  const opened = right(openEnvelope(key, { client: CLIENT.name, sharedSecret: CLIENT.sharedSecret }));
   return JSON.parse(opened.value) as Record<string, string>;
 }
 

@@ -4,6 +4,7 @@ import type { Response } from 'supertest';
 import { exportKeyFile, notTaken, schemesOf } from '../../src/drm/export/export-key-file';
 import { EXPORT_NAMES, type ExportName, type ExportScheme } from '../../src/drm/export/names';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
+import { right } from '../support/right';
 import { errorBody, startSidecar } from '../support/start-sidecar';
 
 const PATH = '/api/keyfile/demo';
@@ -17,11 +18,8 @@ const TYPES: Readonly<Record<ExportName, [type: string, extension: string]>> = {
   cpix: ['application/cpix+xml', 'cpix'],
 };
 
-function textOf(as: ExportName, scheme?: ExportScheme): string {
-  const exported = exportKeyFile(POST_MANUAL_FILE, as, scheme);
-  if (!exported.ok) throw new Error(exported.problem.description);
-  return exported.text;
-}
+const textOf = (as: ExportName, scheme?: ExportScheme) =>
+  right(exportKeyFile(POST_MANUAL_FILE, as, scheme)).text;
 
 async function started(file: string | Buffer = POST_MANUAL_FILE) {
   const sidecar = await startSidecar();

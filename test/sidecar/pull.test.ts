@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MemoryStore } from 'express-rate-limit';
 import fs from 'fs-extra';
@@ -8,14 +7,15 @@ import type { CpixDocument } from '../../src/drm/cpix/document';
 import { openCpix } from '../../src/drm/cpix/encryption';
 import { cpixKeyFile } from '../../src/drm/cpix/key-file';
 import { readCpix } from '../../src/drm/cpix/read';
-import { readRecipient } from '../../src/drm/cpix/recipient';
 import { type SpekeQuestion, spekeKeyId, writeSpekeRequest } from '../../src/drm/cpix/speke';
 import { keyFileLines, renderKeyFile } from '../../src/drm/key-file';
 import { fairPlayKeyId } from '../../src/drm/packaging';
 import type { SidecarConfig } from '../../src/sidecar/config';
 import { temporaryFolder } from '../support/after-test';
+import { recipientNamed } from '../support/cpix';
 import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { pullAsNginxVod, pullAsShaka } from '../support/pulling-packagers';
+import { right } from '../support/right';
 import {
   PATHS,
   PROVIDED,
@@ -183,11 +183,7 @@ describe('SPEKE', () => {
       .buffer(true)
       .send(xml);
   };
-  const documentIn = (xml: string): CpixDocument => {
-    const read = readCpix(xml, { isSpeke: true });
-    if (!read.ok) throw new Error(read.problem.description);
-    return read.value;
-  };
+  const documentIn = (xml: string) => right(readCpix(xml, { isSpeke: true })).value;
   /** The lines of a key file that a sidecar would make of the answer. */
   const linesOf = (document: CpixDocument) => {
     const chosen = chooseKeys(document, {});
@@ -228,12 +224,10 @@ describe('SPEKE', () => {
   );
 
   it('encrypts the key for the certificate of the request', async () => {
-    const pem = (name: string) => readFileSync(join(__dirname, '../vectors/cpix', name), 'utf8');
-    const recipient = readRecipient(pem('Cert1.pem'), pem('Cert1-key.pem'));
-    if (!recipient.ok) throw new Error(recipient.problem.description);
-    const { text } = await post(speke({ certificate: recipient.value.certificate }));
+    const recipient = recipientNamed('Cert1');
+    const { text } = await post(speke({ certificate: recipient.certificate }));
     expect(text).not.toContain(POST_MANUAL.cenc.contentkey);
-    const opened = await openCpix(documentIn(text), recipient.value);
+    const opened = await openCpix(documentIn(text), recipient);
     expect(opened.ok && linesOf(opened.value)).toBe(OF.cenc);
   });
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { FleetState, LackReason } from '../../src/api/fleet';
 import type { FleetAnswer, FleetPackager } from '../../src/api/fleet-answers';
-import { parseStreamId, type StreamId, takes } from '../../src/api/stream-id';
+import { parseStreamId, takes } from '../../src/api/stream-id';
 import type { HttpError } from '../../src/http/errors';
 import type { Lease } from '../../src/sidecar/fleet/engine/engine';
 import { engineKeysUnder, followed } from '../../src/sidecar/fleet/engine-keys';
@@ -16,6 +16,7 @@ import {
 import { openFleet } from '../../src/sidecar/fleet/open-fleet';
 import type { ChangedBy } from '../../src/sidecar/storage/key-file-store';
 import { FakeCluster } from './fake-engine';
+import { right } from './right';
 import { until } from './until';
 
 const FLEET_ID = '5b1f2a52-6f0e-4a0f-9d0c-3f4d2b1a0c9e';
@@ -301,8 +302,4 @@ export function createFakeFleet({
   return fleet;
 }
 
-function asStreamId(text: string): StreamId {
-  const parsed = parseStreamId(text);
-  if (!parsed.ok) throw new TypeError(`${text} is no stream id`);
-  return parsed.value;
-}
+const asStreamId = (text: string) => right(parseStreamId(text)).value;

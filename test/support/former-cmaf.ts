@@ -1,4 +1,5 @@
 import { buildWidevinePsshData, PROTECTION_SCHEMES, readWidevinePsshData } from '../../src/drm/widevine';
+import { right } from './right';
 
 /** The key file with the CMAF lines for `cbcs` that former versions wrote next to those of DASH. */
 export function withFormerCmaf(keyFile: string): string {
@@ -17,8 +18,6 @@ export function withFormerCmaf(keyFile: string): string {
 
 /** Widevine data that say `cbcs`; the field for the algorithm knows AES-CTR alone. */
 export function ofCbcs(psshData: string): string {
-  const read = readWidevinePsshData(psshData);
-  if (!read.ok) throw new TypeError('No Widevine data');
-  const { algorithm: _, ...data } = read.value.data;
+  const { algorithm: _, ...data } = right(readWidevinePsshData(psshData)).value.data;
   return buildWidevinePsshData({ ...data, protectionScheme: PROTECTION_SCHEMES.cbcs }).toString('base64');
 }

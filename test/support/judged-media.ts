@@ -3,6 +3,7 @@ import fs from 'fs-extra';
 import type { HlsEncryption, OpenedMedia } from '../../src/verify/media/judgement';
 import { openMedia } from '../../src/verify/media/open-media';
 import { type Packaging, packagedOnce } from './package-stream';
+import { right } from './right';
 
 export const KEY = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
 export const KEY_ID = Buffer.from('0123456789abcdef0123456789abcdef', 'hex');
@@ -15,11 +16,8 @@ export function vector(name: string): Buffer {
 }
 
 /** The result of `openMedia`; a fault fails the test. */
-export function opened(init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): OpenedMedia {
-  const result = openMedia(init, segment, hls);
-  if (!result.ok) throw new Error(result.problem.description);
-  return result.value;
-}
+export const opened = (init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): OpenedMedia =>
+  right(openMedia(init, segment, hls)).value;
 
 /** Three segments of two seconds of picture (`v`) and of sound (`a`), as shaka-packager encrypts them. */
 export type Packaged = Awaited<ReturnType<typeof packaged>>;

@@ -8,6 +8,7 @@ import { type VerifyOptions, verifyStream } from '../../src/verify/verify-stream
 import { afterAllTests, afterTest, temporaryFolder } from './after-test';
 import { startMediaServer } from './media-server';
 import { type PackageOptions, type Packaging, packagedOnce } from './package-stream';
+import { right } from './right';
 
 /** The values of a key file; no other test uses these pairs of key id and key. */
 export const KEY_ID = '4b6a75d380494edcb82ac7a2680c5781';
@@ -31,7 +32,7 @@ export function keyFileText(other: Partial<KeyFile> = {}): string {
 
 /** How a packager makes DASH, and HLS, of that key file. */
 export function dashPackaging(text = keyFileText()): Packaging {
-  const { dash } = packagingKeys(text);
+  const { dash } = right(readPackagingKeys(text)).keys;
   if (!dash) throw new Error('The key file has nothing for DASH');
   return {
     scheme: 'cenc',
@@ -42,7 +43,7 @@ export function dashPackaging(text = keyFileText()): Packaging {
 }
 
 export function hlsPackaging(text = keyFileText()): Packaging {
-  const { hls } = packagingKeys(text);
+  const { hls } = right(readPackagingKeys(text)).keys;
   if (!hls) throw new Error('The key file has nothing for HLS');
   return {
     scheme: 'cbcs',
@@ -54,12 +55,6 @@ export function hlsPackaging(text = keyFileText()): Packaging {
 }
 
 export const FAIRPLAY_FLAGS = ['--protection_systems=FairPlay', `--hls_key_uri=${FAIRPLAY_URL}`];
-
-function packagingKeys(text: string) {
-  const read = readPackagingKeys(text);
-  if (!read.ok) throw new Error(read.problem.description);
-  return read.keys;
-}
 
 export type ServedStream = Awaited<ReturnType<typeof startStream>>;
 

@@ -1,6 +1,7 @@
 import { exportCpix } from '../../src/drm/export/export-cpix';
 import { exportKeyFile } from '../../src/drm/export/export-key-file';
 import { ADDRESS, cbcsDocument, IV, KEY, KEY_ID, OTHER } from '../support/cbcs-document';
+import { right } from '../support/right';
 import { codesOf, expectToPlay, keyFileText, startStream, statesOf } from '../support/start-stream';
 
 const NAME = 'show.cpix';
@@ -8,9 +9,8 @@ const given = (text: string) => ({ keyFiles: [{ name: NAME, text }] });
 
 /** A stream that is packaged with the flags that are exported of the document of one key for all systems. */
 function startOfOneKey(kind: 'dash' | 'hls', extension?: 'ts') {
-  const made = exportCpix(cbcsDocument(), { as: 'shaka' });
-  if (!made.ok) throw new Error(made.faults[0]?.description);
-  const flags = made.value.text.split('\n').filter((line) => line.startsWith('--'));
+  const { value } = right(exportCpix(cbcsDocument(), { as: 'shaka' }));
+  const flags = value.text.split('\n').filter((line) => line.startsWith('--'));
   return startStream(kind, { packaging: undefined, flags, ...(extension && { extension }) });
 }
 
@@ -98,8 +98,7 @@ describe('a document of several keys', () => {
 });
 
 test('a document of two schemes decrypts DASH under cenc, and HLS that FairPlay alone plays', async () => {
-  const exported = exportKeyFile(keyFileText(), 'cpix', undefined);
-  if (!exported.ok) throw new Error(exported.problem.description);
+  const exported = right(exportKeyFile(keyFileText(), 'cpix', undefined));
   for (const kind of ['dash', 'hls'] as const) {
     const stream = await startStream(kind);
     expectToPlay(await stream.verify(given(exported.text)));

@@ -4,15 +4,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { openCpix } from '../../../src/drm/cpix/encryption';
-import { readCpix } from '../../../src/drm/cpix/read';
 import { exportCpix } from '../../../src/drm/export/export-cpix';
 import { type ExportedKeys, exportKeyFile } from '../../../src/drm/export/export-key-file';
 import type { ExportName, ExportScheme } from '../../../src/drm/export/names';
 import { MASK } from '../../../src/drm/key-file';
 import { folderOfEachTest } from '../../support/after-test';
 import { cbcsDocument, IV, KEY } from '../../support/cbcs-document';
-import { recipientNamed } from '../../support/cpix';
+import { documentOf, recipientNamed } from '../../support/cpix';
 import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+import { right } from '../../support/right';
 import { cli, refused } from '../../support/run-cli';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 
@@ -35,11 +35,8 @@ async function get(args: readonly string[], file = POST_MANUAL_FILE) {
   return cli(['get', 'news', ...args, '--url', url, '--key', API_KEY], { cwd });
 }
 
-function exported(as: ExportName, scheme?: ExportScheme) {
-  const made = exportKeyFile(POST_MANUAL_FILE, as, scheme);
-  if (!made.ok) throw new Error(made.problem.description);
-  return made;
-}
+const exported = (as: ExportName, scheme?: ExportScheme) =>
+  right(exportKeyFile(POST_MANUAL_FILE, as, scheme));
 
 const warningsOf = ({ findings }: ExportedKeys) =>
   findings.map(({ description }) => `warning: ${description}\n`).join('');
@@ -84,11 +81,10 @@ describe('--recipient', () => {
     const { code, stdout, stderr } = await get(['--as', 'cpix', '--recipient', CERTIFICATE]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const secret of SECRETS.slice(0, 2).flatMap(spellings)) expect(stdout).not.toContain(secret);
-    const [sealed, plain] = [readCpix(stdout), readCpix(exported('cpix').text)];
-    if (!sealed.ok || !plain.ok) throw new Error('not read');
-    const opened = await openCpix(sealed.value, recipientNamed('Cert1'));
-    expect(opened.ok && opened.value.keys).toEqual(plain.value.keys);
-    expect(opened.ok && opened.value.systems).toEqual(plain.value.systems);
+    const { keys, systems } = documentOf(exported('cpix').text);
+    const opened = await openCpix(documentOf(stdout), recipientNamed('Cert1'));
+    expect(opened.ok && opened.value.keys).toEqual(keys);
+    expect(opened.ok && opened.value.systems).toEqual(systems);
   });
 
   it('refuses what no content key can be encrypted for', async () => {
@@ -135,9 +131,8 @@ describe('export', () => {
   };
 
   it('writes the keys of a document or a key file, masked unless revealed', async () => {
-    const made = exportCpix(cbcsDocument(), { as: 'shaka' });
-    if (!made.ok) throw new Error(JSON.stringify(made.faults));
-    const ended = { code: 0, stdout: made.value.text, stderr: warningsOf(made.value) };
+    const { value } = right(exportCpix(cbcsDocument(), { as: 'shaka' }));
+    const ended = { code: 0, stdout: value.text, stderr: warningsOf(value) };
     expect(await run(['--as', 'shaka', '--reveal'])).toEqual(ended);
     const hidden = await run(['--as', 'shaka']);
     expect(hidden.stdout).toContain(MASK);

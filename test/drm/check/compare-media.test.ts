@@ -7,6 +7,7 @@ import { buildWidevinePsshData, WIDEVINE_SYSTEM_ID } from '../../../src/drm/wide
 import { withFormerCmaf } from '../../support/former-cmaf';
 import { FAIRPLAY, HD, MADE, madeCpix, PLAYREADY_URL, SD } from '../../support/made-cpix';
 import { POST_MANUAL_FILE } from '../../support/post-manual';
+import { right } from '../../support/right';
 import { packagedManifest as manifest, packagedMedia as media } from '../../vectors/packaged-media';
 import { checkAll, codes, compare, type Inputs, left, said, withKeyId } from './checked';
 
@@ -130,10 +131,8 @@ it('clear media are reported once', () => {
 
 /** The key file of a track of the document. */
 function keyFile(track: string): string {
-  const chosen = chooseKeys(MADE, { track });
-  const made = chosen.ok ? cpixKeyFile(MADE, chosen.value, {}) : undefined;
-  if (!made?.ok) throw new Error('no key file');
-  return renderKeyFile(keyFileLines(made.keyFile));
+  const { value } = right(chooseKeys(MADE, { track }));
+  return renderKeyFile(keyFileLines(right(cpixKeyFile(MADE, value, {})).keyFile));
 }
 
 const CPIX = { 'film.xml': madeCpix() };

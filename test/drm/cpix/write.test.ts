@@ -13,6 +13,7 @@ import { cpixDocumentOf } from '../../../src/drm/export/forms';
 import { keyFileLines, renderKeyFile } from '../../../src/drm/key-file';
 import { arbitraryKeyFiles } from '../../support/arbitrary-key-files';
 import { cpixDocuments } from '../../support/cpix-documents';
+import { right } from '../../support/right';
 
 /** Where the schemas of CPIX 2.3 lie, those of a checkout of github.com/Axinom/cpix, and next to them those of 2.4. */
 const FOLDER = process.env.CPIX_SCHEMAS ?? resolve(__dirname, '../../../../shared/reference/cpix/schema-2.3');
@@ -66,8 +67,7 @@ async function complaints(documents: readonly string[], folder = FOLDER): Promis
 
     it('exported key files are valid, also with encrypted content keys', async () => {
       const documents = fc.sample(arbitraryKeyFiles, 20).flatMap((keyFile) => {
-        const exported = exportKeyFile(renderKeyFile(keyFileLines(keyFile)), 'cpix', undefined);
-        if (!exported.ok) throw new Error(exported.problem.description);
+        const exported = right(exportKeyFile(renderKeyFile(keyFileLines(keyFile)), 'cpix', undefined));
         const sealed = sealCpix(cpixDocumentOf(exported.keys), [CERTIFICATE], randomBytes);
         return [exported.text, writeCpix(sealed)];
       });

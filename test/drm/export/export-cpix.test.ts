@@ -11,17 +11,15 @@ import { arbitraryKeyFiles } from '../../support/arbitrary-key-files';
 import { ADDRESS, cbcsDocument, IV, KEY, KEY_ID, PLAYREADY, WIDEVINE } from '../../support/cbcs-document';
 import { documentOf } from '../../support/cpix';
 import { toBase64 } from '../../support/cpix-text';
+import { right } from '../../support/right';
 
 const WIDEVINE_BOX = buildPsshBox('edef8ba9-79d6-4ace-a3c8-27dcd51d21ed', WIDEVINE);
 const PLAYREADY_BOX = buildPsshBox('9a04f079-9840-4286-ab92-e65be0885f95', PLAYREADY);
 
 const textOf = (keyFile: KeyFile) => renderKeyFile(keyFileLines(keyFile));
 
-function exported(text: string, as: ExportName, more: { scheme?: 'cenc' | 'cbcs'; track?: string } = {}) {
-  const made = exportCpix(text, { as, ...more });
-  if (!made.ok) throw new Error(JSON.stringify(made.faults));
-  return made.value;
-}
+const exported = (text: string, as: ExportName, more: { scheme?: 'cenc' | 'cbcs'; track?: string } = {}) =>
+  right(exportCpix(text, { as, ...more })).value;
 
 /** Refused by a sentence of this form. */
 const refused = (code: string, sentence: RegExp) => ({
@@ -135,19 +133,13 @@ it('PlayReady without a header gets one of version 4.3 from its address', () => 
   expect(exported(bare, 'shaka').text).toBe(exported(cbcsDocument(), 'shaka').text);
 });
 
-function asCpix(text: string, scheme?: ExportScheme): string {
-  const exported = exportKeyFile(text, 'cpix', scheme);
-  if (!exported.ok) throw new Error(exported.problem.description);
-  return exported.text;
-}
+const asCpix = (text: string, scheme?: ExportScheme) => right(exportKeyFile(text, 'cpix', scheme)).text;
 
 function imported(cpix: string): KeyFile {
   const document = documentOf(cpix);
-  const chosen = chooseKeys(document, {});
-  if (!chosen.ok) throw new Error(chosen.faults.map(({ description }) => description).join('; '));
-  const made = cpixKeyFile(document, chosen.value, {});
-  if (!made.ok) throw new Error(made.faults.map(({ description }) => description).join('; '));
-  expect([...chosen.value.findings, ...made.findings]).toEqual([]);
+  const { value: chosen } = right(chooseKeys(document, {}));
+  const made = right(cpixKeyFile(document, chosen, {}));
+  expect([...chosen.findings, ...made.findings]).toEqual([]);
   return made.keyFile;
 }
 

@@ -11,6 +11,7 @@ import { buildPsshBox } from '../../../src/drm/pssh';
 import { widevinePsshDataOf } from '../../../src/drm/widevine';
 import { arbitraryKeyFiles } from '../../support/arbitrary-key-files';
 import { documentOf } from '../../support/cpix';
+import { right } from '../../support/right';
 
 const KEY_ID = '00112233445566778899aabbccddeeff';
 const KEY = '0f0e0d0c0b0a09080706050403020100';
@@ -37,11 +38,8 @@ const SCHEMES = ['cenc', 'cbcs'] as const;
 
 const textOf = (keyFile: KeyFile) => renderKeyFile(keyFileLines(keyFile));
 
-function exported(keyFile: KeyFile, as: ExportName, scheme?: 'cenc' | 'cbcs') {
-  const result = exportKeyFile(textOf(keyFile), as, scheme);
-  if (!result.ok) throw new Error(result.problem.description);
-  return result;
-}
+const exported = (keyFile: KeyFile, as: ExportName, scheme?: 'cenc' | 'cbcs') =>
+  right(exportKeyFile(textOf(keyFile), as, scheme));
 
 /** The flags of a file of flags, without its comments. */
 const flagsOf = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));

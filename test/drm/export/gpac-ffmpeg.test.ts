@@ -15,14 +15,12 @@ import { ADDRESS, cbcsDocument, IV, KEY, KEY_ID, PLAYREADY, WIDEVINE } from '../
 import { listening } from '../../support/listening';
 import { CLIP } from '../../support/packaged-clip';
 import { POST_MANUAL_FILE } from '../../support/post-manual';
+import { right } from '../../support/right';
 
 const run = promisify(execFile);
 
-function exported(text: string, as: ExportName, scheme?: ExportScheme) {
-  const made = exportKeyFile(text, as, scheme);
-  if (!made.ok) throw new Error(made.problem.description);
-  return made;
-}
+const exported = (text: string, as: ExportName, scheme?: ExportScheme) =>
+  right(exportKeyFile(text, as, scheme));
 
 const AES = { url: 'https://keys.example/news?a=1&b=2', key: 'ab'.repeat(16), iv: 'cd'.repeat(16) };
 const aesFile = ({ iv, ...aes }: { url: string; key: string; iv?: string | undefined }) =>

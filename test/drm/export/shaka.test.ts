@@ -9,6 +9,7 @@ import { folderOfEachTest } from '../../support/after-test';
 import { cbcsDocument } from '../../support/cbcs-document';
 import { CLIP } from '../../support/packaged-clip';
 import { decryptedFile, SHAKA_PACKAGER, samplesOf } from '../../support/packaged-samples';
+import { right } from '../../support/right';
 import { keyFileText } from '../../support/start-stream';
 
 const run = promisify(execFile);
@@ -24,9 +25,7 @@ type Source = 'key file' | 'document';
 function exportedOf(as: 'shaka' | 'shaka-streamer', source: Source, scheme: 'cenc' | 'cbcs') {
   const made = exportCpix(cbcsDocument(), { as, scheme });
   if (source === 'document' && made.ok) return made.value;
-  const exported = exportKeyFile(keyFileText(PLAYREADY), as, scheme);
-  if (!exported.ok) throw new Error(exported.problem.description);
-  return exported;
+  return right(exportKeyFile(keyFileText(PLAYREADY), as, scheme));
 }
 
 /** The arguments that shaka-streamer 1.5.1 makes of its part of the pipeline (`packager_node.py`). */

@@ -6,6 +6,7 @@ import { widevinePsshDataOf } from '../../../src/drm/widevine';
 import { temporaryFolder } from '../../support/after-test';
 import type { FakeUpstream } from '../../support/fake-upstream';
 import { listening } from '../../support/listening';
+import { right } from '../../support/right';
 import {
   PATHS,
   PLAIN_CENC,
@@ -26,11 +27,10 @@ const FAILED_PROVIDER = { status: 500, body: 'down' };
 
 /** Adds another content to the provider, and returns the content id in its key files. */
 function teach(upstream: FakeUpstream, content: string): void {
-  const keyId = decodeBase64Block(PLAIN_CENC.key_id_big ?? '');
-  if (!keyId.ok) throw new Error('the vectors have no key id');
+  const { value: keyId } = right(decodeBase64Block(PLAIN_CENC.key_id_big ?? ''));
   upstream.on(
     `/keys/cenc/${client}/${content}`,
-    sealed({ ...PLAIN_CENC, widevine_drm_specific_data: widevinePsshDataOf(keyId.value, content) }),
+    sealed({ ...PLAIN_CENC, widevine_drm_specific_data: widevinePsshDataOf(keyId, content) }),
   );
   upstream.on(
     `/keys/fairplay/${client}/${content}`,

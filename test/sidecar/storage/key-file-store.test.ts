@@ -13,6 +13,7 @@ import {
 import { toStorageError } from '../../../src/sidecar/storage/open-file';
 import { folderOfEachTest } from '../../support/after-test';
 import * as faulty from '../../support/faulty-fs';
+import { right } from '../../support/right';
 
 jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 
@@ -30,11 +31,7 @@ beforeEach(() => {
   faulty.reset();
 });
 
-function id(text: string): StreamId {
-  const parsed = parseStreamId(text);
-  if (!parsed.ok) throw new Error(parsed.problem.description);
-  return parsed.value;
-}
+const id = (text: string): StreamId => right(parseStreamId(text)).value;
 
 /** The folders that were synced, in order; the key-file folder itself is `.`. */
 function synced(): string[] {

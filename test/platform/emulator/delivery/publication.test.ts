@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { parseXml, type XmlElement } from '../../../../src/drm/xml';
 import { anyCharacter } from '../../../support/any-character';
+import { right } from '../../../support/right';
 import { NOTHING, startDelivery, type TestDelivery } from '../../../support/start-delivery';
 import { FILM } from '../../../support/start-library';
 
@@ -115,11 +116,7 @@ describe('Media RSS', () => {
   });
 
   /** Reads a document as XML. @throws when it isn't well-formed. */
-  function parsed(xml: string): XmlElement {
-    const read = parseXml(xml);
-    if (!read.ok) throw new Error(read.problem.description);
-    return read.value;
-  }
+  const parsed = (xml: string): XmlElement => right(parseXml(xml)).value;
 
   async function mrssOf(path: string): Promise<string> {
     const response = await fetch(`${delivery.url}${path}`);

@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatUuid } from '../../../../src/drm/bytes';
@@ -11,13 +10,13 @@ import {
 } from '../../../../src/drm/cpix/document';
 import { openCpix } from '../../../../src/drm/cpix/encryption';
 import { cpixKeyFile } from '../../../../src/drm/cpix/key-file';
-import { readCpix } from '../../../../src/drm/cpix/read';
-import { readRecipient } from '../../../../src/drm/cpix/recipient';
 import { spekeKeyId, writeSpekeRequest } from '../../../../src/drm/cpix/speke';
 import { writeCpix } from '../../../../src/drm/cpix/write';
 import type { KeyFile } from '../../../../src/drm/key-file';
 import { fairPlayKeyId } from '../../../../src/drm/packaging';
 import { onceForAll } from '../../../support/after-test';
+import { documentOf, recipientNamed } from '../../../support/cpix';
+import { right } from '../../../support/right';
 import { startEmulator } from '../../../support/start-emulator';
 
 const emulator = onceForAll(() => startEmulator());
@@ -52,19 +51,10 @@ async function ask(protocol: keyof typeof VERSIONS, xml: string, headers: Record
   return { status: answer.status, headers: answer.headers, text: await answer.text() };
 }
 
-function documentIn(xml: string): CpixDocument {
-  const read = readCpix(xml);
-  if (!read.ok) throw new Error(read.problem.description);
-  return read.value;
-}
-
 /** The key file of an answer, as the sidecar makes it. */
 function keyFileOf(document: CpixDocument, choice: CpixChoice = {}): KeyFile {
-  const chosen = chooseKeys(document, choice);
-  if (!chosen.ok) throw new Error(JSON.stringify(chosen.faults));
-  const made = cpixKeyFile(document, chosen.value, {});
-  if (!made.ok) throw new Error(JSON.stringify(made.faults));
-  return made.keyFile;
+  const { value } = right(chooseKeys(document, choice));
+  return right(cpixKeyFile(document, value, {})).keyFile;
 }
 
 describe.each(['speke1', 'speke2'] as const)('the provider that speaks %s', (protocol) => {
@@ -75,7 +65,7 @@ describe.each(['speke1', 'speke2'] as const)('the provider that speaks %s', (pro
     for (const scheme of ['cenc', 'cbcs'] as const) {
       const { status, text } = await ask(protocol, writeSpekeRequest({ version, contentId: 'demo', scheme }));
       expect(status).toBe(200);
-      const document = documentIn(text);
+      const document = documentOf(text);
       const { id, contentId } = document;
       expect([id, contentId]).toEqual(version === 1 ? ['demo', undefined] : [undefined, 'demo']);
       answers.push([keyFileOf(document), document.keys.map(({ keyId }) => formatUuid(keyId))]);
@@ -88,14 +78,12 @@ describe.each(['speke1', 'speke2'] as const)('the provider that speaks %s', (pro
   });
 
   it('encrypts the values for the certificate of the request', async () => {
-    const pem = (name: string) => readFileSync(join(__dirname, '../../../vectors/cpix', name), 'utf8');
-    const certificate = new X509Certificate(pem('Cert1.pem')).raw;
-    const recipient = readRecipient(pem('Cert1.pem'), pem('Cert1-key.pem'));
-    if (!recipient.ok) throw new Error(recipient.problem.description);
+    const recipient = recipientNamed('Cert1');
+    const { certificate } = recipient;
     const request = { version, contentId: 'demo', scheme: 'cenc' } as const;
     const { text } = await ask(protocol, writeSpekeRequest({ ...request, certificate }));
     expect(text).not.toContain(CENC.cenc?.contentKey);
-    const opened = await openCpix(documentIn(text), recipient.value);
+    const opened = await openCpix(documentOf(text), recipient);
     expect(opened.ok && keyFileOf(opened.value)).toEqual(CENC);
     const wrong = Buffer.from('no certificate');
     const refused = await ask(protocol, writeSpekeRequest({ ...request, certificate: wrong }));
@@ -206,10 +194,10 @@ describe("AWS's test requests of SPEKE v2", () => {
     ['test_case_2', 5],
     ['test_case_4', 6],
   ])('%s is answered with a key for each track, and with its contract unchanged', async (name, count) => {
-    const asked = documentIn(named(name));
+    const asked = documentOf(named(name));
     const { status, text } = await ask('speke2', named(name));
     expect(status).toBe(200);
-    const answer = documentIn(text);
+    const answer = documentOf(text);
     expect(new Set(answer.keys.map((key) => plainKey(key)?.toString('hex'))).size).toBe(count);
     expect(answer.periods).toEqual(asked.periods);
     const contract = ({ rules }: CpixDocument) => rules.map(({ keyId: _own, ...rule }) => rule);
@@ -230,7 +218,7 @@ describe("AWS's test requests of SPEKE v2", () => {
 });
 
 it('gives each track and period of one document a key of its own, those of the content ids that groups make', async () => {
-  const good = documentIn(writeSpekeRequest({ version: 2, contentId: 'show', scheme: 'cenc' }));
+  const good = documentOf(writeSpekeRequest({ version: 2, contentId: 'show', scheme: 'cenc' }));
   const [key] = good.keys;
   const [rule] = good.rules;
   if (!key || !rule) throw new Error('no key');
@@ -251,9 +239,9 @@ it('gives each track and period of one document a key of its own, those of the c
     });
   const { status, text } = await ask('speke2', request(made));
   expect(status).toBe(200);
-  const answer = documentIn(text);
+  const answer = documentOf(text);
   const ofGroup = writeSpekeRequest({ version: 2, contentId: 'show-hd-2', scheme: 'cenc' });
-  const single = documentIn((await ask('speke2', ofGroup)).text);
+  const single = documentOf((await ask('speke2', ofGroup)).text);
   expect(answer.keys).toHaveLength(4);
   expect(new Set(answer.keys.map(({ keyId }) => formatUuid(keyId))).size).toBe(4);
   expect(answer.keys[3]).toEqual(single.keys[0]);
@@ -274,9 +262,9 @@ it('gives CPIX by GET: both keys in one document, or one of them', async () => {
     const answer = await fetch(`${url}/keyprovider/cpix/demo/${contentId}${query}`, { headers });
     return { status: answer.status, text: await answer.text() };
   };
-  expect(keyFileOf(documentIn((await get('')).text))).toEqual({ ...CENC, ...FAIRPLAY });
-  expect(keyFileOf(documentIn((await get('?scheme=cenc')).text))).toEqual(CENC);
-  expect(keyFileOf(documentIn((await get('?scheme=cbcs')).text))).toEqual(FAIRPLAY);
+  expect(keyFileOf(documentOf((await get('')).text))).toEqual({ ...CENC, ...FAIRPLAY });
+  expect(keyFileOf(documentOf((await get('?scheme=cenc')).text))).toEqual(CENC);
+  expect(keyFileOf(documentOf((await get('?scheme=cbcs')).text))).toEqual(FAIRPLAY);
   const statuses = await Promise.all([get('?scheme=cens'), get('', 'a%20b')]);
   expect(statuses.map(({ status }) => status)).toEqual([400, 400]);
 });
@@ -290,7 +278,7 @@ describe('the CPIX API of Studio DRM', () => {
   const hex = (base64: string) => Buffer.from(base64, 'base64').toString('hex');
 
   it('has one key for all systems, in a document without schemes and version', async () => {
-    const document = documentIn((await get('cpix/demo/demo')).text);
+    const document = documentOf((await get('cpix/demo/demo')).text);
     const { version, keys } = document;
     expect([version, keys.length, keys[0]?.scheme]).toEqual([undefined, 1, undefined]);
     const key = hex(contentKey).toUpperCase();
@@ -299,7 +287,7 @@ describe('the CPIX API of Studio DRM', () => {
 
   it.each(['widevine', 'playready,fairplay'])('has only the systems that drm names: %s', async (drm) => {
     const names = drm.split(',');
-    const { systems } = documentIn((await get(`cpix/demo/demo?drm=${drm}`)).text);
+    const { systems } = documentOf((await get(`cpix/demo/demo?drm=${drm}`)).text);
     expect(systems.map(({ systemId }) => systemId).sort()).toEqual(
       names.map((name) => CPIX_SYSTEM_IDS[name as CpixSystemName]).sort(),
     );
@@ -310,7 +298,7 @@ describe('the CPIX API of Studio DRM', () => {
 
   it('has the same key as JSON', async () => {
     const fields = JSON.parse((await get('keys/demo/demo')).text);
-    const { systems } = documentIn((await get('cpix/demo/demo')).text);
+    const { systems } = documentOf((await get('cpix/demo/demo')).text);
     const boxOf = (name: CpixSystemName) =>
       systems.find(({ systemId }) => systemId === CPIX_SYSTEM_IDS[name])?.pssh;
     expect(fields).toEqual({
@@ -327,7 +315,7 @@ describe('the CPIX API of Studio DRM', () => {
   });
 
   it('has a key for pictures and one for sound, for DASH', async () => {
-    const document = documentIn((await get('cpix/demo/demo/multikey')).text);
+    const document = documentOf((await get('cpix/demo/demo/multikey')).text);
     const keys = ['VIDEO', 'AUDIO'].map((track) => keyFileOf(document, { track }));
     for (const keyFile of keys) expect(Object.keys(keyFile)).toEqual(['cenc', 'widevine', 'playready']);
     expect(new Set(keys.map(({ cenc }) => cenc?.contentKey)).size).toBe(2);

@@ -4,6 +4,7 @@ import { type ContentKeys, deriveKeys } from '../../../../src/platform/emulator/
 import { anyCharacter } from '../../../support/any-character';
 import { errorBody } from '../../../support/error-body';
 import { rawRequest } from '../../../support/raw-http';
+import { right } from '../../../support/right';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
 const KEY = 'demo-client-api-key';
@@ -63,9 +64,8 @@ async function fetchEnvelope({ api, client }: TestEmulator, kind: Kind, contentI
 
 async function fetchKeys(emulator: TestEmulator, kind: Kind, contentId: string) {
   const { name: client, sharedSecret } = emulator.client;
-  const opened = openEnvelope(await fetchEnvelope(emulator, kind, contentId), { client, sharedSecret });
-  if (!opened.ok) throw new Error(opened.problem.code);
-  return JSON.parse(opened.value);
+  const envelope = await fetchEnvelope(emulator, kind, contentId);
+  return JSON.parse(right(openEnvelope(envelope, { client, sharedSecret })).value);
 }
 
 test.each(KINDS)('answers every field of %s in an envelope', async (kind) => {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { parseXml, type XmlElement } from '../../../../src/drm/xml';
 import { joinManifests, secondsOfManifest } from '../../../../src/platform/packager/playlists/dash-manifest';
 import type { PlaylistPart } from '../../../../src/platform/packager/playlists/hls-playlists';
+import { right } from '../../../support/right';
 
 const NOW = new Date('2026-11-22T16:05:00.000Z');
 const live = (windowSeconds?: number) => ({ ended: false, windowSeconds, now: NOW });
@@ -42,11 +43,7 @@ const FOUR = (began?: string) =>
     began,
   );
 
-function parsed(text: string): XmlElement {
-  const read = parseXml(text);
-  if (!read.ok) throw new Error(read.problem.description);
-  return read.value;
-}
+const parsed = (text: string): XmlElement => right(parseXml(text)).value;
 
 const periodsOf = (text: string) =>
   parsed(text)
