@@ -9,7 +9,7 @@ import { decoded } from '../support/real-player';
 import { serve } from '../support/serve';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 import { type OwnBrowser, testsTogether } from '../support/tests-together';
-import { until } from '../support/until';
+import { gate, until } from '../support/until';
 
 jest.setTimeout(60_000);
 
@@ -219,10 +219,7 @@ describe('changes', () => {
     },
 
     'says that a stream has stopped, and goes on with it when it comes again': async (own) => {
-      let release = () => {};
-      const held = new Promise<void>((resolve) => {
-        release = resolve;
-      });
+      const { opened: held, open: release } = gate();
       const page = await open(own, { one: await dashItem(KEYS) }, (each) =>
         each.route(/[va]3\.m4s$/, async (route) => {
           await held;

@@ -8,6 +8,7 @@ import { FAINT_TEXTS } from '../support/faint-texts';
 import { lacking, openFleetPage, openPageOf, packagerOf, TROUBLED } from '../support/open-fleet-page';
 import { CENC_ONLY } from '../support/post-manual';
 import { API_KEY, startSidecar } from '../support/start-sidecar';
+import { gate } from '../support/until';
 
 jest.setTimeout(60_000);
 
@@ -135,10 +136,7 @@ it('says when the sidecar is away from the start', async () => {
 it('says that it asks while an answer takes long, and that nothing is known of packagers that are not in the answer', async () => {
   const { page, giveKey, fleet, until } = await openFleetPage();
   fleet.say({ state: 'away', packagers: [] });
-  let answer: () => void = () => undefined;
-  const asked = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
+  const { opened: asked, open: answer } = gate();
   await page.route('**/api/fleet', async (route) => {
     await asked;
     await route.continue();

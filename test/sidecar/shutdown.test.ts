@@ -4,17 +4,9 @@ import { listen, type RunningServer, runAsProcess } from '../../src/http/server'
 import { temporaryFolder } from '../support/after-test';
 import { bundledScript, runScript } from '../support/built-program';
 import { type LogLine, recordedLog } from '../support/recorded-log';
+import { gate } from '../support/until';
 
 const said = (lines: readonly LogLine[]) => lines.map(([level, message]) => `${level}: ${message}`);
-
-/** A promise and the function that resolves it. */
-function gate(): { opened: Promise<void>; open: () => void } {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,4 +1,5 @@
 import { promisify } from 'node:util';
+import { gate } from './until';
 
 const real = jest.requireActual<typeof import('node:fs')>('node:fs');
 
@@ -90,16 +91,9 @@ export function fail(call: FsCall, nth: number, code: string): void {
 
 /** Holds the next call of a function until it is released; one that is made at once can't be held. */
 export function hold(call: FsCall): { reached: Promise<void>; release: () => void } {
-  let release = () => {};
-  const opened = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  let reach = () => {};
-  const reached = new Promise<void>((resolve) => {
-    reach = resolve;
-  });
-  gates.push({ call, reached: reach, opened });
-  return { reached, release };
+  const [start, end] = [gate(), gate()];
+  gates.push({ call, reached: start.open, opened: end.opened });
+  return { reached: start.opened, release: end.open };
 }
 
 /** Resolves when so many calls of a function have ended since the last reset. */
@@ -164,8 +158,8 @@ function wrap(call: FsCall): Plain {
           end(failure ?? error, result);
         });
     };
-    const gate = gates.findIndex((candidate) => candidate.call === call);
-    const [held] = gate < 0 ? [] : gates.splice(gate, 1);
+    const at = gates.findIndex((candidate) => candidate.call === call);
+    const [held] = at < 0 ? [] : gates.splice(at, 1);
     if (!held) return run();
     held.reached();
     void held.opened.then(run);

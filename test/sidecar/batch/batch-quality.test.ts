@@ -6,7 +6,7 @@ import { CENC_ONLY, POST_MANUAL } from '../../support/post-manual';
 import { startBatch } from '../../support/start-batch';
 import { PROVIDED, SHARED_SECRET, sealed, startProvisioning } from '../../support/start-provisioning';
 import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
-import { until } from '../../support/until';
+import { gate, until } from '../../support/until';
 
 const SD = { keyid: 'AAAAAAAAAAAAAAAAAAAAAQ==', contentkey: 'EREREREREREREREREREREQ==' };
 const HD = { keyid: 'AAAAAAAAAAAAAAAAAAAAAg==', contentkey: 'IiIiIiIiIiIiIiIiIiIiIg==' };
@@ -124,10 +124,7 @@ describe('the places of batches', () => {
 
   /** Holds every write until it is released. */
   function held() {
-    let release = () => {};
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const { opened: released, open: release } = gate();
     const put = jest.fn(async (): Promise<PutOutcome> => {
       await released;
       const outcome = { bytes: Buffer.from(''), former: undefined, etag: '"e"', warnings: [] };

@@ -14,7 +14,7 @@ import {
   startOne,
   startTwo,
 } from '../../support/start-member';
-import { until } from '../../support/until';
+import { gate, until } from '../../support/until';
 
 const A = 'a: 1\n';
 const B = 'b: 2\n';
@@ -25,10 +25,7 @@ const NO_LACKS = { kept: 0, unreadable: 0, failed: 0, older: 0 };
 
 /** Holds all changes of key files until they are let through. */
 function holdEvents(engine: FakeEngine): () => void {
-  let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { opened: released, open: release } = gate();
   const { watch } = engine;
   engine.watch = (range, options) => {
     if (range.prefix !== KEYS) return watch.call(engine, range, options);

@@ -4,7 +4,7 @@ import { apiError, sentenceOf } from '../../../src/sidecar/errors';
 import { createFakeFleet } from '../../support/fake-fleet';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
 import { apiKeysFile, errorBody, startSidecar, type TestSidecar } from '../../support/start-sidecar';
-import { until } from '../../support/until';
+import { gate, until } from '../../support/until';
 
 const READER = 'the-key-of-a-reader-0123456789';
 const SITE = 'the-key-of-a-site-0123456789';
@@ -244,10 +244,7 @@ test.each([
 
 test('the sidecar is ready when it has every key file of the fleet', async () => {
   const { api, fleet } = await startInFleet();
-  let join = () => {};
-  const isHeld = new Promise<void>((resolve) => {
-    join = resolve;
-  });
+  const { opened: isHeld, open: join } = gate();
   fleet.engine.before = () => isHeld;
   const { body } = await api.get('/readyz').expect(503);
   expect(body).toEqual(

@@ -16,7 +16,7 @@ import {
   startTwo,
   stateOf,
 } from '../../support/start-member';
-import { until } from '../../support/until';
+import { gate, until } from '../../support/until';
 
 const A = 'a: 1\n';
 const B = 'b: 2\n';
@@ -326,10 +326,7 @@ test('a packager that goes through the fleet again stays ready', async () => {
   const one = await startMember(engine, { name: 'one' });
   expect(() => one.fleet.checkReady()).toThrow('fleet_joining');
   await one.level();
-  let goOn = () => {};
-  const held = new Promise<void>((resolve) => {
-    goOn = resolve;
-  });
+  const { opened: held, open: goOn } = gate();
   engine.before = ({ method }) => (method === 'list' ? held : undefined);
   one.reseal(FLEET_SECRET, OTHER_SECRET);
   await until(() => stateOf(one) === 'joining');

@@ -9,7 +9,7 @@ import { collectDeleted } from '../../../../src/sidecar/fleet/entries/steps';
 import type { LedgerRecord } from '../../../../src/sidecar/fleet/ledger/ledger';
 import { FakeCluster } from '../../../support/fake-engine';
 import { FLEET_SECRET } from '../../../support/start-member';
-import { until } from '../../../support/until';
+import { gate, until } from '../../../support/until';
 
 function record(version: number, tag: string | undefined, more?: Partial<LedgerRecord>): LedgerRecord {
   return { version, revision: version, tag, ...more };
@@ -161,10 +161,7 @@ test('changes applied from an engine that was restored meanwhile do not count in
   const seal = createSeal([FLEET_SECRET], randomBytes);
   let isBegun = false;
   let isEnded = false;
-  let go = () => {};
-  const slow = new Promise<void>((resolve) => {
-    go = resolve;
-  });
+  const { opened: slow, open: go } = gate();
   const ignore = () => undefined;
   const replication = createReplication({
     engine: cluster.connect(),
