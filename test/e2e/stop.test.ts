@@ -5,15 +5,7 @@ import fs from 'fs-extra';
 import { folderOfEachTest } from '../support/after-test';
 import { startBuilt, untilReady } from '../support/built-program';
 import { startFakeUpstream } from '../support/fake-upstream';
-import {
-  PATHS,
-  PLAIN_CENC,
-  PLAIN_FAIRPLAY,
-  PROVIDED,
-  PROVIDED_FILE,
-  SHARED_SECRET,
-  sealed,
-} from '../support/start-provisioning';
+import { answersFor, PROVIDED, PROVIDED_FILE } from '../support/start-provisioning';
 import { until } from '../support/until';
 
 const API_KEY = 'key-of-the-stop-tests';
@@ -24,9 +16,7 @@ const cwd = folderOfEachTest();
 async function startSlowUpstream() {
   const upstream = await startFakeUpstream();
   upstream.holdUntil(4);
-  upstream.on(PATHS.config, { body: { shared_secret: SHARED_SECRET } });
-  upstream.on(PATHS.cenc, sealed(PLAIN_CENC));
-  upstream.on(PATHS.fairplay, sealed(PLAIN_FAIRPLAY));
+  upstream.onEach(answersFor());
   return upstream;
 }
 

@@ -78,6 +78,10 @@ export async function startFakeUpstream(tls?: ServerOptions) {
     received,
     /** Scripts the answers of a path: one a request, the last one for all that follow. Other paths answer what `*` does, or 404. */
     on: (path: string, ...answers: Script[]) => void scripts.set(path, answers),
+    /** Scripts the answers of several paths. */
+    onEach(answers: Readonly<Record<string, Script>>) {
+      for (const [path, answer] of Object.entries(answers)) scripts.set(path, [answer]);
+    },
     /** How many connections were opened so far. */
     connections: () => connections,
     /** Waits until this many calls have ended before their answer was complete. */

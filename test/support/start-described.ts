@@ -1,10 +1,9 @@
-import { sealEnvelope } from '../../src/drm/envelope';
 import { openApiDocument } from '../../src/sidecar/openapi/document';
 import { SUPPLIED } from '../../src/sidecar/openapi/examples';
 import { objectionsOf, operationsOf } from './describes-api';
 import { createFakeFleet } from './fake-fleet';
 import { startFakeUpstream } from './fake-upstream';
-import { PLAIN_CENC, PLAIN_FAIRPLAY, SHARED_SECRET } from './start-provisioning';
+import { answersFor, urlsOf } from './start-provisioning';
 import { startSidecar } from './start-sidecar';
 
 export const DOCUMENT = openApiDocument('1.2.3');
@@ -32,14 +31,8 @@ export async function startDescribed() {
   const upstream = await startFakeUpstream();
   const fleet = createFakeFleet({ others: [{ name: GONE }] });
   fleet.setLive(GONE, false);
-  const urls = { configServiceUrl: `${upstream.url}/config`, keyProviderUrl: `${upstream.url}/keys` };
-  const sidecar = await startSidecar(urls, undefined, { fleet: fleet.open });
-  const sealed = (keys: unknown) => ({
-    body: { key: sealEnvelope(JSON.stringify(keys), { client: 'demo', sharedSecret: SHARED_SECRET }) },
-  });
-  upstream.on('/config/demo', { body: { shared_secret: SHARED_SECRET } });
-  upstream.on('/keys/cenc/demo/somecontentid', sealed(PLAIN_CENC));
-  upstream.on('/keys/fairplay/demo/somecontentid', sealed(PLAIN_FAIRPLAY));
+  upstream.onEach(answersFor('demo'));
+  const sidecar = await startSidecar(urlsOf(upstream), undefined, { fleet: fleet.open });
   await sidecar.api.post('/api/keyfile/news').send(SUPPLIED).expect(200);
   fleet.sealFormerly('news');
   return { sidecar, upstream, fleet };

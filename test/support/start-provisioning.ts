@@ -63,13 +63,26 @@ export async function startProvisioning(
   upstream.on(PATHS.config, { body: { id: 7, shared_secret: SHARED_SECRET, drm: ['widevine'] } });
   upstream.on(PATHS.cenc, { body: cenc_response });
   upstream.on(PATHS.fairplay, { body: fairplay_response });
-  const urls = { configServiceUrl: `${upstream.url}/config`, keyProviderUrl: `${upstream.url}/keys` };
+  const urls = urlsOf(upstream);
   const sidecar = await startSidecar({ ...urls, ...overrides }, clock, ambient);
-  return { sidecar, upstream };
+  return { sidecar, upstream, urls };
 }
 
+/** The addresses of both upstreams in one, as the configuration names them. */
+export const urlsOf = ({ url }: { readonly url: string }) => ({
+  configServiceUrl: `${url}/config`,
+  keyProviderUrl: `${url}/keys`,
+});
+
+/** What the upstreams answer for a client when nothing is wrong, by path. */
+export const answersFor = (client = CLIENT): Readonly<Record<string, Script>> => ({
+  [`/config/${client}`]: { body: { shared_secret: SHARED_SECRET } },
+  [`/keys/cenc/${client}/${PROVIDED.contentId}`]: sealed(PLAIN_CENC, SHARED_SECRET, client),
+  [`/keys/fairplay/${client}/${PROVIDED.contentId}`]: sealed(PLAIN_FAIRPLAY, SHARED_SECRET, client),
+});
+
 /** An answer that holds something in an envelope under the client's shared secret. */
-export function sealed(content: unknown, sharedSecret = SHARED_SECRET): Script {
+export function sealed(content: unknown, sharedSecret = SHARED_SECRET, client = CLIENT): Script {
   const text = typeof content === 'string' ? content : JSON.stringify(content);
-  return { body: { key: sealEnvelope(text, { client: CLIENT, sharedSecret }) } };
+  return { body: { key: sealEnvelope(text, { client, sharedSecret }) } };
 }

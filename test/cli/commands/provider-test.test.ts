@@ -6,14 +6,7 @@ import { spekeKeyId } from '../../../src/drm/cpix/speke';
 import { folderOfEachTest } from '../../support/after-test';
 import { refusedUrl, type Script, startFakeUpstream } from '../../support/fake-upstream';
 import { cli, refused } from '../../support/run-cli';
-import {
-  PATHS,
-  PLAIN_CENC,
-  PLAIN_FAIRPLAY,
-  PROVIDED,
-  SHARED_SECRET,
-  sealed,
-} from '../../support/start-provisioning';
+import { answersFor, PATHS, PROVIDED } from '../../support/start-provisioning';
 import { CONTENT_ID, reference, SPEKE_PATH } from '../../support/start-speke';
 import { pemPath, shows } from '../../support/tls';
 
@@ -179,9 +172,8 @@ it('asks by each protocol that is not ruled out, and names the one that the prov
 });
 
 it('asks by JSON with the client of the options, and answers JSON', async () => {
-  const upstream = await startProvider({ body: { shared_secret: SHARED_SECRET } }, PATHS.config);
-  upstream.on(PATHS.cenc, sealed(PLAIN_CENC));
-  upstream.on(PATHS.fairplay, sealed(PLAIN_FAIRPLAY));
+  const upstream = await startFakeUpstream();
+  upstream.onEach(answersFor());
   const { client, clientApiKey, contentId } = PROVIDED;
   const env = { PACKAGERDRMAPI_GRANDCENTRALURL: `${upstream.url}/config`, [`${NAME}PROTOCOL`]: 'json' };
   const options = ['--client', client, '--client-api-key', clientApiKey, '--json'];

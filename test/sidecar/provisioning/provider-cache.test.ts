@@ -7,10 +7,11 @@ import type { SidecarConfig } from '../../../src/sidecar/config';
 import { createProviderCache } from '../../../src/sidecar/provider-cache';
 import { createDurableWriter } from '../../../src/sidecar/storage/durable-file';
 import { temporaryFolder } from '../../support/after-test';
-import { type FakeUpstream, type Script, startFakeUpstream } from '../../support/fake-upstream';
+import { type Script, startFakeUpstream } from '../../support/fake-upstream';
 import { recordedLog } from '../../support/recorded-log';
 import { seriesOf } from '../../support/start-observed';
 import {
+  answersFor,
   PATHS,
   PLAIN_CENC,
   PLAIN_FAIRPLAY,
@@ -19,6 +20,7 @@ import {
   SHARED_SECRET,
   sealed,
   startProvisioning,
+  urlsOf,
 } from '../../support/start-provisioning';
 import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 import { until } from '../../support/until';
@@ -36,22 +38,13 @@ async function startCached(overrides: Partial<SidecarConfig> = {}) {
   const time = { passed: 0 };
   const clock = () => new Date(START + time.passed);
   const providerCache = { folder, maxAgeMs: 7 * DAY };
-  const { sidecar, upstream } = await startProvisioning({ providerCache, ...overrides }, clock);
+  const { sidecar, upstream, urls } = await startProvisioning({ providerCache, ...overrides }, clock);
   const cut = (script: Script = 'reset', paths: readonly string[] = ALL) => {
     for (const path of paths) upstream.on(path, script);
   };
   /** Another sidecar with the same folder and upstreams, as after a restart. */
   const restart = (others: Partial<SidecarConfig> = {}) =>
-    startSidecar(
-      {
-        configServiceUrl: `${upstream.url}/config`,
-        keyProviderUrl: `${upstream.url}/keys`,
-        providerCache,
-        ...overrides,
-        ...others,
-      },
-      clock,
-    );
+    startSidecar({ ...urls, providerCache, ...overrides, ...others }, clock);
   return { sidecar, upstream, folder, time, cut, restart };
 }
 
@@ -66,12 +59,6 @@ async function startKept(overrides: Partial<SidecarConfig> = {}) {
 
 function warningOf(age: string, answered = '2026-01-02T03:04:05Z'): string {
   return `299 - "provider_cache: the key provider can't be asked, so these are the values that it returned ${age} ago (${answered}); send the request again when it is back"`;
-}
-
-function answerAgain(upstream: FakeUpstream): void {
-  upstream.on(PATHS.config, { body: { shared_secret: SHARED_SECRET } });
-  upstream.on(PATHS.cenc, sealed(PLAIN_CENC));
-  upstream.on(PATHS.fairplay, sealed(PLAIN_FAIRPLAY));
 }
 
 async function namesIn(folder: string): Promise<string[]> {
@@ -123,9 +110,8 @@ describe('the provider cache, in an outage', () => {
     cut();
     await post(sidecar).expect(200, PROVIDED_FILE);
     const laurl = 'https://another-license.example/rightsmanager.asmx';
-    upstream.on(PATHS.config, { body: { shared_secret: SHARED_SECRET } });
-    upstream.on(PATHS.cenc, sealed({ ...PLAIN_CENC, playready_laurl: laurl }));
-    upstream.on(PATHS.fairplay, sealed(PLAIN_FAIRPLAY));
+    const cenc = sealed({ ...PLAIN_CENC, playready_laurl: laurl });
+    upstream.onEach({ ...answersFor(), [PATHS.cenc]: cenc });
     const fresh = await post(sidecar).expect(200);
     expect([fresh.headers.warning, fresh.text.includes(laurl)]).toEqual([undefined, true]);
     cut();
@@ -197,7 +183,7 @@ describe('the provider cache gives nothing', () => {
     [502, FAILED, { [PATHS.cenc]: { status: 404 }, [PATHS.fairplay]: { status: 404 } }],
   ])('when an upstream answers, %d %s: %j', async (status, code, answers) => {
     const { sidecar, upstream } = await startKept();
-    for (const [path, script] of Object.entries(answers)) upstream.on(path, script);
+    upstream.onEach(answers);
     const { body, headers } = await post(sidecar).expect(status);
     expect([body.errors[0].code, headers.warning]).toEqual([code, undefined]);
   });
@@ -223,13 +209,9 @@ describe('the provider cache gives nothing', () => {
     const { cut, restart } = await startKept();
     cut();
     const elsewhere = await startFakeUpstream();
-    elsewhere.on(PATHS.cenc, 'reset');
-    elsewhere.on(PATHS.fairplay, 'reset');
-    elsewhere.on(PATHS.config, 'reset');
-    for (const urls of [
-      { keyProviderUrl: `${elsewhere.url}/keys` },
-      { configServiceUrl: `${elsewhere.url}/config` },
-    ])
+    elsewhere.on('*', 'reset');
+    const { configServiceUrl, keyProviderUrl } = urlsOf(elsewhere);
+    for (const urls of [{ keyProviderUrl }, { configServiceUrl }])
       await (await restart(urls)).api.post(PATH).send(PROVIDED).expect(502);
   });
 
@@ -311,7 +293,7 @@ describe('the folder of the provider cache', () => {
     cut();
     await post(sidecar).expect(502);
     await post(sidecar).expect(502);
-    answerAgain(upstream);
+    upstream.onEach(answersFor());
     await post(sidecar).expect(200);
     await entriesOf(folder, 1);
     const reported = (await sidecar.logEntries()).filter(({ message }) =>
@@ -358,7 +340,7 @@ describe('the folder of the provider cache', () => {
     // Requests to the cache wait for the entry under way.
     cut();
     await post(sidecar).expect(502);
-    answerAgain(upstream);
+    upstream.onEach(answersFor());
     const { text } = await sidecar.unauthenticated.get('/metrics');
     expect(seriesOf(text)).toMatchObject({
       'packagerdrmapi_provider_cache_events_total{event="not_kept"}': 2,

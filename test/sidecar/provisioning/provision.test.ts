@@ -3,6 +3,7 @@ import { providerFailed as provider } from '../../support/error-body';
 import { refusedUrl, type Script, startFakeUpstream } from '../../support/fake-upstream';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import {
+  answersFor,
   PATHS,
   PLAIN_CENC,
   PLAIN_FAIRPLAY,
@@ -107,12 +108,7 @@ describe('provisioning', () => {
   ])('tries each upstream once more when it %s', async (_failure, first) => {
     for (const path of [PATHS.config, PATHS.cenc, PATHS.fairplay]) {
       const { sidecar, upstream } = await startProvisioning();
-      const good: Record<string, Script> = {
-        [PATHS.config]: { body: { shared_secret: SHARED_SECRET } },
-        [PATHS.cenc]: sealed(PLAIN_CENC),
-        [PATHS.fairplay]: sealed(PLAIN_FAIRPLAY),
-      };
-      upstream.on(path, first, good[path] ?? 'reset');
+      upstream.on(path, first, answersFor()[path] ?? 'reset');
       await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
       expect(upstream.received.filter((request) => request.path === path)).toHaveLength(2);
     }
