@@ -321,13 +321,16 @@ function inheritedRepresentations(
   keepFirstBaseUrl(mpd);
   removeUnread(mpd);
   const elements: Elements[] = [];
+  const periodNodes = nodesOf(mpd, 'Period');
   childrenOf(root, 'Period').forEach((period, periodIndex) => {
-    const periodNode = nodesOf(mpd, 'Period')[periodIndex];
+    const periodNode = periodNodes[periodIndex];
+    const setNodes = nodesOf(periodNode, 'AdaptationSet');
     childrenOf(period, 'AdaptationSet').forEach((adaptationSet, setIndex) => {
-      const setNode = periodNode && nodesOf(periodNode, 'AdaptationSet')[setIndex];
+      const setNode = setNodes[setIndex];
+      const nodes = nodesOf(setNode, 'Representation');
       keepFirstBaseUrl(setNode);
       childrenOf(adaptationSet, 'Representation').forEach((representation, index) => {
-        const node = setNode && nodesOf(setNode, 'Representation')[index];
+        const node = nodes[index];
         keepFirstBaseUrl(node);
         node?.setAttribute(MARK, String(elements.length));
         elements.push({ period, periodIndex, adaptationSet, representation });
@@ -344,7 +347,7 @@ function inheritedRepresentations(
 
 /** The library makes each Representation once for each combination of all BaseURL elements above it. */
 function keepFirstBaseUrl(node: MpdNode | undefined): void {
-  for (const other of node ? nodesOf(node, 'BaseURL').slice(1) : []) node?.removeChild(other);
+  for (const other of nodesOf(node, 'BaseURL').slice(1)) node?.removeChild(other);
 }
 
 /** The library copies the segments of a Period or AdaptationSet to each Representation in it, and throws on a broken box. */
@@ -358,8 +361,8 @@ function removeUnread(node: MpdNode): void {
   }
 }
 
-function nodesOf({ childNodes }: MpdNode, name: string): MpdNode[] {
-  return Array.from(childNodes).filter(({ tagName }) => tagName === name);
+function nodesOf(node: MpdNode | undefined, name: string): MpdNode[] {
+  return Array.from(node?.childNodes ?? []).filter(({ tagName }) => tagName === name);
 }
 
 function childrenOf({ children }: XmlElement, name: string): XmlElement[] {
