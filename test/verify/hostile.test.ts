@@ -167,6 +167,23 @@ test('names in a playlist change no object of the program', async () => {
   expect(Reflect.get({}, 'polluted')).toBeUndefined();
 });
 
+test.each([
+  ['an address that a variable makes a tag', '#EXT-X-DEFINE:NAME="v",VALUE=" TAG"', '{$v}'],
+  ['a variable of two lines', '#EXT-X-DEFINE:QUERYPARAM="v"', 'v.m4s{$v}'],
+])('%s is refused, not read', async (_, definition, address) => {
+  const stream = await startStream('hls');
+  const tag = '#EXT-X-DATERANGE:ID=__proto__,START-DATE=2026-11-22T12:00:00Z,X-POLLUTED=1';
+  await stream.change('master.m3u8', (text) =>
+    text.replace('v.m3u8', `v.m3u8?v=${encodeURIComponent(`\n${tag}`)}`),
+  );
+  await stream.change('v.m3u8', (text) =>
+    text.replace('#EXTINF', `${definition.replace('TAG', tag)}\n#EXTINF:1,\n${address}\n#EXTINF`),
+  );
+  const { faults } = await stream.verify();
+  expect(Object.keys(Object.prototype)).toEqual([]);
+  expect(faults.map(({ code }) => code)).toEqual(['manifest_unreadable']);
+});
+
 test('a multivariant playlist that names itself is reported, not followed', async () => {
   const stream = await startStream('hls');
   await stream.change('master.m3u8', (text) => text.replace('v.m3u8', 'master.m3u8'));

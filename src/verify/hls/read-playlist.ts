@@ -196,7 +196,6 @@ function resourceOf(address: string, base: string, range: ByteRange | undefined)
  */
 interface PlaylistParser {
   readonly manifest: ParsedManifest;
-  on(event: 'error', listener: (problem: { readonly message: string }) => void): void;
   addParser(options: {
     readonly expression: RegExp;
     readonly customType: string;
@@ -267,8 +266,6 @@ function parsePlaylist(
 ): Checked<{ manifest: ParsedManifest; variables: Variables }> {
   const parser = new library.Parser({ uri });
   const variables = new Map<string, string>();
-  const problems: string[] = [];
-  parser.on('error', ({ message }) => problems.push(message.slice(0, 200)));
   for (const { tag, name, read } of own) {
     const at = { customType: name ?? 'none', segment: name !== undefined };
     parser.addParser({ expression: new RegExp(`^${tag}`), dataParser: read, ...at });
@@ -285,6 +282,9 @@ function parsePlaylist(
       const line = withVariables(written, variables, (isOwn ? 16 : 1) * MAX_LINE);
       if (line === undefined || (WITH_ATTRIBUTES.test(line) && line.split(',').length > MAX_ATTRIBUTES))
         return unreadable(`has a line ${index + 1} that is too long for a playlist`);
+      // The library would read the tag that a value puts in place of an address or into a further line.
+      if (/[\r\n]/.test(line) || line.trim().startsWith('#') !== written.startsWith('#'))
+        return unreadable(`has a line ${index + 1} that its variables make a tag or more than one line`);
       const [, range = '1'] = WITH_RANGE.exec(line) ?? [];
       if (!BYTE_RANGE.test(range))
         return unreadable(`has a line ${index + 1} whose byte range is not <length>@<start> in digits`);
@@ -302,8 +302,6 @@ function parsePlaylist(
   } catch {
     return unreadable('has a line that is not valid in a playlist; check it with a validator');
   }
-  const [problem] = problems;
-  if (problem !== undefined) return unreadable(`can't be read: ${problem}`);
   return { ok: true, value: { manifest: parser.manifest, variables } };
 }
 
