@@ -29,13 +29,12 @@ const LOST_HINTS = `[...document.querySelectorAll('[aria-describedby]')]
 /** An emulator with something on every page, and the paths of all of them. */
 async function startFilled() {
   const emulator = await startLibraryPages();
-  const { admin, siteId, context, post, createReady, createMedia, createChannel, connect } = emulator;
-  const channel = await createChannel({
+  const { admin, siteId, context, post, createReady, createMedia, createChannel, onAir } = emulator;
+  const { channel } = await onAir({
     title: LONG_TITLE,
     publishing_mode: 'manual',
     tags: ['a-very-long-tag'],
   });
-  await connect(channel);
   const disabled = await createChannel({ title: 'Sports' });
   await post(`channels/${disabled.id}/disable`);
   const address = `http://127.0.0.1:9/${'long-path/'.repeat(8)}`;

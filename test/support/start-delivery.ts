@@ -77,8 +77,20 @@ export async function startDelivery(env: Environment = {}) {
   };
 }
 
+export type TestPackaged = Awaited<ReturnType<typeof startPackaged>>;
+
 /** The same with a packager, which is a fake. */
 export async function startPackaged(env: Environment = {}) {
   const packager = await startFakePackager();
-  return { ...(await startDelivery({ EMULATOR_PACKAGERURL: packager.url, ...env })), packager };
+  const delivery = await startDelivery({ EMULATOR_PACKAGERURL: packager.url, ...env });
+  return {
+    ...delivery,
+    packager,
+    /** The same, once the packager has the event. */
+    async onAir(metadata?: object) {
+      const made = await delivery.onAir(metadata);
+      await packager.called(`PUT /streams/${made.id}`);
+      return made;
+    },
+  };
 }

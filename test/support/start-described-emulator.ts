@@ -18,7 +18,7 @@ export function contentOf(answered: Answer | undefined, type: string | undefined
 /** Starts an emulator with one of everything, and the values of the parameters of paths. */
 export async function startDescribedEmulator() {
   const delivery = await startDelivery();
-  const { admin, site, post, advance, createChannel, createWebhook, connect, track, playlist } = delivery;
+  const { admin, site, post, advance, onAir, createWebhook, track, playlist } = delivery;
   const { media, rendition } = await delivery.film();
   const taken = { source_type: 'video_position', source_media_id: media, video_position: 1 };
   const playlists = new Map<string, string>();
@@ -26,8 +26,8 @@ export async function startDescribedEmulator() {
     const filter = type === 'manual_playlist' ? { media_filter: { include: { values: [media] } } } : {};
     playlists.set(type, await playlist(type, { title: 'Best', ...filter }));
   }
-  const channel = await createChannel({ title: 'Town hall', publishing_mode: 'manual', reconnect_window: 0 });
-  const event = await connect(channel);
+  const metadata = { title: 'Town hall', publishing_mode: 'manual', reconnect_window: 0 };
+  const { channel, id: event } = await onAir(metadata);
   const { body: shown } = await admin.get(`${site}/channels/${channel.id}/`);
   await advance(90);
   const [, preview_token = ''] = /previews\/(.*)\.m3u8$/.exec(shown.preview_url[0]) ?? [];

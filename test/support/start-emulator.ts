@@ -55,7 +55,7 @@ export async function startEmulator(env: Environment = {}) {
   const admin = as(config.apiSecret);
   const control = request.agent(controlPort.url).set('authorization', `Bearer ${config.apiSecret}`);
   const [siteId = ''] = config.siteIds;
-  return {
+  const emulator = {
     url: platform.url,
     port: platform.port,
     controlUrl: controlPort.url,
@@ -96,6 +96,11 @@ export async function startEmulator(env: Environment = {}) {
       const { body } = await control.post('/encoder/connect').send({ stream_key }).expect(200);
       return body.event_id;
     },
+    /** Does both; answers the channel and the id of its event. */
+    async onAir(metadata?: object): Promise<{ channel: ChannelAnswer; id: string }> {
+      const channel = await emulator.createChannel(metadata);
+      return { channel, id: await emulator.connect(channel) };
+    },
     async disconnect({ stream_key }: Pick<ChannelAnswer, 'stream_key'>): Promise<void> {
       await control.post('/encoder/disconnect').send({ stream_key }).expect(200);
     },
@@ -105,6 +110,7 @@ export async function startEmulator(env: Environment = {}) {
     /** The log as written, at level `debug`, once it has this many lines. */
     logOf: linesOf,
   };
+  return emulator;
 }
 
 function counted(): (kind: string) => number {

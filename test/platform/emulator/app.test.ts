@@ -35,8 +35,7 @@ test('logs one line for each request and no secret, API key or key in any of the
 
   const sent = { name: 'n', permission: 'Editor' };
   const { secret } = (await emulator.control.post('/credentials').send(sent).expect(201)).body;
-  const channel = await emulator.createChannel();
-  await emulator.connect(channel);
+  const { channel } = await emulator.onAir();
   await emulator.as(secret).get(CHANNELS).expect(200);
   for (const wrong of ['wrong', 'demo-api-secret-0123456789'])
     await unauthenticated.get(signedPath('/v1/status', {}, { secret: wrong }));

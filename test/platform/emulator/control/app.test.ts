@@ -41,9 +41,8 @@ test.each([
 });
 
 test('refuses a second encoder with the same key, and leaves the first its event', async () => {
-  const { connect, control, context, createChannel } = await startEmulator();
-  const channel = await createChannel();
-  const event = await connect(channel);
+  const { onAir, control, context } = await startEmulator();
+  const { channel, id: event } = await onAir();
   const { stream_key } = channel;
   const advice = 'Another encoder streams to this channel. Connect after it has disconnected.';
   const refused = errorBody('already_streaming', advice);
@@ -168,10 +167,9 @@ describe('the state of the platform', () => {
   };
 
   test('shows channels, events and media, their secrets only when they are to be revealed', async () => {
-    const { admin, control, createChannel, connect } = await startEmulator();
+    const { admin, control, onAir } = await startEmulator();
     const simulcast = { stream_key: 'elsewhere', stream_url: 'rtmps://target.example/live', title: 't' };
-    const channel = await createChannel({ publishing_mode: 'manual', simulcast_targets: [simulcast] });
-    const event = await connect(channel);
+    const { channel, id: event } = await onAir({ publishing_mode: 'manual', simulcast_targets: [simulcast] });
     const state = (await control.get('/state')).body;
     const path = `/v2/sites/demosite/channels/${channel.id}/`;
     const { preview_url, ...shown } = (await admin.get(path)).body;
@@ -220,8 +218,7 @@ describe('the state of the platform', () => {
     const dropped: string[] = [];
     const channel = await emulator.createChannel();
     context.broadcast.connect(channel.stream_key, (why) => dropped.push(why));
-    const interrupted = await emulator.createChannel();
-    await emulator.connect(interrupted);
+    const { channel: interrupted } = await emulator.onAir();
     await emulator.disconnect(interrupted);
     await control.post('/faults').send({ target: 'GET /embed/channel.js', kind: 'reset' }).expect(201);
     await control.post('/credentials').send({ name: 'n', permission: 'Admin' }).expect(201);

@@ -7,8 +7,7 @@ import { startWebhookReceiver } from '../../../support/webhook-receiver';
 /** A channel, and the event of an encoder that streams to it. */
 async function startStreaming(publishing_mode: 'auto' | 'manual') {
   const emulator = await startEmulator();
-  const made = await emulator.createChannel({ title: 'News', publishing_mode });
-  const eventId = await emulator.connect(made);
+  const { channel: made, id: eventId } = await emulator.onAir({ title: 'News', publishing_mode });
   const channel = emulator.context.state.channels.find(made.id);
   return { ...emulator, channel, eventId, path: `/dashboard/channels/${made.id}` };
 }
@@ -178,9 +177,8 @@ async function start(env: Record<string, string> = {}) {
 }
 
 test('says on the page of a channel what the packager does with its event, and leads to the stream tester', async () => {
-  const { createChannel, connect, context, page, url } = await start();
-  const channel = await createChannel({ custom_params: { stream_id: 'news' } });
-  const id = await connect(channel);
+  const { onAir, context, page, url } = await start();
+  const { channel, id } = await onAir({ custom_params: { stream_id: 'news' } });
   await until(() => context.packaging.deliverable(id) !== undefined);
   const { text, tests } = await page(`/channels/${channel.id}`);
   expect(text).toContain('Packager running with news.key , since 2030-01-01 00:00:00 UTC , 0:12 to play');
@@ -190,16 +188,15 @@ test('says on the page of a channel what the packager does with its event, and l
 });
 
 test('says why an event is not packaged, and what to do, and counts it as refused in all lists', async () => {
-  const { createChannel, connect, context, page, packager } = await start();
-  await connect(await createChannel({ title: 'Packaged', custom_params: { stream_id: 'news' } }));
+  const { onAir, context, page, packager } = await start();
+  await onAir({ title: 'Packaged', custom_params: { stream_id: 'news' } });
   await until(() => packager.streams.size === 1);
   expect((await page('')).text).not.toContain('refused');
   const problem = { code: 'key_file_missing', description: 'There is no key file news.key. Provision it.' };
   const nothing = { started: null, seconds: 0, dash: null, hls: null };
   packager.onPut = (document) =>
     document.keyFile === 'news' ? document : { ...document, state: 'refused', problem, ...nothing };
-  const channel = await createChannel();
-  const id = await connect(channel);
+  const { channel, id } = await onAir();
   await until(() => context.packaging.find(id)?.problem !== undefined);
   const refused = await page(`/channels/${channel.id}`);
   expect(refused.text).toContain(`Packager refused with ${channel.id}.key`);

@@ -191,10 +191,9 @@ const HOSTILE = '"><img src=x onerror=alert(1)><script>alert(2)</script>';
 
 test('escapes hostile names on every page that shows them', async () => {
   const emulator = await startLibraryPages();
-  const { page, post, createReady, createChannel, createWebhook, connect, context, siteId } = emulator;
+  const { page, post, createReady, onAir, createWebhook, context, siteId } = emulator;
   const metadata = { title: HOSTILE, tags: [HOSTILE], custom_params: { [HOSTILE]: HOSTILE } };
-  const channel = await createChannel(metadata);
-  await connect(channel);
+  const { channel } = await onAir(metadata);
   const media = await createReady({ ...metadata, author: HOSTILE });
   await post(`media/${media.id}/tracks`, { label: HOSTILE, position: '0', track_kind: 'captions' });
   await post('players', { site: siteId, name: HOSTILE, release_channel: 'production' });

@@ -175,8 +175,8 @@ describe('asks the packager for what may be watched now and for nothing else, wh
 
   test.each(tableRows(RIGHTS))('%s: %s', async (steps = '', expected) => {
     const { packager, admin, site, context, unauthenticated, ...delivery } = await shared();
-    const created = await delivery.createChannel({ publishing_mode: 'manual', reconnect_window: 0 });
-    const event = await delivery.connect(created);
+    const sent = { publishing_mode: 'manual', reconnect_window: 0 };
+    const { channel: created, id: event } = await delivery.onAir(sent);
     await until(() => context.packaging.deliverable(event) !== undefined);
     const token = context.state.events.find(event)?.previewToken;
     const [ofChannel, ofMedia] = [`${site}/channels/${created.id}/`, `${site}/media/${event}/`];

@@ -43,11 +43,10 @@ const at = async ({ unauthenticated }: Streaming, path: string) => {
 
 test('a stream that the packager refuses is not available to viewers; its preview says why', async () => {
   const streaming = await start();
-  const { packager, createChannel, connect, context } = streaming;
+  const { packager, onAir, context } = streaming;
   const problem = { code: 'codec_unsupported', description: 'The encoder sends audio as MPEG-1 audio.' };
   packager.onPut = (document) => ({ ...document, state: 'refused', problem, dash: null, hls: null });
-  const channel = await createChannel();
-  const id = await connect(channel);
+  const { id } = await onAir();
   const token = context.state.events.find(id)?.previewToken;
   await until(() => context.packaging.isRefused(id));
   const said = async (path: string) => {
@@ -100,10 +99,9 @@ describe('a live event', () => {
 
   it('names its addresses before there is a segment, and one of a key file without FairPlay has no HLS', async () => {
     const streaming = await start();
-    const { packager, createChannel, connect, unauthenticated } = streaming;
+    const { packager, onAir, unauthenticated } = streaming;
     packager.onPut = (document) => ({ ...document, state: 'starting', dash: null, hls: null });
-    const id = await connect(await createChannel());
-    await until(() => packager.streams.has(id));
+    const { id } = await onAir();
     const types = async () =>
       (await unauthenticated.get(`/v2/media/${id}`)).body.playlist[0].sources.map(
         ({ type }: { type: string }) => type,
@@ -165,8 +163,7 @@ describe('a live event', () => {
     ['off', '?window=30', '?window=30'],
   ])('with dvr %s has a window of its own, whatever a viewer asks for', async (dvr, query, window = '') => {
     const streaming = await start();
-    const channel = await streaming.createChannel({ dvr, reconnect_window: 0 });
-    const id = await streaming.connect(channel);
+    const { channel, id } = await streaming.onAir({ dvr, reconnect_window: 0 });
     await streaming.packaged(id);
     const base = `/live/events/${id}`;
     expect((await at(streaming, `${base}.m3u8`)).location).toBe(`${base}/hls/master.m3u8${query}`);

@@ -105,10 +105,8 @@ test('asks until a file that the packager still works on is packaged', async () 
 });
 
 test('packages the file that replaces a replay, with the key file of its event', async () => {
-  const { createChannel, connect, disconnect, advance, packager, admin, site, send, orders } = await start();
-  const channel = await createChannel({ reconnect_window: 0 });
-  const id = await connect(channel);
-  await packager.called(`PUT /streams/${id}`);
+  const { onAir, disconnect, advance, packager, admin, site, send, orders } = await start();
+  const { channel, id } = await onAir({ reconnect_window: 0 });
   await disconnect(channel);
   await advance(1);
   await until(() => packager.streams.get(id)?.state === 'ended');

@@ -3,32 +3,14 @@ import { existsSync, mkdirSync, readdirSync, renameSync, statSync, utimesSync, w
 import { join } from 'node:path';
 import type { StreamDocument } from '../../../../src/platform/emulator/packaging/packager-client';
 import { temporaryFolder } from '../../../support/after-test';
-import { startFakePackager } from '../../../support/fake-packager';
+import { startPackaged, type TestPackaged } from '../../../support/start-delivery';
 import { startEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
 
-async function start(env: Record<string, string> = {}) {
-  const packager = await startFakePackager();
-  const emulator = await startEmulator({
-    EMULATOR_PACKAGERURL: packager.url,
-    EMULATOR_PACKAGERRTMPURL: 'rtmp://emulator:1935/live',
-    ...env,
-  });
-  /** Connects an encoder to a channel with this metadata, and waits until the packager has its event. */
-  const onAir = async (metadata?: object) => {
-    const channel = await emulator.createChannel(metadata);
-    const id = await emulator.connect(channel);
-    await packager.called(`PUT /streams/${id}`);
-    return { channel, id };
-  };
-  return { ...emulator, packager, onAir };
-}
-
-const state = ({ packager }: Awaited<ReturnType<typeof start>>, id: string) =>
-  packager.streams.get(id)?.state;
+const state = ({ packager }: TestPackaged, id: string) => packager.streams.get(id)?.state;
 
 test('sends an event to the packager as soon as it is on air, and again and again', async () => {
-  const emulator = await start();
+  const emulator = await startPackaged({ EMULATOR_PACKAGERRTMPURL: 'rtmp://emulator:1935/live' });
   const { channel, id } = await emulator.onAir({ title: 'News' });
   const call = await emulator.packager.called(`PUT /streams/${id}`, 3);
   const token = emulator.context.state.events.find(id)?.pullToken;
@@ -43,7 +25,7 @@ test('sends an event to the packager as soon as it is on air, and again and agai
 });
 
 test('asks the packager for low latency when the channel has it, and for nothing at another latency', async () => {
-  const { onAir, packager } = await start();
+  const { onAir, packager } = await startPackaged();
   const latencyOf = async (latency: string) => {
     const { id } = await onAir({ latency });
     return Object(packager.calls.find(({ path }) => path === `/streams/${id}`)?.body).latency;
@@ -52,7 +34,7 @@ test('asks the packager for low latency when the channel has it, and for nothing
 });
 
 test('names the key file of the custom parameter, the simulcast targets with their keys, and the API key', async () => {
-  const emulator = await start({ EMULATOR_PACKAGERAPIKEY: 'packager-key' });
+  const emulator = await startPackaged({ EMULATOR_PACKAGERAPIKEY: 'packager-key' });
   const simulcast_targets = [
     { title: 'a', stream_url: 'rtmp://a.example/app/', stream_key: 'k1' },
     { title: 'b', stream_url: 'rtmps://b.example/app', stream_key: 'k2' },
@@ -70,7 +52,7 @@ test('names the key file of the custom parameter, the simulcast targets with the
 });
 
 test('ends the stream once when the event ends, and takes it away with the media', async () => {
-  const emulator = await start();
+  const emulator = await startPackaged();
   const { packager, admin, siteId } = emulator;
   const { channel, id } = await emulator.onAir({ reconnect_window: 30 });
   await emulator.disconnect(channel);
@@ -86,7 +68,7 @@ test('ends the stream once when the event ends, and takes it away with the media
 });
 
 test('goes on with the stream of an encoder that comes back within its window', async () => {
-  const emulator = await start();
+  const emulator = await startPackaged();
   const { channel, id } = await emulator.onAir();
   await emulator.disconnect(channel);
   await emulator.packager.rounds(1);
@@ -96,7 +78,7 @@ test('goes on with the stream of an encoder that comes back within its window', 
 });
 
 test('ends a stream that was still being begun when its event ended', async () => {
-  const emulator = await start();
+  const emulator = await startPackaged();
   emulator.packager.trouble = ({ method }) => (method === 'PUT' ? { lateMs: 100 } : undefined);
   const { channel, id } = await emulator.onAir();
   await emulator.admin.put(`/v2/sites/demosite/channels/${channel.id}/disable/`).expect(204);
@@ -106,7 +88,7 @@ test('ends a stream that was still being begun when its event ended', async () =
 });
 
 test('removes a stream that was still being begun when its media was deleted', async () => {
-  const emulator = await start();
+  const emulator = await startPackaged();
   emulator.packager.trouble = ({ method }) => (method === 'PUT' ? { lateMs: 100 } : undefined);
   const { channel, id } = await emulator.onAir();
   await emulator.admin.delete(`/v2/sites/demosite/channels/${channel.id}/`).expect(204);
@@ -116,7 +98,7 @@ test('removes a stream that was still being begun when its media was deleted', a
 });
 
 test('deletes every stream at a reset, also one that is on its way', async () => {
-  const emulator = await start();
+  const emulator = await startPackaged();
   const ids = [(await emulator.onAir()).id, (await emulator.onAir()).id];
   emulator.packager.trouble = ({ method }) => (method === 'PUT' ? { lateMs: 60 } : undefined);
   await emulator.packager.called(`PUT /streams/${ids[0]}`, 3);
@@ -128,7 +110,7 @@ test('deletes every stream at a reset, also one that is on its way', async () =>
 
 test('removes at its start what an emulator has left that was ended by force, and nothing of others', async () => {
   const folder = await temporaryFolder();
-  const before = await start({ EMULATOR_UPLOADSFOLDER: folder });
+  const before = await startPackaged({ EMULATOR_UPLOADSFOLDER: folder });
   const { packager, context, onAir } = before;
   await onAir();
   const { id: left } = await onAir();
@@ -155,7 +137,7 @@ test('removes at its start what an emulator has left that was ended by force, an
 
 test('removes what an emulator on another machine has left once it was silent for a minute, not before', async () => {
   const folder = await temporaryFolder();
-  const { packager, onAir, context } = await start({ EMULATOR_UPLOADSFOLDER: folder });
+  const { packager, onAir, context } = await startPackaged({ EMULATOR_UPLOADSFOLDER: folder });
   const { id } = await onAir();
   const [own = ''] = readdirSync(folder);
   const before = (ms: number) => new Date(context.wallClock().getTime() - ms);
@@ -180,7 +162,7 @@ test('removes what an emulator on another machine has left once it was silent fo
 });
 
 test('sends everything again to a packager that has forgotten it', async () => {
-  const emulator = await start();
+  const emulator = await startPackaged();
   const { packager } = emulator;
   const { id: over, channel } = await emulator.onAir({ reconnect_window: 0 });
   await emulator.disconnect(channel);
@@ -197,7 +179,7 @@ test('sends everything again to a packager that has forgotten it', async () => {
 });
 
 test('goes on without a packager, says so once, and finds it when it is there', async () => {
-  const emulator = await start();
+  const emulator = await startPackaged();
   const { packager } = emulator;
   const { url } = packager;
   await packager.leave();
@@ -220,7 +202,7 @@ test.each([
   ['answers 500', 500, 'in_trouble'],
   ['refuses the API key', 401, 'packager_refused_api_key'],
 ] as const)('has one call of a stream under way when the packager %s', async (_what, trouble, code) => {
-  const emulator = await start();
+  const emulator = await startPackaged();
   emulator.packager.trouble = () => trouble;
   const id = await emulator.connect(await emulator.createChannel());
   await until(() => emulator.context.packaging.find(id)?.problem?.code === code);
@@ -232,7 +214,7 @@ test.each([
 });
 
 test('keeps the reason of a refusal, and sends the stream again until it is taken; players get a message to wait', async () => {
-  const emulator = await start();
+  const emulator = await startPackaged();
   const problem = { code: 'no_key_file', description: 'There is no key file news.key.' };
   emulator.packager.onPut = (document) => ({ ...document, state: 'refused', problem, dash: null, hls: null });
   const id = await emulator.connect(await emulator.createChannel());
@@ -248,7 +230,7 @@ test('keeps the reason of a refusal, and sends the stream again until it is take
 });
 
 test('says that what answers is no packager', async () => {
-  const emulator = await start();
+  const emulator = await startPackaged();
   emulator.packager.onPut = ({ kind }) => ({ kind }) as never;
   const { id } = await emulator.onAir();
   await until(() => emulator.context.packaging.find(id)?.problem !== undefined);

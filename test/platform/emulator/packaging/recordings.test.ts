@@ -7,12 +7,10 @@ const RECORDED = FILM.toString('latin1');
 
 async function start(env: Environment = {}) {
   const library = await startPackaged(env);
-  const { context, packager, createChannel, connect, disconnect, advance, admin, site } = library;
+  const { context, disconnect, advance, admin, site } = library;
   /** An event of a channel without a reconnect window, that the packager has. */
   const onAir = async (metadata: object = {}) => {
-    const channel = await createChannel({ reconnect_window: 0, ...metadata });
-    const id = await connect(channel);
-    await until(() => packager.streams.has(id));
+    const { channel, id } = await library.onAir({ reconnect_window: 0, ...metadata });
     const path = `${site}/channels/${channel.id}/events/${id}`;
     const end = async () => {
       await disconnect(channel);

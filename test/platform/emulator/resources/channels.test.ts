@@ -72,9 +72,8 @@ test('deletes a channel: its routes answer 404, its stream key is unknown, and n
 });
 
 test('keeps the replays of a deleted channel', async () => {
-  const { admin, connect, createChannel, context } = await startEmulator();
-  const channel = await createChannel({ title: 'Show' });
-  const event = await connect(channel);
+  const { admin, onAir, context } = await startEmulator();
+  const { channel, id: event } = await onAir({ title: 'Show' });
   await admin.delete(`${PATH}${channel.id}/`).expect(204);
   const replay = { id: event, metadata: { title: 'Show' }, hidden: false };
   expect(context.state.media.all()).toMatchObject([replay]);

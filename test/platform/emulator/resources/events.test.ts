@@ -16,8 +16,7 @@ async function startOnAir(metadata?: object) {
 }
 
 async function onAir(emulator: TestEmulator, metadata: object = {}) {
-  const channel = await emulator.createChannel(metadata);
-  const event = await emulator.connect(channel);
+  const { channel, id: event } = await emulator.onAir(metadata);
   const path = `${PATH}${channel.id}/events/${event}/`;
   const read = async () => (await emulator.admin.get(path).expect(200)).body;
   const channelNow = async () => (await emulator.admin.get(`${PATH}${channel.id}/`).expect(200)).body;

@@ -45,9 +45,8 @@ test('a media is notified as available when its start date comes, and not at the
 
 test('the replay of an event that was not published is never notified as available after any change', async () => {
   const library = await startLibrary();
-  const { createChannel, connect, disconnect, advance, notifications, read, send, admin, site } = library;
-  const channel = await createChannel({ publishing_mode: 'manual' });
-  const id = await connect(channel);
+  const { onAir, disconnect, advance, notifications, read, send, admin, site } = library;
+  const { channel, id } = await onAir({ publishing_mode: 'manual' });
   await advance(10);
   await disconnect(channel);
   await advance(60);

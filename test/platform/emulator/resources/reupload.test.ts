@@ -211,10 +211,9 @@ describe('originals and renditions', () => {
   });
 
   test('renditions of what the platform has no file of are refused', async () => {
-    const { create, createChannel, connect, disconnect, admin, site, advance } = await startLibrary();
+    const { create, onAir, disconnect, admin, site, advance } = await startLibrary();
     const external = await create({ upload: { method: 'external', source_url: 'https://x.example/a.mp4' } });
-    const channel = await createChannel();
-    const replay = await connect(channel);
+    const { channel, id: replay } = await onAir();
     await disconnect(channel);
     await advance(60);
     for (const id of [external.id, replay]) {

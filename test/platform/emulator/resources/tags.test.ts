@@ -83,14 +83,13 @@ describe('the usage', () => {
   const NOTHING = { media_created: 0, uploaded_bytes: 0, deliveries: 0, delivered_bytes: 0, live_seconds: 0 };
 
   test('usage is counted for each day by the clock of the platform', async () => {
-    const { createReady, create, createChannel, connect, disconnect, admin, site, advance, unauthenticated } =
+    const { createReady, create, onAir, disconnect, admin, site, advance, unauthenticated } =
       await startLibrary();
     const { id } = await createReady();
     await create();
     await unauthenticated.get(`/v2/media/${id}`).expect(200);
     await advance(DAY);
-    const channel = await createChannel();
-    await connect(channel);
+    const { channel } = await onAir();
     await advance(90);
     await disconnect(channel);
     await advance(60);
@@ -153,9 +152,8 @@ describe('the usage', () => {
 
   test('counts the seconds that encoders stream, each on its own day', async () => {
     const emulator = await startEmulator();
-    const { createChannel, connect, disconnect, advance } = emulator;
-    const channel = await createChannel();
-    await connect(channel);
+    const { onAir, connect, disconnect, advance } = emulator;
+    const { channel } = await onAir();
     await advance(90);
     expect(await usedOf(emulator)).toEqual([0, 0, 0]);
     await disconnect(channel);

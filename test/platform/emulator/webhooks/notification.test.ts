@@ -41,14 +41,12 @@ function subscribe({ admin, siteId }: TestEmulator, webhook_url: string) {
 test('reports the life of a channel in order, and of the replay at its end if viewers see it', async () => {
   const receiver = await startWebhookReceiver();
   const emulator = await startEmulator();
-  const { siteId, createChannel, connect, disconnect, advance } = emulator;
+  const { siteId, onAir, disconnect, advance } = emulator;
   const { body: webhook } = await subscribe(emulator, receiver.url);
-  const unpublished = await createChannel({ publishing_mode: 'manual' });
-  await connect(unpublished);
+  const { channel: unpublished } = await onAir({ publishing_mode: 'manual' });
   await disconnect(unpublished);
   await advance(60);
-  const channel = await createChannel();
-  const eventId = await connect(channel);
+  const { channel, id: eventId } = await onAir();
   await advance(10);
   await disconnect(channel);
   await advance(60);
