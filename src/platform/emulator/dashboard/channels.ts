@@ -249,8 +249,6 @@ function mountEventsPage(app: Express, context: EmulatorContext): void {
   mountPage(app, EVENTS, (asked) =>
     layout({
       asked,
-      title: 'Events',
-      section: EVENTS,
       intro:
         'Every broadcast of every channel. Events of manual channels are shown here before they are published.',
       content: listOf('events', events.all(), asked.query, {

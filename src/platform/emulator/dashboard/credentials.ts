@@ -46,8 +46,6 @@ export function mountCredentialPages(app: Express, context: EmulatorContext): vo
   const page = (asked: Asked) => {
     const isAdmin = roleOf(asked.request) === 'admin';
     return layout({
-      title: 'API credentials',
-      section: PATH,
       aside: isAdmin && html`<a class="button" href="#new">New credential</a>`,
       intro: html`Send a secret to the management API as <code>Authorization: Bearer …</code>`,
       content: refusedFirst(asked, {

@@ -37,11 +37,10 @@ function doneSentence(done: unknown): string | undefined {
 }
 
 interface Page {
-  readonly title: string;
+  /** Without it, the page is that of a section, by the path of its route. */
+  readonly title?: string;
   /** The page above this one, which is a section. */
   readonly above?: string;
-  /** The address of the section; the page above, if it has one. */
-  readonly section?: string;
   readonly aside?: Content;
   readonly intro?: Content;
   readonly asked: { readonly request: Asking; readonly query: PageQuery };
@@ -50,9 +49,12 @@ interface Page {
 }
 
 export function layout(page: Page): string {
-  const { title, above, section = above, aside, intro, content, scripts = [], asked } = page;
+  const { above, aside, intro, content, scripts = [], asked } = page;
   const done = doneSentence(asked.query.done);
-  const parent = SECTIONS.find(([path]) => path === above);
+  const [ofRoute] = /^\/dashboard(?:\/[^/]+)?/.exec(asked.request.route?.path ?? '') ?? [];
+  const section = above ?? (page.title === undefined ? ofRoute : undefined);
+  const [, name] = SECTIONS.find(([path]) => path === section) ?? [];
+  const { title = name } = page;
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -81,7 +83,7 @@ export function layout(page: Page): string {
     <p class="note hint">A mock for development. Without a state file, nothing is kept when it stops.</p></div>
   </div></header>
   <main id="content" tabindex="-1">
-    ${parent && html`<p class="above"><a href="${parent[0]}"><span aria-hidden="true">←</span> ${parent[1]}</a></p>`}
+    ${above !== undefined && html`<p class="above"><a href="${above}"><span aria-hidden="true">←</span> ${name}</a></p>`}
     <div class="title"><h1>${title}</h1>${aside}</div>
     ${intro !== undefined && html`<p class="intro">${intro}</p>`}
     ${done !== undefined && html`<p class="message" data-variant="success" role="status">${done}</p>`}
@@ -97,7 +99,7 @@ export function layout(page: Page): string {
 const USER_PATH = '/dashboard/user';
 const COOKIE = 'emulator-user';
 
-type Asking = Pick<Request, 'headers' | 'method' | 'originalUrl'>;
+type Asking = Pick<Request, 'headers' | 'method' | 'originalUrl' | 'route'>;
 
 /** The user who was chosen on a page; an admin before one was. */
 export function roleOf({ headers }: Asking): Role {

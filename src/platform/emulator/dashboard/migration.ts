@@ -44,8 +44,6 @@ export function mountMigrationPage(app: Express, context: EmulatorContext, platf
   const page = (asked: Asked, result?: Html) =>
     layout({
       asked,
-      title: 'v1 → v2',
-      section: PATH,
       intro: 'Translates a call of Management API v1 to v2, and shows the answers of both here.',
       content: html`${formCard(asked, 'A call of v1', form)}${result}`,
     });

@@ -26,8 +26,6 @@ export function mountOverviewPages(app: Express, context: EmulatorContext): void
   mountPage(app, '/dashboard', (asked) =>
     layout({
       asked,
-      title: 'Overview',
-      section: '/dashboard',
       content: html`${live('counts', html`${counts(context, asked.request)}${firstSteps(context)}`)}
         ${card('addresses', 'Addresses', addressFacts(addressesFor(context, asked.request)))}
         ${card('account', 'Account', live('account-facts', accountFacts(context)))}`,
@@ -36,8 +34,6 @@ export function mountOverviewPages(app: Express, context: EmulatorContext): void
   mountPage(app, '/dashboard/clients', (asked) =>
     layout({
       asked,
-      title: 'Key provider',
-      section: '/dashboard/clients',
       intro: 'A client is a DRM account. The key-file API fetches keys with its name and its API key.',
       content: [...context.clients.values()].map((client) =>
         clientCard(client, addressesFor(context, asked.request).origin),

@@ -56,8 +56,6 @@ export function mountRequestPages(app: Express, context: EmulatorContext): void 
       const methods = [...new Set(requests.map(({ method }) => method))].sort();
       return layout({
         asked,
-        title: 'Requests',
-        section: PATH,
         aside: requests.length > 0 && action(PATH, 'Clear', 'the requests'),
         intro: `The latest ${JOURNAL_LIMITS.entries} requests of clients to the platform. Secrets are hidden. GET /requests on the control port has the same for tests.`,
         content: listOf('requests', requests, asked.query, {

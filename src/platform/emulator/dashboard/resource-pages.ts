@@ -101,8 +101,6 @@ export function mountResourcePages<T extends Item>(
   const fields = { ...(newForm.shown ?? { ...newForm.metadata, ...newForm.relationships }), ...site };
   const listPage = (asked: Asked) =>
     layout({
-      title: capital(plural),
-      section: path,
       aside: html`<a class="button" href="#new">New ${noun}</a>`,
       intro: kind.intro,
       content: refusedFirst(asked, {

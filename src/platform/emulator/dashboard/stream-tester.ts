@@ -166,8 +166,6 @@ function page(asked: Asked, filled: FormBody, report: Html): string {
   });
   return layout({
     asked,
-    title: 'Stream tester',
-    section: PATH,
     intro:
       'Fetches a stream as a player does, decrypts it with the key file, and reports its faults. It also plays the stream.',
     content: html`${form}${report}

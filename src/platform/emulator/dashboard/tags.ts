@@ -45,8 +45,6 @@ export function mountTagsPage(app: Express, context: EmulatorContext): void {
       empty: html`<p>No media has a tag yet. Add some on <a href="/dashboard/media">its page</a>.</p>`,
     });
     return layout({
-      title: 'Tags',
-      section: PATH,
       intro: 'The tags of all media. Renaming and removing one changes every media that has it.',
       content: html`${problemList(asked.refused?.problems ?? [])}${list}`,
       asked,

@@ -89,8 +89,6 @@ function usagePage(context: EmulatorContext, page: Asked, problems: readonly str
   const caption = 'Usage, the latest day first. On days that are not listed, nothing was used.';
   return layout({
     asked: page,
-    title: 'Usage',
-    section: PATH,
     intro: 'Usage of each site and day, by the platform’s clock in UTC.',
     content: html`${problemList(problems)}
       <form class="chooser" action="${PATH}"><input type="hidden" name="show" value="${shown}">
