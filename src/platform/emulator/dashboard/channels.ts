@@ -25,8 +25,8 @@ import {
   unseen,
   type Words,
 } from './elements';
-import { absent, mountPage } from './forms';
-import { layout } from './layout';
+import { absent } from './forms';
+import { mountPage } from './layout';
 import { askedOf, listOf } from './list';
 import { packagingFacts } from './packaging';
 import { mountResourcePages, type ResourcePages } from './resource-pages';
@@ -246,28 +246,25 @@ function eventPill(context: EmulatorContext, event: LiveEvent): Html {
 
 function mountEventsPage(app: Express, context: EmulatorContext): void {
   const { channels, events } = context.state;
-  mountPage(app, EVENTS, (asked) =>
-    layout({
-      asked,
-      intro:
-        'Every broadcast of every channel. Events of manual channels are shown here before they are published.',
-      content: listOf('events', events.all(), asked.query, {
-        path: EVENTS,
-        noun: { one: 'event', many: 'events' },
-        caption: 'Live events',
-        columns: () => eventColumns(context),
-        hint: 'event id, channel title or id',
-        texts: ({ id, channelId }) => {
-          const channel = channels.find(channelId);
-          return [id, channelId, channel ? titleOf(channel) : ''];
-        },
-        filters: [
-          { name: 'state', choices: choicesOf(EVENT_WORDS), of: (event) => shownState(context, event) },
-        ],
-        empty: html`<p>There is no event yet. One begins when an encoder connects to a channel.</p>`,
-      }),
+  mountPage(app, EVENTS, (asked) => ({
+    intro:
+      'Every broadcast of every channel. Events of manual channels are shown here before they are published.',
+    content: listOf('events', events.all(), asked.query, {
+      path: EVENTS,
+      noun: { one: 'event', many: 'events' },
+      caption: 'Live events',
+      columns: () => eventColumns(context),
+      hint: 'event id, channel title or id',
+      texts: ({ id, channelId }) => {
+        const channel = channels.find(channelId);
+        return [id, channelId, channel ? titleOf(channel) : ''];
+      },
+      filters: [
+        { name: 'state', choices: choicesOf(EVENT_WORDS), of: (event) => shownState(context, event) },
+      ],
+      empty: html`<p>There is no event yet. One begins when an encoder connects to a channel.</p>`,
     }),
-  );
+  }));
 }
 
 function eventColumns(context: EmulatorContext, isOfOneChannel = false): Column<LiveEvent>[] {

@@ -24,9 +24,9 @@ import {
   table,
   time,
 } from './elements';
-import { type Asked, absent, formCard, mountPage, refusedFirst } from './forms';
+import { type Asked, absent, formCard, refusedFirst } from './forms';
 import { readFields } from './inputs';
-import { credentialsFor, layout, requireRole, roleOf } from './layout';
+import { credentialsFor, mountPage, requireRole, roleOf } from './layout';
 import { type List, listOf } from './list';
 
 const PATH = '/dashboard/credentials';
@@ -45,7 +45,7 @@ export function mountCredentialPages(app: Express, context: EmulatorContext): vo
   } as const;
   const page = (asked: Asked) => {
     const isAdmin = roleOf(asked.request) === 'admin';
-    return layout({
+    return {
       aside: isAdmin && html`<a class="button" href="#new">New credential</a>`,
       intro: html`Send a secret to the management API as <code>Authorization: Bearer …</code>`,
       content: refusedFirst(asked, {
@@ -62,8 +62,7 @@ export function mountCredentialPages(app: Express, context: EmulatorContext): vo
           isAdmin &&
           formCard(asked, 'New credential', { id: 'new', path: PATH, submit: 'Add key name', fields }),
       }),
-      asked,
-    });
+    };
   };
   mountPage(app, PATH, page, {
     form: 'new',

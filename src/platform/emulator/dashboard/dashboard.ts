@@ -169,6 +169,6 @@ function showError(log: Log): ErrorRequestHandler {
     response
       .status(status)
       .set(headers)
-      .send(layout({ title, content, asked: { request, query: {} } }));
+      .send(layout({ request, query: {} }, { title, content }));
   };
 }

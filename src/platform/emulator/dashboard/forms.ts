@@ -1,14 +1,10 @@
-import { type Express, type Request, text } from 'express';
-import { routeAt } from '../../../http/app';
+import type { Request } from 'express';
 import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
 import type { SetFields } from '../resources/fields';
 import { card, type Hidden, hiddenFields, labelOf, unseen } from './elements';
 import { FormBody, inputsOf, isFilled } from './inputs';
 import type { PageQuery } from './list';
-
-/** Reads a form, which may hold as much as a JSON body of the management API, percent-encoded. */
-const readForm = text({ type: 'application/x-www-form-urlencoded', limit: '1mb' });
 
 interface Refused {
   readonly form: string;
@@ -23,46 +19,6 @@ export interface Asked {
 }
 
 export type PageRequest = Request<Record<string, string>>;
-
-interface FormRoute {
-  /** The id of the form; without it, a refusal has a page of its own. */
-  readonly form?: string;
-  /** Makes the change. @returns the path of the next page, a page, or an answer for the script; `undefined` is empty. */
-  readonly change: (request: PageRequest, sent: FormBody) => Answer | Promise<Answer>;
-  readonly again?: (asked: Asked) => string | Promise<string>;
-}
-
-export type Answer = string | object | undefined;
-
-export function mountPage(
-  app: Express,
-  path: string,
-  get?: (asked: Asked) => string | Promise<string>,
-  post?: FormRoute,
-): void {
-  const route = routeAt(app, path);
-  if (get)
-    route.get(async (request: PageRequest, response) => {
-      response.send(await get({ request, query: request.query }));
-    });
-  if (post) {
-    const { form, change, again = get } = post;
-    route.post(readForm, async (request: PageRequest, response) => {
-      const sent = new FormBody(typeof request.body === 'string' ? request.body : '');
-      try {
-        const answer = await change(request, sent);
-        if (typeof answer === 'string' && answer.startsWith('/')) response.redirect(303, answer);
-        else if (typeof answer === 'string') response.send(answer);
-        else if (answer) response.status(201).json(answer);
-        else response.status(204).end();
-      } catch (thrown) {
-        const problems = wantsJson(request) || form === undefined ? undefined : problemsOf(thrown);
-        if (!problems || !again || form === undefined) throw thrown;
-        response.status(400).send(await again({ request, query: {}, refused: { form, sent, problems } }));
-      }
-    });
-  }
-}
 
 export function wantsJson(request: Pick<Request, 'get'>): boolean {
   return request.get('accept') === 'application/json';

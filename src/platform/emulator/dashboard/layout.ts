@@ -1,10 +1,12 @@
-import type { Express, Request, RequestHandler } from 'express';
+import { type Express, type Request, type RequestHandler, text } from 'express';
+import { routeAt } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
 import { type Content, type Html, html } from '../../../http/html';
 import { type Credential, type CredentialParts, isSeenBy, ROLES, type Role } from '../auth';
 import { capital } from '../resources/fields';
 import { optionsOf } from './elements';
-import { invalid, mountPage } from './forms';
+import { type Asked, invalid, type PageRequest, problemsOf, wantsJson } from './forms';
+import { FormBody } from './inputs';
 import type { PageQuery } from './list';
 
 const SECTIONS = [
@@ -36,20 +38,19 @@ function doneSentence(done: unknown): string | undefined {
   return subject && `The ${subject.replace('-', ' ')} was ${verb}.`;
 }
 
-interface Page {
+export interface Page {
   /** Without it, the page is that of a section, by the path of its route. */
   readonly title?: string;
   /** The page above this one, which is a section. */
   readonly above?: string;
   readonly aside?: Content;
   readonly intro?: Content;
-  readonly asked: { readonly request: Asking; readonly query: PageQuery };
   readonly content: Content;
   readonly scripts?: readonly ('upload' | 'order' | 'stream-tester')[];
 }
 
-export function layout(page: Page): string {
-  const { above, aside, intro, content, scripts = [], asked } = page;
+export function layout(asked: { readonly request: Asking; readonly query: PageQuery }, page: Page): string {
+  const { above, aside, intro, content, scripts = [] } = page;
   const done = doneSentence(asked.query.done);
   const [ofRoute] = /^\/dashboard(?:\/[^/]+)?/.exec(asked.request.route?.path ?? '') ?? [];
   const section = above ?? (page.title === undefined ? ofRoute : undefined);
@@ -94,6 +95,46 @@ export function layout(page: Page): string {
 </body>
 </html>
 `.toString();
+}
+
+/** Reads a form, which may hold as much as a JSON body of the management API, percent-encoded. */
+const readForm = text({ type: 'application/x-www-form-urlencoded', limit: '1mb' });
+
+interface FormRoute {
+  /** The id of the form; without it, a refusal has a page of its own. */
+  readonly form?: string;
+  /** Makes the change. @returns the path of the next page, a page, or an answer for the script; `undefined` is empty. */
+  readonly change: (request: PageRequest, sent: FormBody) => Answer | Promise<Answer>;
+  readonly again?: (asked: Asked) => Page;
+}
+
+export type Answer = string | object | undefined;
+
+export function mountPage(app: Express, path: string, get?: (asked: Asked) => Page, post?: FormRoute): void {
+  const route = routeAt(app, path);
+  if (get)
+    route.get((request: PageRequest, response) => {
+      const asked = { request, query: request.query };
+      response.send(layout(asked, get(asked)));
+    });
+  if (post) {
+    const { form, change, again = get } = post;
+    route.post(readForm, async (request: PageRequest, response) => {
+      const sent = new FormBody(typeof request.body === 'string' ? request.body : '');
+      try {
+        const answer = await change(request, sent);
+        if (typeof answer === 'string' && answer.startsWith('/')) response.redirect(303, answer);
+        else if (typeof answer === 'string') response.send(answer);
+        else if (answer) response.status(201).json(answer);
+        else response.status(204).end();
+      } catch (thrown) {
+        const problems = wantsJson(request) || form === undefined ? undefined : problemsOf(thrown);
+        if (!problems || !again || form === undefined) throw thrown;
+        const asked = { request, query: {}, refused: { form, sent, problems } };
+        response.status(400).send(layout(asked, again(asked)));
+      }
+    });
+  }
 }
 
 const USER_PATH = '/dashboard/user';

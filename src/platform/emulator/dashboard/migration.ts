@@ -23,9 +23,9 @@ import type { EmulatorContext } from '../context';
 import { signatureOf } from '../v1/signed-call';
 import { callPlatform } from './call-platform';
 import { card, copyableLines, pill, type Words } from './elements';
-import { type Asked, formCard, invalid, mountPage, type PageRequest } from './forms';
+import { type Asked, formCard, invalid, type PageRequest } from './forms';
 import { Lines } from './inputs';
-import { credentialsFor, layout, requireRole } from './layout';
+import { credentialsFor, layout, mountPage, type Page, requireRole } from './layout';
 import { siteField, siteOf } from './resource-pages';
 
 const PATH = '/dashboard/migration';
@@ -41,12 +41,10 @@ export function mountMigrationPage(app: Express, context: EmulatorContext, platf
     },
     buttons: html`<button class="outline" name="do" value="run">Run both here</button>`,
   } as const;
-  const page = (asked: Asked, result?: Html) =>
-    layout({
-      asked,
-      intro: 'Translates a call of Management API v1 to v2, and shows the answers of both here.',
-      content: html`${formCard(asked, 'A call of v1', form)}${result}`,
-    });
+  const page = (asked: Asked, result?: Html): Page => ({
+    intro: 'Translates a call of Management API v1 to v2, and shows the answers of both here.',
+    content: html`${formCard(asked, 'A call of v1', form)}${result}`,
+  });
   mountPage(app, PATH, page, {
     form: 'v1-call',
     async change(request, sent) {
@@ -59,7 +57,7 @@ export function mountMigrationPage(app: Express, context: EmulatorContext, platf
       const answers = isRun ? await runBoth(runner, call, migration) : undefined;
       // The form stays filled in.
       const asked = { request, query: {}, refused: { form: 'v1-call', sent, problems: [] } };
-      return page(asked, resultOf(call, migration, originOf(request), answers));
+      return layout(asked, page(asked, resultOf(call, migration, originOf(request), answers)));
     },
   });
 }

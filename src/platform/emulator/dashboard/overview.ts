@@ -19,27 +19,21 @@ import {
   secret,
   time,
 } from './elements';
-import { mountPage, type PageRequest } from './forms';
-import { credentialsFor, layout } from './layout';
+import type { PageRequest } from './forms';
+import { credentialsFor, mountPage } from './layout';
 
 export function mountOverviewPages(app: Express, context: EmulatorContext): void {
-  mountPage(app, '/dashboard', (asked) =>
-    layout({
-      asked,
-      content: html`${live('counts', html`${counts(context, asked.request)}${firstSteps(context)}`)}
+  mountPage(app, '/dashboard', (asked) => ({
+    content: html`${live('counts', html`${counts(context, asked.request)}${firstSteps(context)}`)}
         ${card('addresses', 'Addresses', addressFacts(addressesFor(context, asked.request)))}
         ${card('account', 'Account', live('account-facts', accountFacts(context)))}`,
-    }),
-  );
-  mountPage(app, '/dashboard/clients', (asked) =>
-    layout({
-      asked,
-      intro: 'A client is a DRM account. The key-file API fetches keys with its name and its API key.',
-      content: [...context.clients.values()].map((client) =>
-        clientCard(client, addressesFor(context, asked.request).origin),
-      ),
-    }),
-  );
+  }));
+  mountPage(app, '/dashboard/clients', (asked) => ({
+    intro: 'A client is a DRM account. The key-file API fetches keys with its name and its API key.',
+    content: [...context.clients.values()].map((client) =>
+      clientCard(client, addressesFor(context, asked.request).origin),
+    ),
+  }));
 }
 
 function firstSteps({ state }: EmulatorContext): Content {

@@ -20,8 +20,8 @@ import {
   section,
   time,
 } from './elements';
-import { absent, mountPage } from './forms';
-import { layout } from './layout';
+import { absent } from './forms';
+import { mountPage } from './layout';
 import { listOf } from './list';
 
 const PATH = '/dashboard/requests';
@@ -54,8 +54,7 @@ export function mountRequestPages(app: Express, context: EmulatorContext): void 
       ];
       const requests = journal.list();
       const methods = [...new Set(requests.map(({ method }) => method))].sort();
-      return layout({
-        asked,
+      return {
         aside: requests.length > 0 && action(PATH, 'Clear', 'the requests'),
         intro: `The latest ${JOURNAL_LIMITS.entries} requests of clients to the platform. Secrets are hidden. GET /requests on the control port has the same for tests.`,
         content: listOf('requests', requests, asked.query, {
@@ -71,7 +70,7 @@ export function mountRequestPages(app: Express, context: EmulatorContext): void 
           ],
           empty: html`<p>No client has called yet.</p>`,
         }),
-      });
+      };
     },
     {
       change() {
@@ -86,8 +85,7 @@ export function mountRequestPages(app: Express, context: EmulatorContext): void 
     if (!found) throw absent('The journal has no request with this number.');
     const shown = renderExchanged(context, found);
     const { method, path, query, status, hint, answer } = shown;
-    return layout({
-      asked,
+    return {
       title: `${method} ${path}`,
       above: PATH,
       content: html`${hint !== null && html`<p class="message" data-variant="warning">${hint}</p>`}
@@ -99,7 +97,7 @@ export function mountRequestPages(app: Express, context: EmulatorContext): void 
         ])}
         ${section('sent', 'Request', part('request', shown))}
         ${section('answered', 'Answer', part('answer', answer))}`,
-    });
+    };
   });
 }
 

@@ -6,19 +6,9 @@ import { capital, type SetFields } from '../resources/fields';
 import type { View } from '../resources/resource';
 import { type ResourceCalls, viewOf } from '../resources/resource-calls';
 import { card, confirmedAction, copyable, type Fact, facts, time } from './elements';
-import {
-  type Answer,
-  type Asked,
-  absent,
-  formCard,
-  invalid,
-  mountPage,
-  type PageRequest,
-  refusedFirst,
-  wantsJson,
-} from './forms';
+import { type Asked, absent, formCard, invalid, type PageRequest, refusedFirst, wantsJson } from './forms';
 import { type FormBody, formOf, readFields } from './inputs';
-import { layout } from './layout';
+import { type Answer, mountPage, type Page } from './layout';
 import { type List, listOf } from './list';
 
 interface Item {
@@ -99,24 +89,22 @@ export function mountResourcePages<T extends Item>(
     columns: (query) => [[capital(noun), nameCell], ...kind.columns(query)],
   };
   const fields = { ...(newForm.shown ?? { ...newForm.metadata, ...newForm.relationships }), ...site };
-  const listPage = (asked: Asked) =>
-    layout({
-      aside: html`<a class="button" href="#new">New ${noun}</a>`,
-      intro: kind.intro,
-      content: refusedFirst(asked, {
-        list: listOf(plural, store.all(), asked.query, list),
-        upload: newForm.above,
-        new: formCard(asked, `New ${noun}`, {
-          ...newForm,
-          id: 'new',
-          path,
-          submit: `Create ${noun}`,
-          fields,
-        }),
+  const listPage = (asked: Asked): Page => ({
+    aside: html`<a class="button" href="#new">New ${noun}</a>`,
+    intro: kind.intro,
+    content: refusedFirst(asked, {
+      list: listOf(plural, store.all(), asked.query, list),
+      upload: newForm.above,
+      new: formCard(asked, `New ${noun}`, {
+        ...newForm,
+        id: 'new',
+        path,
+        submit: `Create ${noun}`,
+        fields,
       }),
-      scripts,
-      asked,
-    });
+    }),
+    scripts,
+  });
   mountPage(app, path, listPage, {
     form: 'new',
     async change(request, sent) {
@@ -135,7 +123,7 @@ export function mountResourcePages<T extends Item>(
     throw absent(`There is no ${noun} with this id.`);
   };
   const idsOf = ({ siteId = '', id }: T) => ({ siteId, [`${noun}Id`]: id });
-  const page = (asked: Asked) => {
+  const page = (asked: Asked): Page => {
     const item = itemOf(asked.request);
     const { metadata, relationships } = kind.fields(item);
     const changed = { ...metadata, ...relationships };
@@ -156,7 +144,7 @@ export function mountResourcePages<T extends Item>(
     const [says, consequence = ''] = kind.farewell;
     const sure = `${consequence} This can’t be undone.`.trim();
     const button = confirmedAction(`${pathOf(item)}/delete`, 'Delete', nameOf(item), sure);
-    return layout({
+    return {
       title: nameOf(item),
       above: path,
       intro: kind.introOf?.(item),
@@ -166,8 +154,7 @@ export function mountResourcePages<T extends Item>(
         facts: card('facts', 'Facts', facts(known)),
       })}${card('delete', `Delete this ${noun}`, html`<p>${says}</p>${button}`)}`,
       scripts,
-      asked,
-    });
+    };
   };
   const one = `${path}/:itemId`;
   mountPage(app, one, page, {

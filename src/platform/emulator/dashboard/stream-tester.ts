@@ -38,9 +38,9 @@ import {
   time,
   type Words,
 } from './elements';
-import { type Asked, formCard, invalid, mountPage, type PageRequest } from './forms';
+import { type Asked, formCard, invalid, type PageRequest } from './forms';
 import { FormBody, LongAddress, Secret, SecretLines } from './inputs';
-import { layout } from './layout';
+import { layout, mountPage, type Page } from './layout';
 
 const PATH = '/dashboard/stream-tester';
 
@@ -102,7 +102,8 @@ export function mountStreamTester(app: Express, context: EmulatorContext, platfo
       }
       running += 1;
       try {
-        return page({ request, query: {} }, sent, await test(context, platform, request, sent));
+        const asked = { request, query: {} };
+        return layout(asked, page(asked, sent, await test(context, platform, request, sent)));
       } finally {
         running -= 1;
       }
@@ -153,7 +154,7 @@ function pasted(sent: FormBody, name: string, label: string): GivenKeyFile[] {
 }
 
 /** The page never contains a key: pasted text is not sent back. With script, the form stays filled in. */
-function page(asked: Asked, filled: FormBody, report: Html): string {
+function page(asked: Asked, filled: FormBody, report: Html): Page {
   const form = formCard(asked, 'The stream', {
     id: 'tester',
     path: PATH,
@@ -164,14 +165,13 @@ function page(asked: Asked, filled: FormBody, report: Html): string {
     buttons: html`<span class="muted" id="progress" role="status"></span>`,
     attributes: html` class="form" data-tester`,
   });
-  return layout({
-    asked,
+  return {
     intro:
       'Fetches a stream as a player does, decrypts it with the key file, and reports its faults. It also plays the stream.',
     content: html`${form}${report}
       <script src="/embed/channel.js" defer></script><script src="/embed/page.js" defer></script>`,
     scripts: ['stream-tester'],
-  });
+  };
 }
 
 /** Private networks are the same for all protocols; a public stream may be fetched by http, too. */

@@ -4,9 +4,9 @@ import type { EmulatorContext } from '../context';
 import { Tag } from '../resources/fields';
 import { changeTags, countTags, TAG_ACTIONS } from '../resources/tags';
 import { confirmedAction, counted } from './elements';
-import { type Asked, formButton, mountPage, problemList } from './forms';
+import { type Asked, formButton, problemList } from './forms';
 import { FormBody } from './inputs';
-import { layout } from './layout';
+import { mountPage } from './layout';
 import { listOf } from './list';
 import { MEDIA_NOUN } from './media-words';
 import { siteOf } from './resource-pages';
@@ -44,11 +44,10 @@ export function mountTagsPage(app: Express, context: EmulatorContext): void {
       texts: ({ name, siteId }) => [name, siteId],
       empty: html`<p>No media has a tag yet. Add some on <a href="/dashboard/media">its page</a>.</p>`,
     });
-    return layout({
+    return {
       intro: 'The tags of all media. Renaming and removing one changes every media that has it.',
       content: html`${problemList(asked.refused?.problems ?? [])}${list}`,
-      asked,
-    });
+    };
   };
   mountPage(app, PATH, page);
   for (const [name, done] of [

@@ -12,8 +12,8 @@ import {
   plainChoices,
   table,
 } from './elements';
-import { type Asked, mountPage, problemList, problemsOf } from './forms';
-import { layout } from './layout';
+import { type Asked, problemList, problemsOf } from './forms';
+import { mountPage, type Page } from './layout';
 
 const PATH = '/dashboard/usage';
 const DAY_FIELDS = Object.keys(USAGE_ACTIONS.query_usage.body.shape);
@@ -35,7 +35,7 @@ export function mountUsagePage(app: Express, context: EmulatorContext): void {
   });
 }
 
-function usagePage(context: EmulatorContext, page: Asked, problems: readonly string[] = []): string {
+function usagePage(context: EmulatorContext, page: Asked, problems: readonly string[] = []): Page {
   const { query } = page;
   const { siteIds } = context.seeds;
   const site = siteIds.find((id) => id === query.site);
@@ -87,8 +87,7 @@ function usagePage(context: EmulatorContext, page: Asked, problems: readonly str
     ...measures.map((measure): Column<Day> => [nameOf(measure), (day) => said(measure, day[measure])]),
   ];
   const caption = 'Usage, the latest day first. On days that are not listed, nothing was used.';
-  return layout({
-    asked: page,
+  return {
     intro: 'Usage of each site and day, by the platform’s clock in UTC.',
     content: html`${problemList(problems)}
       <form class="chooser" action="${PATH}"><input type="hidden" name="show" value="${shown}">
@@ -103,7 +102,7 @@ function usagePage(context: EmulatorContext, page: Asked, problems: readonly str
         ${disclosure('figures', 'the figures', html`<div class="figures">${table(caption, columns, [total, ...busy], undefined)}</div>`)}
       </section>`
       }`,
-  });
+  };
 }
 
 function nameOf(measure: Measure): string {
