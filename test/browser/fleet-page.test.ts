@@ -20,6 +20,10 @@ const LOOKS: [string, BrowserContextOptions][] = [
   ['phone-dark', { ...PHONE, colorScheme: 'dark' }],
 ];
 
+/** Labels of one word in two lines. */
+const BROKEN_BADGES =
+  "[...document.querySelectorAll('.badge')].filter((badge) => badge.offsetHeight > 32).map((badge) => badge.textContent).filter((text) => !text.includes(' '))";
+
 const ofFleet = ({ path }: { readonly path: string }) => path === '/api/fleet';
 
 describe.each(LOOKS)('the page on a screen: %s', (name, options) => {
@@ -29,10 +33,11 @@ describe.each(LOOKS)('the page on a screen: %s', (name, options) => {
       const width = page.viewportSize()?.width;
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
       expect(await page.evaluate(FAINT_TEXTS)).toEqual([]);
+      expect(await page.evaluate(BROKEN_BADGES)).toEqual([]);
     };
     await isFit();
     await screenshot(page, `fleet-page/${name}-api-key`);
-    fleet.hold('origin-2', 'unreadable');
+    fleet.hold('origin-2', 'kept');
     await sidecar.api.post('/api/keyfile/news').send(CENC_ONLY);
     fleet.say(TROUBLED);
     await enter();
@@ -171,6 +176,11 @@ it('shows which streams are missing where, finds where one is, and that it arriv
     ['origin-1', 'yes'],
   ]);
   expect(await page.evaluate('document.activeElement?.id')).toBe('where-stream');
+  // Then there are no findings of packagers.
+  fleet.say({ state: 'wrong_secret' });
+  await until('Put the secret of the fleet into');
+  expect((await rows('where-packagers')).map(([, has]) => has)).toEqual(['kept', 'failed', 'yes']);
+  fleet.say({});
   fleet.release('origin-2');
   fleet.release('origin-3');
   await until('3 of 3 packagers that take it');
@@ -229,6 +239,10 @@ it('knows every state and every reason, and what to do about each', async () => 
     await untilTrue(() => page.locator('#missing .badge', { hasText: why }).isVisible());
     if (why !== 'behind') await until(`${LACK_REASONS[why]}: news at origin-2.`);
   }
+  const clocks = [70_000, 3000].map((ahead) => packagerOf(`ahead-${ahead}`, { clock_ahead_ms: ahead }));
+  fleet.say({ packagers: clocks });
+  await until('ahead-3000 (+3 s)');
+  expect(await page.locator('#findings .badge').allTextContents()).toEqual(['Act', 'Look']);
 });
 
 it('shows how long changes took, as strips and as numbers', async () => {

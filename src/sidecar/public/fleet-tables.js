@@ -169,7 +169,7 @@ export function showEngine({ engine, compacted }) {
 
 const WHERE_COLUMNS = {
   Packager: ({ name }) => named(name),
-  'Has it': ({ has, why = 'behind', todo = ARRIVES }) =>
+  'Has it': ({ has, why = 'behind', todo = '' }) =>
     has ? badge('success', 'yes') : [reasonBadge(why), sub(withCode(todo))],
   Sidecar: ({ live }) => runsBadge(live),
 };
@@ -203,9 +203,11 @@ export function showWhere(entry, findings) {
     part('p', { class: 'name' }, streamid, ' ', badge(...(ENTRY_STATES[state] ?? ['warning', state]))),
     part('dl', { class: 'facts' }, shownFacts),
   );
+  const todoOf = (why) =>
+    why === 'behind' ? ARRIVES : findings.find(({ code }) => code === `fleet_${why}`)?.todo;
   const sorted = packagers
     .toSorted((one, other) => Number(one.has) - Number(other.has) || byName(one, other))
-    .map((each) => ({ ...each, todo: findings.find(({ code }) => code === `fleet_${each.why}`)?.todo }));
+    .map((each) => ({ ...each, todo: todoOf(each.why) }));
   const shown = limitWhere(sorted, 'packagers', () => showWhere(entry, findings));
   showRows(byId('where-packagers'), WHERE_COLUMNS, shown, nameOf);
 }

@@ -187,7 +187,7 @@ const nothing = () =>
 const MOST_ALIKE = 5;
 
 const rowsOf = (findings) =>
-  [...Map.groupBy(findings, ({ code }) => code).values()].map((alike) => {
+  [...Map.groupBy(findings, ({ severity, code }) => severity + code).values()].map((alike) => {
     const look = alike[0].severity === 'error' ? ['danger', 'Act'] : ['warning', 'Look'];
     const named = alike.slice(0, MOST_ALIKE);
     const more = alike.length - named.length;
