@@ -158,9 +158,10 @@ describe('export', () => {
     const endless = spawn('sh', ['-c', `(echo '#EXTM3U'; yes ${'x'.repeat(2000)}) > '${pipe}'`], {
       stdio: 'ignore',
     });
+    const ended = once(endless, 'exit');
     const sentence = `${pipe} has more than 1 MiB apart from its segments; check the part that names keys.`;
     expect(await cli(['check', pipe], { cwd })).toEqual(refused(2, sentence));
-    if (endless.exitCode === null) await once(endless, 'exit');
+    await ended;
   });
 
   it.each([
