@@ -8,7 +8,6 @@ import {
   commonHandlers,
   type Found,
   type Handler,
-  listAnswer,
   metadataIn,
   notFound,
   objectIn,
@@ -97,7 +96,7 @@ export const CHANNEL_VIDEOS: Readonly<Record<string, Handler>> = {
     const window = windowOf(wholeNumber(call, 'result_limit'), wholeNumber(call, 'result_offset'));
     const shown = members.slice(window.offset, window.offset + window.limit);
     const videos = shown.map((key) => memberOf(call, key));
-    return listAnswer({ ...window, total: members.length }, 'videos', videos);
+    return { ...window, total: members.length, videos };
   },
 
   show(call) {

@@ -10,7 +10,6 @@ import {
   type Found,
   type Handler,
   keysIn,
-  listAnswer,
   listedWindow,
   notFound,
   objectIn,
@@ -46,9 +45,7 @@ export const TRACKS = {
     // In v1 viewers had a track as soon as its file was there.
     const body = { ...parts.body, upload: { method: 'direct', ...parts.body.upload, auto_publish: true } };
     const track = await context.library.textTracks.create(ids, body, view);
-    const key = track.id ?? '';
-    const answer = { media: { type: 'track', key }, track: { key } };
-    return { ...answer, ...uploadAnswer(call, track, 'track', { ...file, answer }) };
+    return uploadAnswer(call, track, 'track', file);
   },
 } satisfies Readonly<Record<string, Handler>>;
 
@@ -79,8 +76,7 @@ export const THUMBNAILS: Readonly<Record<string, Handler>> = {
     const made = await thumbnails.create({ siteId }, { upload, ...media(isThere) }, view);
     const ids = { siteId, thumbnailId: String(made.id) };
     const arrived = () => void thumbnails.update(ids, media(true), view);
-    const answer = { media: { type: 'video', key }, video: { key } };
-    return { ...answer, ...uploadAnswer(call, made, 'thumbnail', { ...file, answer, arrived }) };
+    return uploadAnswer(call, made, 'thumbnail', { ...file, arrived }, key);
   },
 };
 
@@ -117,7 +113,7 @@ export const CONVERSIONS: Readonly<Record<string, Handler>> = {
     ];
     const { limit, offset } = listedWindow(call);
     const shown = conversions.slice(offset, offset + limit);
-    return listAnswer({ limit, offset, total: conversions.length }, 'conversions', shown);
+    return { limit, offset, total: conversions.length, conversions: shown };
   },
 
   show(call) {

@@ -131,7 +131,7 @@ export function commonHandlers({ name, find, show, metadata = metadataIn }: V1Ki
       const { calls, ids } = find(call);
       const page = calls.list(ids, { sort, q }, call.view, window);
       const items = itemsOf(page, calls.resource.plural).map((item) => shown(call, item));
-      return listAnswer({ ...window, total: Number(page.total) }, `${name}s`, items);
+      return { ...window, total: Number(page.total), [`${name}s`]: items };
     },
     show(call) {
       const { calls, ids } = findAsked(call);
@@ -171,14 +171,6 @@ export function listedWindow({ parts: { list } }: Translated): Window {
 function itemsOf(page: JsonObject, name: string): readonly JsonObject[] {
   const items = page[name];
   return Array.isArray(items) ? items.filter(isObject) : [];
-}
-
-export function listAnswer(
-  { limit, offset, total }: Window & { readonly total: number },
-  name: string,
-  items: readonly Json[],
-): JsonObject {
-  return { limit, offset, total, [name]: items };
 }
 
 /** The metadata that a call gives, with the custom parameters that it leaves. @param before of an update. */

@@ -41,26 +41,31 @@ export function announcedFile(call: Translated): Pick<Wanted, 'md5' | 'size'> {
 }
 
 /**
- * Where the file of a resource of v2 goes in v1, when it waits for one: a form to `link`; chunks to `link` with
- * `session_id`; for the method `s3` the bytes by PUT. Nothing for others.
- * @param file its `answer` has the other fields of the call's answer.
+ * The answer for a resource of v2, and where its file goes in v1, when it waits for one: a form to `link`; chunks to
+ * `link` with `session_id`; for the method `s3` the bytes by PUT.
+ * @param key the one in the answer.
  */
 export function uploadAnswer(
   { context, given, view }: Translated,
   resource: JsonObject,
   kind: keyof typeof FORM_PATHS,
-  file: Wanted,
+  file: Omit<Wanted, 'answer'>,
+  key = resource.id ?? '',
 ): JsonObject {
+  const type = kind === 'track' ? kind : 'video';
+  // One of the released clients reads `video`, others `media`.
+  const answer = { media: { type, key }, [type]: { key } };
   const { upload_link: link, upload_id: id } = resource;
   const { origin } = view;
-  const key = String(id ?? link ?? '').replaceAll(/^.*\/|\?.*$/g, '');
-  const upload = context.uploads.find(key);
-  if (!upload) return {};
-  WANTED.set(upload, file);
+  const uploadId = String(id ?? link ?? '').replaceAll(/^.*\/|\?.*$/g, '');
+  const upload = context.uploads.find(uploadId);
+  if (!upload) return answer;
+  WANTED.set(upload, { ...file, answer });
   const { method, token } = upload;
-  if (method === 'multipart') return { link: linkTo(origin, RESUMABLE_PATH, { key }), session_id: token };
-  if (given.get('upload_method') === 's3') return { link: splitUrl(String(link)) };
-  return { link: linkTo(origin, FORM_PATHS[kind], { key, token }) };
+  if (method === 'multipart')
+    return { ...answer, link: linkTo(origin, RESUMABLE_PATH, { key: uploadId }), session_id: token };
+  if (given.get('upload_method') === 's3') return { ...answer, link: splitUrl(String(link)) };
+  return { ...answer, link: linkTo(origin, FORM_PATHS[kind], { key: uploadId, token }) };
 }
 
 function linkTo(origin: string, path: string, query: JsonObject): JsonObject {

@@ -15,7 +15,7 @@ import {
   required,
   type Translated,
 } from './translate';
-import { announcedFile, uploadAnswer, type Wanted } from './upload-api';
+import { announcedFile, uploadAnswer } from './upload-api';
 
 type Handlers = Readonly<Record<string, Handler>>;
 
@@ -33,7 +33,7 @@ export const VIDEOS = {
     requireSource(call);
     const file = announcedFile(call);
     const body = { ...parts.body, metadata: metadataIn(call) };
-    return uploading(call, await context.library.media.create({ siteId }, body, view), file);
+    return uploadAnswer(call, await context.library.media.create({ siteId }, body, view), 'video', file);
   },
 
   async update(call) {
@@ -48,7 +48,7 @@ export const VIDEOS = {
     media.checkUpdate(ids, { metadata }, view);
     const begun = upload && (await media.act('reupload', ids, { body: { upload } }, view));
     media.update(ids, { metadata }, view);
-    return begun ? uploading(call, begun, file) : {};
+    return begun ? uploadAnswer(call, begun, 'video', file) : {};
   },
 } satisfies Handlers;
 
@@ -57,13 +57,6 @@ function requireSource(call: Translated): void {
   const { method } = call.parts.body.upload ?? {};
   if (method === 'fetch') required(call, 'download_url');
   if (method === 'external') required(call, 'sourceurl');
-}
-
-/** The fields of released clients: one of them reads `video`, others `media`. */
-function uploading(call: Translated, media: JsonObject, file: Pick<Wanted, 'md5' | 'size'>): JsonObject {
-  const key = media.id ?? '';
-  const answer = { media: { type: 'video', key }, video: { key } };
-  return { ...answer, ...uploadAnswer(call, media, 'video', { ...file, answer }) };
 }
 
 export function videoOf({ state }: EmulatorContext, media: JsonObject): JsonObject {
