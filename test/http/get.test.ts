@@ -1,20 +1,12 @@
-import { createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createGet } from '../../src/http/get';
 import type { GetRequest } from '../../src/http/get-request';
-import { listening } from '../support/listening';
+import { serveRaw } from '../support/serve';
 import { until } from '../support/until';
 
 const MIB = 1024 * 1024;
-/** Starts a server of raw bytes: `speak` is called with each connection when its request's head has come. */
-async function start(speak: (socket: Socket) => unknown): Promise<string> {
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined);
-    socket.once('data', () => speak(socket));
-  });
-  return `http://127.0.0.1:${await listening(server)}`;
-}
 
 function call(url: string, changes: Partial<GetRequest> = {}) {
   return createGet({}).get({ url, headers: {}, maxBytes: 64 * MIB, timeoutMs: 60_000, ...changes });
@@ -40,9 +32,9 @@ test.each<[string, string, string]>([
   ],
   ['after an early hint', 'HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n', 'ECONNRESET'],
 ])('an answer that is cut %s is none', async (_name, bytes, causeCode) => {
-  const ended = await start((socket) => socket.end(bytes));
+  const ended = await serveRaw((socket) => socket.end(bytes));
   await expect(call(ended)).rejects.toMatchObject({ name: 'GetFailed', causeCode });
-  const kept = await start((socket) => socket.write(bytes, () => setImmediate(() => socket.destroy())));
+  const kept = await serveRaw((socket) => socket.write(bytes, () => setImmediate(() => socket.destroy())));
   await expect(call(kept)).rejects.toMatchObject({ name: 'GetFailed', causeCode });
 });
 
@@ -50,13 +42,13 @@ test.each([
   ['an alert of TLS', Buffer.from('15030300020228', 'hex'), /^ERR_SSL_\w+_ALERT_HANDSHAKE_FAILURE$/],
   ['a byte that is no TLS', 'HTTP/1.1 400 Bad Request\r\n\r\n', /^EPROTO$/],
 ])('tells a handshake that ends by %s', async (_name, bytes, causeCode) => {
-  const url = await start((socket) => socket.end(bytes));
+  const url = await serveRaw((socket) => socket.end(bytes));
   const secure = url.replace('http:', 'https:');
   await expect(call(secure)).rejects.toMatchObject({ causeCode: expect.stringMatching(causeCode) });
 });
 
 test('an answer without a length is whole when the connection ends', async () => {
-  const url = await start((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nall of it'));
+  const url = await serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nall of it'));
   expect(String((await call(url)).body)).toBe('all of it');
 });
 
@@ -75,7 +67,7 @@ test.each<[string, (body: Buffer) => Buffer[]]>([
     socket.write('HTTP/1.1 200 OK\r\n');
     for (const piece of frame(Buffer.alloc(length, 'x'))) socket.write(piece);
   };
-  const ask = async (length: number) => call(await start(answer(length)), { maxBytes: MIB });
+  const ask = async (length: number) => call(await serveRaw(answer(length)), { maxBytes: MIB });
   expect((await ask(MIB)).body.equals(Buffer.alloc(MIB, 'x'))).toBe(true);
   expect((await ask(MIB + 1)).isCut).toBe(true);
 });
@@ -91,7 +83,7 @@ test('keeps little more of a body than its bytes, however small its pieces are',
   const pieces = '1\r\n.\r\n'.repeat(1000);
   let before = 0;
   let after = 0;
-  const url = await start(async (socket) => {
+  const url = await serveRaw(async (socket) => {
     socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
     before = memory();
     for (let thousands = 1; thousands <= 100; thousands += 1) {
@@ -113,7 +105,7 @@ test.each<[string, string, unknown]>([
   ['a header line without end', 'x'.repeat(1000), OVERFLOW],
   ['trailers', 'TRAILERS', OVERFLOW],
 ])('cuts a server that pours %s', async (_name, text, causeCode) => {
-  const url = await start((socket) => {
+  const url = await serveRaw((socket) => {
     const isTrailers = text === 'TRAILERS';
     socket.write(`HTTP/1.1 200 OK\r\n${isTrailers ? 'transfer-encoding: chunked\r\n\r\n0\r\n' : ''}`);
     return pour(socket, isTrailers ? 'x: y\r\n'.repeat(1000) : text);
@@ -133,14 +125,14 @@ test.each<[string, (socket: Socket) => unknown]>([
     },
   ],
 ])('waits no longer than it may for a server that %s', async (_name, speak) => {
-  await expect(call(await start(speak), { timeoutMs: 200 })).rejects.toMatchObject({
+  await expect(call(await serveRaw(speak), { timeoutMs: 200 })).rejects.toMatchObject({
     causeCode: 'ETIMEDOUT',
   });
 });
 
 test('leaves a server that answers and reads no further', async () => {
   const connections: Socket[] = [];
-  const url = await start((socket) => {
+  const url = await serveRaw((socket) => {
     socket.pause();
     connections.push(socket);
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
@@ -165,7 +157,7 @@ test('leaves a server that answers and reads no further', async () => {
 
 test('asks again when a kept connection is closed just as it is used, and only what can be asked again', async () => {
   const connections: string[][] = [];
-  const url = await start((first) => {
+  const url = await serveRaw((first) => {
     const requests: string[] = [''];
     connections.push(requests);
     first.write('HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\na');
@@ -187,6 +179,6 @@ test('asks again when a kept connection is closed just as it is used, and only w
 
 test('ends when its caller does not want the answer any more', async () => {
   const caller = new AbortController();
-  const url = await start(() => caller.abort());
+  const url = await serveRaw(() => caller.abort());
   await expect(call(url, { signal: caller.signal })).rejects.toMatchObject({ causeCode: 'ABORT_ERR' });
 });

@@ -1,10 +1,10 @@
 import { createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { ConfigError } from '../../src/http/config';
 import { readProviderConfig } from '../../src/provider/config';
 import { createTunnel, isExcepted } from '../../src/provider/proxy';
-import { afterTest } from '../support/after-test';
 import { refusedUrl, startFakeUpstream } from '../support/fake-upstream';
+import { listening } from '../support/listening';
 import { startSidecar } from '../support/start-sidecar';
 import { CONTENT_ID, reference, SPEKE_PATH } from '../support/start-speke';
 import { pem, shows } from '../support/tls';
@@ -13,24 +13,18 @@ import { until } from '../support/until';
 const PATH = '/api/keyfile/demo';
 const BODY = { contentId: CONTENT_ID };
 
-async function listen(server: Server, sockets: Set<Socket>): Promise<number> {
+/** Lets a server listen; answers its port, and the connections that it has. */
+async function serving(server: Server) {
+  const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.on('close', () => sockets.delete(socket));
+    sockets.add(socket.on('error', () => undefined).on('close', () => sockets.delete(socket)));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterTest(async () => {
-    for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return (server.address() as AddressInfo).port;
+  return { port: await listening(server), sockets };
 }
 
 /** A proxy that answers CONNECT with a status, or `hang`: not at all. */
 async function startProxy(status: 200 | 403 | 407 | 'hang' = 200) {
   const [asked, requests]: [string[], string[]] = [[], []];
-  const sockets = new Set<Socket>();
   const server = createHttpServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
     response.end();
@@ -52,7 +46,7 @@ async function startProxy(status: 200 | 403 | 407 | 'hang' = 200) {
     target.on('error', () => undefined).on('close', () => client.destroy());
     client.on('close', () => target.destroy());
   });
-  const port = await listen(server, sockets);
+  const { port, sockets } = await serving(server);
   return { url: `http://127.0.0.1:${port}`, port, asked, requests, sockets };
 }
 
@@ -126,11 +120,7 @@ describe('an https upstream behind a proxy', () => {
       /did not answer within 150 ms/,
     );
     await until(() => silent.sockets.size === 0);
-    const sockets = new Set<Socket>();
-    const port = await listen(
-      createServer((socket) => socket.resume()),
-      sockets,
-    );
+    const { port, sockets } = await serving(createServer((socket) => socket.resume()));
     const proxy = await startProxy();
     expect(await ask(`https://127.0.0.1:${port}`, proxy.url, 504, { timeoutMs: 150 })).toMatch(/150 ms/);
     expect(proxy.asked).toHaveLength(2);

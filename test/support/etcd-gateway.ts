@@ -1,5 +1,4 @@
 import { createServer, type ServerResponse } from 'node:http';
-import { createServer as createTcpServer } from 'node:net';
 import { json } from 'node:stream/consumers';
 import type { Engine, Moment, WatchEnd, WatchedEvent } from '../../src/sidecar/fleet/engine/engine';
 import { createEtcd } from '../../src/sidecar/fleet/engine/etcd';
@@ -7,6 +6,7 @@ import type { EtcdOptions } from '../../src/sidecar/fleet/engine/etcd-calls';
 import { afterTest } from './after-test';
 import { listening } from './listening';
 import { recordedLog } from './recorded-log';
+import { serveRaw } from './serve';
 
 export interface Asked {
   readonly path: string;
@@ -81,10 +81,7 @@ export async function startGateway(
 }
 
 /** A server that takes connections and says nothing. */
-export async function startSilent(): Promise<string> {
-  const server = createTcpServer((socket) => socket.on('error', () => undefined));
-  return `http://127.0.0.1:${await listening(server)}`;
-}
+export const startSilent = (): Promise<string> => serveRaw(() => undefined);
 
 /** Opens an engine, which is closed after the test. */
 export function openEngine(urls: readonly string[], options: Partial<EtcdOptions> = {}): Engine {

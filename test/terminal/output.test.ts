@@ -1,11 +1,10 @@
-import { createServer } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { createOutput } from '../../src/terminal/output';
 import { showProgress } from '../../src/terminal/progress';
 import { csvRow, shellWord } from '../../src/terminal/text';
 import { startFakeUpstream } from '../support/fake-upstream';
-import { listening } from '../support/listening';
 import { type CliRun, cli } from '../support/run-cli';
+import { serveRaw } from '../support/serve';
 
 /** A window's title, a cleared screen in its one-byte form, a backspace, a turned direction, a line of its own. */
 const EVIL = 'a\u{1b}]0;x\u{7}\u{9b}2J\u{8}\u{7f}\u{202e}\u{2028}\r\nerror: b';
@@ -75,10 +74,7 @@ test('an entity tag and a type of one-byte control characters steer no terminal'
   const head = (type: string) =>
     `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\netag: "\x9b2J"\r\ncontent-length: 5\r\n\r\na: b\n`;
   for (const type of ['text/plain', 'text/\x9b2J']) {
-    const server = createServer((socket) =>
-      socket.once('data', () => socket.end(Buffer.from(head(type), 'latin1'))),
-    );
-    const url = `http://127.0.0.1:${await listening(server)}`;
+    const url = await serveRaw((socket) => socket.end(head(type), 'latin1'));
     for (const args of [['get', 's'], PUT]) {
       const { stderr } = await run(args, url);
       expect(stderr).toContain('\u{fffd}2J');

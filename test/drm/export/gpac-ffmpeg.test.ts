@@ -1,6 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { readFile, symlink, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { check } from '../../../src/api/check';
@@ -12,10 +11,10 @@ import { buildPsshBox } from '../../../src/drm/pssh';
 import { parseXml } from '../../../src/drm/xml';
 import { folderOfEachTest } from '../../support/after-test';
 import { ADDRESS, cbcsDocument, IV, KEY, KEY_ID, PLAYREADY, WIDEVINE } from '../../support/cbcs-document';
-import { listening } from '../../support/listening';
 import { CLIP } from '../../support/packaged-clip';
 import { POST_MANUAL_FILE } from '../../support/post-manual';
 import { right } from '../../support/right';
+import { serve } from '../../support/serve';
 
 const run = promisify(execFile);
 
@@ -113,8 +112,8 @@ describe('for ffmpeg', () => {
     'the key info file encrypts HLS by AES-128 (IV %s)',
     async (iv) => {
       // A player fetches the key at its address, and has nothing else.
-      const server = createServer((_request, response) => response.end(Buffer.from(AES.key, 'hex')));
-      const url = `http://127.0.0.1:${await listening(server)}/key?a=1&b=2`;
+      const server = await serve((_request, response) => response.end(Buffer.from(AES.key, 'hex')));
+      const url = `${server.url}/key?a=1&b=2`;
       const { text, findings } = exported(aesFile({ ...AES, url, iv }), 'ffmpeg');
       await writeFile(join(cwd, 'news.ffmpeg'), text);
       await ffmpeg(

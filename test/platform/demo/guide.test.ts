@@ -11,6 +11,7 @@ import {
   whyNoEncoder,
 } from '../../../src/platform/demo/guide';
 import { temporaryFolder } from '../../support/after-test';
+import { listening } from '../../support/listening';
 
 test.each([
   [[], { ok: true, once: false, help: false }],
@@ -159,14 +160,8 @@ test('passes over a port that another of its programs was promised', async () =>
 });
 
 test('passes over a port that is taken', async () => {
-  const taken = createServer();
-  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
-  const { port } = taken.address() as { port: number };
-  try {
-    expect(await freePort(port)).toBeGreaterThan(port);
-  } finally {
-    await new Promise((resolve) => taken.close(resolve));
-  }
+  const port = await listening(createServer());
+  expect(await freePort(port)).toBeGreaterThan(port);
 });
 
 test('answers what a program wrote and how it ended, without the variables of this process', async () => {

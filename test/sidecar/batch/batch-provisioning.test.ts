@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { decodeBase64Block } from '../../../src/drm/bytes';
 import { widevinePsshDataOf } from '../../../src/drm/widevine';
 import { temporaryFolder } from '../../support/after-test';
 import type { FakeUpstream } from '../../support/fake-upstream';
-import { listening } from '../../support/listening';
 import { right } from '../../support/right';
+import { serve } from '../../support/serve';
 import {
   PATHS,
   PLAIN_CENC,
@@ -110,7 +109,7 @@ it('upstreams are asked for eight streams at a time, all batches together', asyn
     [PATHS.cenc, drmVectors.envelope.cenc_response],
     [PATHS.fairplay, drmVectors.envelope.fairplay_response],
   ]);
-  const server = createServer(({ url = '' }, response) => {
+  const { url } = await serve(({ url = '' }, response) => {
     underWay += 1;
     most = Math.max(most, underWay);
     setTimeout(() => {
@@ -118,7 +117,6 @@ it('upstreams are asked for eight streams at a time, all batches together', asyn
       response.end(JSON.stringify(answers.get(url)));
     }, 10);
   });
-  const url = `http://127.0.0.1:${await listening(server)}`;
   const sidecar = await startSidecar({ configServiceUrl: `${url}/config`, keyProviderUrl: `${url}/keys` });
   const batch = (name: string) => ({
     streams: Array.from({ length: 10 }, (_, index) => ({ streamid: `${name}-${index}`, ...PROVIDED })),

@@ -1,7 +1,8 @@
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { type RtmpIngest, startRtmpIngest } from '../../../../src/platform/emulator/live/rtmp-ingest';
 import { type Channel, createChannel } from '../../../../src/platform/emulator/resources/channels';
 import { channelMetadata } from '../../../support/channel-metadata';
+import { listening } from '../../../support/listening';
 import { connectRtmp, type RtmpClient } from '../../../support/rtmp-publisher';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { until } from '../../../support/until';
@@ -226,12 +227,9 @@ test('writes nothing to the standard output by itself', async () => {
 });
 
 test('rejects with EADDRINUSE when the port is taken, and the process goes on', async () => {
-  const other = createServer();
-  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-  const { port } = other.address() as AddressInfo;
+  const port = await listening(createServer());
   const starting = startRtmpIngest(emulator.context, { host: '127.0.0.1', port });
   await expect(starting).rejects.toMatchObject({ code: 'EADDRINUSE' });
-  await new Promise((resolve) => other.close(resolve));
 });
 
 /** A user control message that says that the stream 1 has no more to play. */

@@ -1,23 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { listening } from '../../../support/listening';
-import { serve } from '../../../support/serve';
+import { serve, serveRaw } from '../../../support/serve';
 import { startUploads, uploadsAlone } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
 
 const MB = 1024 * 1024;
 const WANTED = { maxBytes: MB, signal: new AbortController().signal };
-
-/** Answers each connection with these bytes and keeps it open. */
-async function serveRaw(answer: string, then: (socket: Socket) => void = () => undefined): Promise<string> {
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined);
-    socket.once('data', () => socket.write(answer, () => then(socket)));
-  });
-  return `http://127.0.0.1:${await listening(server)}`;
-}
 
 const failed = (problem: string) => ({ ok: false, problem });
 
@@ -93,7 +83,7 @@ test.each([
   ['is cut', HALF, (socket: Socket) => socket.end(), 'The connection ended before the file had come.'],
 ])('an answer that %s fails and leaves nothing', async (_what, answer, then, reason) => {
   const { context, sizesOnDisk } = await startUploads();
-  const url = await serveRaw(answer, then);
+  const url = await serveRaw((socket) => socket.write(answer, () => then(socket)));
   expect(await context.uploads.fetchFile(url, WANTED)).toEqual(failed(reason));
   expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);
 });
@@ -103,7 +93,7 @@ test.each([
   ['amid the file', HALF],
 ])('an address that falls silent %s fails', async (_when, answer) => {
   const uploads = uploadsAlone('/tmp', { idleMs: 100 });
-  const url = await serveRaw(answer);
+  const url = await serveRaw((socket) => socket.write(answer));
   expect(await uploads.fetchFile(url, WANTED)).toEqual(failed('Nothing came from the address for 0.1 s.'));
   expect(uploads.files.usedBytes).toBe(0);
   uploads.reset();
@@ -111,7 +101,7 @@ test.each([
 
 test.each(['a signal', 'a reset'])('%s ends a fetch, and nothing is kept', async (by) => {
   const { context, sizesOnDisk } = await startUploads();
-  const url = await serveRaw(HALF);
+  const url = await serveRaw((socket) => socket.write(HALF));
   const ending = new AbortController();
   const fetching = context.uploads.fetchFile(url, { ...WANTED, signal: ending.signal });
   await until(() => sizesOnDisk().includes(5));

@@ -1,5 +1,5 @@
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer as createPlainServer } from 'node:net';
+import { createServer as createPlainServer } from 'node:net';
 import { join } from 'node:path';
 import { createServer, type TlsOptions } from 'node:tls';
 import { ConfigError } from '../../../../src/http/config';
@@ -8,6 +8,7 @@ import { openEngineAccess } from '../../../../src/sidecar/fleet/join';
 import { afterTest, folderOfEachTest } from '../../../support/after-test';
 import { openEngine, startGateway } from '../../../support/etcd-gateway';
 import { FakeCluster } from '../../../support/fake-engine';
+import { listening } from '../../../support/listening';
 import { type LogLine, recordedLog } from '../../../support/recorded-log';
 import { pem, place, shows } from '../../../support/tls';
 import { until } from '../../../support/until';
@@ -25,9 +26,7 @@ describe('TLS', () => {
       );
     });
     server.on('tlsClientError', () => undefined);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    afterTest(() => server.close());
-    return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return `https://127.0.0.1:${await listening(server)}`;
   }
 
   test('presents the certificate in force at each new connection', async () => {
@@ -44,9 +43,7 @@ describe('TLS', () => {
 
   test('an alert of TLS 1.2 is a fault of the certificates, not of the protocol', async () => {
     const alerting = createPlainServer((socket) => socket.end(Buffer.from('15030300020228', 'hex')));
-    await new Promise<void>((resolve) => alerting.listen(0, '127.0.0.1', resolve));
-    afterTest(() => alerting.close());
-    const url = `https://127.0.0.1:${(alerting.address() as AddressInfo).port}`;
+    const url = `https://127.0.0.1:${await listening(alerting)}`;
     expect(await openEngine([url], { timeoutMs: 1000 }).servers()).toEqual([
       {
         url,
