@@ -53,11 +53,13 @@ export function readPackagingKeys(text: string, needsSystem = true, needsKey = t
   if (!imported.ok) {
     const problems = imported.problems
       .slice(0, 3)
-      .map(({ field, line, description }) => `${field ?? `line ${line}`} ${description}`);
+      .map(({ field, line, description }) =>
+        [field ?? (line && `line ${line}`), description].join(' ').trim(),
+      );
     const code = imported.problems.some(({ line }) => line !== undefined)
       ? 'key_file_foreign'
       : 'key_file_incomplete';
-    return refused(code, `can't be used: ${problems.join('; ')}`);
+    return refused(code, `can't be used: ${problems.join('; ').replace(/\.$/, '')}`);
   }
   const { cenc, widevine, playready, fairplay } = imported.keyFile;
   const keys = cenc && decodeKeys(cenc);

@@ -113,9 +113,9 @@ function challengeFor({ url = '' }: IncomingMessage) {
 function whyUnauthorized({ url = '', headers }: IncomingMessage): string {
   if (headers['x-api-key'] !== undefined) return 'The API key in x-api-key is not one of this service.';
   if (PULLS.test(url))
-    return headers.authorization === undefined
-      ? 'Send the API key of this service in the header x-api-key, or as the password of Basic.'
-      : 'The password of Basic is not an API key of this service.';
+    return /^basic /i.test(headers.authorization ?? '')
+      ? 'The password of Basic is not an API key of this service.'
+      : 'Send the API key of this service in the header x-api-key, or as the password of Basic.';
   if (headers['api-key'] !== undefined)
     return 'Send the API key in the header x-api-key; API-KEY is not read.';
   return 'Send the API key of this service in the header x-api-key.';

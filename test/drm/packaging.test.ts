@@ -59,6 +59,12 @@ test.each<[string, string, string, RegExp]>([
   ['a file that ends within a line', textOf(WHOLE).trimEnd(), 'key_file_torn', /^ends within a line/],
   ['a file of another kind', '{"a":1}\n', 'key_file_incomplete', /has no lines of DASH or FairPlay/],
   ['a cut key', textOf(WHOLE).replace(/(content-key: .{12}).*/, '$1'), 'key_file_foreign', /content-key/],
+  [
+    '= in place of ": "',
+    textOf(WHOLE).replaceAll(': ', '='),
+    'key_file_incomplete',
+    /^can't be used: 1\d lines.*[^.]$/,
+  ],
   ['a key id alone', `mpegdashstreaming-cenc-key-id: ${CENC.keyId}\n`, 'key_file_incomplete', /content-key/],
   ['keys without a DRM system', textOf({ cenc: CENC }), 'key_file_incomplete', /neither Widevine nor/],
 ])('%s is refused', (_what, text, code, sentence) => {

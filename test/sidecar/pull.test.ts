@@ -96,6 +96,7 @@ describe('stand-ins of packagers', () => {
     expect(headers['www-authenticate']).toBe('Basic realm="packager-drm-api", charset="UTF-8"');
     expect(body.errors[0].code).toBe('unauthorized');
     await unauthenticated.get('/cpix/demo/show').auth('packager', 'wrong').expect(401);
+    await unauthenticated.get('/cpix/demo/show').set('authorization', `Bearer ${API_KEY}`).expect(401, body);
     await unauthenticated.get('/cpix/demo/show').auth('packager', API_KEY).expect(200);
     await unauthenticated.post('/speke/v2/demo').auth('a:b', API_KEY).expect(401);
     await unauthenticated.post('/speke/v2/demo').auth('', API_KEY).expect(422);

@@ -86,8 +86,8 @@ async function patchBox(
 const hideBox = (folder: string, files: RegExp, type: string): Promise<void> =>
   patchBox(folder, files, type, (_box, whole) => whole.write('free', 4, 'latin1'));
 
-/** Where `tenc` has the pattern, the protection, the size of the IV, and the size of a constant IV. */
-const [PATTERN, PROTECTED, IV_SIZE, CONSTANT_IV] = [5, 6, 7, 24];
+/** Where `tenc` has the pattern, the protection, the size of the IV, the key id, and the size of a constant IV. */
+const [PATTERN, PROTECTED, IV_SIZE, KEY_ID_AT, CONSTANT_IV] = [5, 6, 7, 8, 24];
 const tenc = (stream: ServedStream, patch: (box: Buffer) => void) =>
   patchBox(stream.folder, INIT, 'tenc', patch);
 const schm = (stream: ServedStream, scheme: string) =>
@@ -225,6 +225,15 @@ const CASES: Readonly<Record<string, Case>> = {
     states: 'unknown unknown',
   },
   'no constant IV: E iv_missing': ofHls((box) => box.writeUInt8(0, CONSTANT_IV)),
+  'pictures without subsamples and a key id, as of nginx-vod-module: W undetermined': {
+    kind: 'hls',
+    change: async (stream) => {
+      for (const type of ['senc', 'saiz', 'saio']) await hideBox(stream.folder, PICTURE, type);
+      await hideBox(stream.folder, INIT, 'pssh');
+      await tenc(stream, (box) => box.fill(0, KEY_ID_AT, KEY_ID_AT + 16));
+    },
+    states: 'unknown decrypts',
+  },
   'another constant IV, and the address of another content: E license_address_differs': {
     ...ofHls((box) => box.fill(7, CONSTANT_IV + 1)),
     verify: withFairPlay({ licenseUrl: 'skd://fairplay.example.com/sport' }),

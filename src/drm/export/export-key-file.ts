@@ -38,8 +38,8 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   const all = present.filter((key) => taken.includes(key.scheme) && key.scheme === (scheme ?? key.scheme));
   const [first, ...more] = all.filter((key) => others[key.scheme] === undefined);
   if (!first) {
-    const other = taken.find((each) => each !== (scheme ?? 'cenc'));
-    const missing = `${MISSING[scheme ?? 'cenc']}, or ask for the scheme ${other}`;
+    const other = present.find((key) => taken.includes(key.scheme));
+    const missing = `${MISSING[scheme ?? 'cenc']}${other ? `, or ask for the scheme ${other.scheme}` : ''}`;
     return keysMissing(others[scheme ?? all[0]?.scheme ?? 'cenc'] ?? missing);
   }
   const keys: Keys = form.holdsBoth ? [first, ...more] : [first];

@@ -61,14 +61,15 @@ const NOTHING: Judgement = {
   evidence: 'The segment has no samples.',
 };
 
-/** Samples without an IV are separate: no key decrypts them. */
+/** Samples without an IV are separate, and pictures without subsamples: no key decrypts them. */
 function byKeyId(tracks: readonly MediaTrack[]): [Buffer | undefined, Part[]][] {
   const groups = new Map<string, [Buffer | undefined, Part[]]>();
   for (const track of tracks) {
     const encrypted = track.content.samples.flatMap((sample) => (sample.encryption ? [sample] : []));
     const own = groupedBy(
       encrypted,
-      ({ encryption }) => `${encryption?.keyId?.toString('hex')} ${encryption?.iv !== undefined}`,
+      ({ encryption }) =>
+        `${encryption?.keyId?.toString('hex')} ${encryption?.iv !== undefined} ${lacksSubsamples(track)}`,
     );
     for (const [name, samples] of own) {
       const group = groups.get(name) ?? [samples[0]?.encryption?.keyId, []];
@@ -77,6 +78,12 @@ function byKeyId(tracks: readonly MediaTrack[]): [Buffer | undefined, Part[]][] 
     }
   }
   return [...groups.values()];
+}
+
+/** The headers of pictures are always clear (ISO/IEC 23001-7 § 9.5.2); nginx-vod-module does not say where they end. */
+function lacksSubsamples({ scheme, content: { format, samples } }: MediaTrack): boolean {
+  const isPictures = format.codec === 'h264' || format.codec === 'h265';
+  return isPictures && scheme !== 'sample-aes' && !samples.some(({ encryption }) => encryption?.subsamples);
 }
 
 const asIs: Decrypt = ({ data }) => data;
@@ -112,6 +119,7 @@ function judgeGroup(
     if (verdictOf(addTallies(tallies)) === 'valid')
       return conclude(tried, { state: 'garbage', cause, description });
   }
+  if (parts.some(({ track }) => lacksSubsamples(track))) return conclude(tried, NO_SUBSAMPLES);
   const state = verdictOf(pooled);
   if (hasWrongIv(parts, fitting)) return conclude(tried, FIRST_BLOCK);
   if (state === 'broken') return conclude(tried, { state: 'garbage', ...wrongKey(parts) });
@@ -136,6 +144,11 @@ const FIRST_BLOCK: Conclusion = {
   description: 'The content key is right, but the IV is wrong: only the first block of each sample is wrong.',
 };
 const NO_KEY: Conclusion = { state: 'no_key', description: 'No key has its key id.' };
+const NO_SUBSAMPLES: Conclusion = {
+  state: 'unknown',
+  description:
+    'No box (senc) says which bytes of its pictures are encrypted, as in HLS of nginx-vod-module: players for Apple find them without.',
+};
 const NO_IV: Conclusion = { state: 'unknown', description: 'No key decrypts it: its IVs are missing.' };
 
 /** A wrong counter makes noise of everything, as a wrong key does; and a wrong IV of CBC noise of the first block. */

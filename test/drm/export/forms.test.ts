@@ -198,6 +198,11 @@ test.each([
   },
 );
 
+test('no scheme is named as a remedy that the key file does not have either', () => {
+  const sentence = 'has no DASH lines, which cenc needs; provision the stream with cenc';
+  expect(exportKeyFile(textOf(FAIRPLAY), 'ffmpeg', undefined)).toEqual(refused('keys_missing', sentence));
+});
+
 test('a file that no packager would take is refused as by a packager', () => {
   const torn = refused('key_file_torn', expect.stringMatching(/^ends within a line/));
   expect(exportKeyFile(textOf(WHOLE).trimEnd(), 'shaka', undefined)).toEqual(torn);
