@@ -16,6 +16,9 @@ export class ConfigError extends Error {
   }
 }
 
+/** Docker's `--env-file` keeps quotes; a shell, compose, systemd and `.env` remove them. */
+const QUOTED = /^(["']).*\1$/s;
+
 /**
  * An empty variable counts as absent, as in a compose file's `NAME=`.
  * @throws ConfigError with every fault at once; none quotes a value, which may be a secret.
@@ -24,6 +27,9 @@ export function readConfig<Schema extends z.ZodObject>(schema: Schema, env: Envi
   const given = Object.fromEntries(
     Object.keys(schema.shape).map((name) => [name, env[name] === '' ? undefined : env[name]]),
   );
+  const quoted = Object.keys(given).filter((name) => QUOTED.test(given[name] ?? ''));
+  if (quoted.length > 0)
+    throw new ConfigError(quoted.map((name) => `${name}: the quotes are part of the value; leave them out`));
   const result = schema.safeParse(given);
   if (result.success) return result.data;
   throw new ConfigError(

@@ -122,6 +122,12 @@ describe('readSidecarConfig', () => {
     ]);
   });
 
+  it('names variables whose quotes became part of the value', () => {
+    const why = 'the quotes are part of the value; leave them out';
+    const quoted = { PACKAGERDRMAPI_APIKEY: `"${KEY}"`, PACKAGERDRMAPI_LOGLEVEL: "'info'" };
+    expect(wrongIn(quoted)).toEqual(Object.keys(quoted).map((name) => `${name}: ${why}`));
+  });
+
   it('reads how packagers pull, and names what is wrong with it', () => {
     const pulled = (pattern: string, on: string, url = '') => ({
       PACKAGERDRMAPI_APIKEY: KEY,
