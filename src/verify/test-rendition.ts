@@ -152,13 +152,14 @@ class RenditionTest {
     for (const [index, source] of newest.entries()) {
       const fetched = await this.#take(source, 'segment');
       if (fetched.ok) {
-        if (index > 0) this.#reportEarly(newest[0], index);
+        if (live && index > 0) this.#reportEarly(newest[0], index);
         return this.#open(source, fetched, init);
       }
-      const isLast = !live || fetched.problem.code !== 'not_found' || index === newest.length - 1;
-      if (!isLast) continue;
-      this.#reportNotFetched(newest[0] ?? source, fetched, live ? 'the newest segment' : 'the last segment');
-      return undefined;
+      const isMissing = fetched.problem.code === 'not_found' && index < newest.length - 1;
+      // That of a live stream may come later. On demand it is an error, but the one before it shows the key.
+      if (live ? !isMissing : index === 0)
+        this.#reportNotFetched(newest[0] ?? source, fetched, `the ${live ? 'newest' : 'last'} segment`);
+      if (!isMissing) return undefined;
     }
     return undefined;
   }

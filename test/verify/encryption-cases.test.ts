@@ -359,6 +359,10 @@ const CASES: Readonly<Record<string, Case>> = {
     change: (stream) => changeFiles(stream, /^v3/, (bytes) => bytes.subarray(0, bytes.length / 2)),
     states: 'decrypts decrypts',
   },
+  'no last segment, which GPAC announces: E segment_not_found': {
+    ...instead('v3.m4s'),
+    states: 'decrypts decrypts',
+  },
   'no init segment: E segment_not_found': instead('v.mp4'),
   'another key of FairPlay: E content_key_wrong': { kind: 'hls', verify: withFairPlay({ key: OTHER_KEY }) },
   'another key of FairPlay in MPEG-TS: E content_key_wrong': {

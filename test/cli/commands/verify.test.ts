@@ -79,7 +79,7 @@ test('a key in the playlist decrypts, without a report that nothing was decrypte
 
 test('how a rendition is encrypted is unknown without a segment, unless its init segment says it', async () => {
   const { verify, stream } = await start();
-  for (const file of ['v.mp4', 'a3.m4s']) await fs.remove(join(stream.folder, file));
+  for (const file of ['v.mp4', 'a1.m4s', 'a2.m4s', 'a3.m4s']) await fs.remove(join(stream.folder, file));
   await stream.change('m.mpd', (text) =>
     text.replaceAll(/<ContentProtection[\s\S]*?<\/ContentProtection>/g, ''),
   );
