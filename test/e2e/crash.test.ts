@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../support/after-test';
+import { API_KEY, callWithKey } from '../support/api-key';
 import { type BuiltProgram, startBuilt, untilReady } from '../support/built-program';
 
 /** How many series of kills run in parallel, each with a folder of its own: they wait for the disk most of the time. */
 const SERIES = 4;
 const KILLS = 3;
 const STREAMS = ['live', 'other', 'site/event', 'site/deep/event'];
-const API_KEY = 'key-of-the-crash-test';
 
 /** A request of the key-file API; every version is another one. */
 function requestOf(version: number) {
@@ -65,11 +65,8 @@ async function loadUntilKilled(
   const writeOn = async (stream: string) => {
     for (let version = firstVersion; ; version += 1) {
       versions[stream] = { ...versions[stream], begun: version };
-      const response = await fetch(`${sidecar.url}/api/keyfile/${encodeURIComponent(stream)}`, {
-        method: 'POST',
-        headers: { 'x-api-key': API_KEY, 'content-type': 'application/json' },
-        body: JSON.stringify(requestOf(version)),
-      });
+      const url = `${sidecar.url}/api/keyfile/${encodeURIComponent(stream)}`;
+      const response = await callWithKey(url, 'POST', requestOf(version));
       expect(response.status).toBe(200);
       versions[stream] = { acknowledged: version };
       acknowledged += 1;

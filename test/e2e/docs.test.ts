@@ -3,7 +3,8 @@ import { chmod, copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/pr
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { folderOfEachTest } from '../support/after-test';
-import { DIST, startBuilt, untilReady } from '../support/built-program';
+import { startBoth } from '../support/built-pair';
+import { DIST } from '../support/built-program';
 import { SHAKA_PACKAGER } from '../support/packaged-samples';
 
 const CLIP = resolve(__dirname, '../../src/platform/demo/clip.mp4');
@@ -71,26 +72,12 @@ async function run(steps: readonly Step[], env: Record<string, string>): Promise
 
 /** Starts what `npm run demo` starts, with its keys, on free ports; answers what the pages write for its addresses, and these. */
 async function startAsDemo(): Promise<readonly (readonly [shown: string, url: string])[]> {
-  const emulator = await startBuilt('emulator', {
-    cwd: folder,
-    env: {
-      EMULATOR_CLIENT: 'demo',
-      EMULATOR_CLIENT_API_KEY: 'demo-client-api-key',
-      EMULATOR_CLIENT_SHARED_SECRET: 'demo-shared-secret-0123456789',
-    },
-  });
-  const { url } = await startBuilt('sidecar', {
-    cwd: folder,
-    env: {
-      PACKAGERDRMAPI_APIKEY: 'demo-sidecar-api-key',
-      PACKAGERDRMAPI_GRANDCENTRALURL: `${emulator.url}/config/v1/clients`,
-      PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}/keyprovider`,
-    },
-  });
-  await untilReady(url);
+  const secrets = { apiKey: 'demo-client-api-key', sharedSecret: 'demo-shared-secret-0123456789' };
+  const client = { name: 'demo', ...secrets };
+  const { emulator, sidecar } = await startBoth({ client, apiKey: 'demo-sidecar-api-key', folder });
   const [, control = ''] = await emulator.until(/"service":"control","url":"([^"]+)"/);
   return [
-    [DEMO_URL, url],
+    [DEMO_URL, sidecar.url],
     [DEMO_PLATFORM, emulator.url],
     [DEMO_CONTROL, control],
   ];

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { freePort } from '../../src/platform/demo/child-program';
 import { temporaryFolder } from '../support/after-test';
+import { API_KEY, callWithKey } from '../support/api-key';
 import { DIST } from '../support/built-program';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
-
-const API_KEY = 'key-of-the-log-trouble-test';
 
 /** Starts the sidecar with a standard output of its own kind, and answers when it is ready. */
 async function startWith(stdout: 'pipe' | number) {
@@ -40,12 +39,11 @@ test.each([
   ['has lost its reader', () => 'pipe' as const],
 ])('goes on serving, and stops in order, when its log %s', async (_how, stdout) => {
   const { child, cwd, ended, url } = await startWith(stdout());
-  const headers = { 'x-api-key': API_KEY, 'content-type': 'application/json' };
   for (let turn = 0; turn < 20; turn += 1) {
     const address = `${url}/api/keyfile/live-${turn}`;
-    const post = await fetch(address, { method: 'POST', headers, body: JSON.stringify(CENC_ONLY) });
+    const post = await callWithKey(address, 'POST', CENC_ONLY);
     expect([post.status, await post.text()]).toEqual([200, CENC_ONLY_FILE]);
-    expect((await fetch(`${address}-absent`, { headers })).status).toBe(404);
+    expect((await callWithKey(`${address}-absent`, 'GET')).status).toBe(404);
   }
   expect(await fs.readdir(join(cwd, 'keys'))).toHaveLength(20);
   child.kill('SIGTERM');

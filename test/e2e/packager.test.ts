@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamDocument } from '../../src/platform/packager/stream-document';
+import { callWithKey } from '../support/api-key';
 import { startBuilt } from '../support/built-program';
 import {
   KEY_FILE,
@@ -31,10 +32,8 @@ const start = (ffmpeg = writeFakeEncoder(home)) =>
     },
   });
 
-async function call(url: string, method: string, path: string, body?: object): Promise<Response> {
-  const headers = { 'x-api-key': 'the-secret-api-key', 'content-type': 'application/json' };
-  return fetch(url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
-}
+const call = (url: string, method: string, path: string, body?: object) =>
+  callWithKey(url + path, method, body, 'the-secret-api-key');
 
 async function documentOf(answer: Promise<Response>): Promise<StreamDocument> {
   return JSON.parse(await (await answer).text());

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { API_KEY, CLIENT, call, startBoth } from '../support/built-pair';
+import { API_KEY } from '../support/api-key';
+import { CLIENT, call, startBoth } from '../support/built-pair';
 import { startBuilt, untilReady } from '../support/built-program';
 import { until } from '../support/until';
 

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { openEnvelope } from '../../src/drm/envelope';
-import { API_KEY, CLIENT, call, startBoth } from '../support/built-pair';
+import { API_KEY } from '../support/api-key';
+import { CLIENT, call, startBoth } from '../support/built-pair';
 import { right } from '../support/right';
 
 /** The keys as the key provider gives them out, asked for without the sidecar. */

@@ -1,14 +1,13 @@
 import { once } from 'node:events';
-
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { folderOfEachTest } from '../support/after-test';
+import { API_KEY, callWithKey } from '../support/api-key';
 import { bundledScript, startBuilt, untilReady } from '../support/built-program';
 import { CENC_ONLY } from '../support/post-manual';
 import { until } from '../support/until';
 
-const API_KEY = 'key-of-the-stop-tests';
 /** For a sidecar whose long waits are a tenth as long. */
 const FAST_CLOCK = { NODE_OPTIONS: `--require ${JSON.stringify(bundledScript('fast-clock'))}` };
 
@@ -65,18 +64,10 @@ test('a batch that a stop interrupts has written whole files, each with its line
     streamid: `s-${index}`,
     ...CENC_ONLY,
   }));
-  const sent = Array.from({ length: 4 }, (_none, batch) =>
-    fetch(`${sidecar.url}/api/keyfiles`, {
-      method: 'POST',
-      headers: { 'x-api-key': API_KEY, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        streams: streams.map((stream) => ({ ...stream, streamid: `${batch}/${stream.streamid}` })),
-      }),
-    }).then(
-      (answer) => answer.status,
-      () => 'cut',
-    ),
-  );
+  const sent = Array.from({ length: 4 }, (_none, batch) => {
+    const own = streams.map((stream) => ({ ...stream, streamid: `${batch}/${stream.streamid}` }));
+    return callWithKey(`${sidecar.url}/api/keyfiles`, 'POST', { streams: own }).catch(() => 'cut');
+  });
   await until(async () => await fs.pathExists(join(cwd, 'keys/0')));
   sidecar.send('SIGTERM');
   expect(await sidecar.ended).toMatchObject({ code: 0 });

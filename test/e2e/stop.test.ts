@@ -3,12 +3,11 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { folderOfEachTest } from '../support/after-test';
+import { API_KEY, callWithKey } from '../support/api-key';
 import { startBuilt, untilReady } from '../support/built-program';
 import { startFakeUpstream } from '../support/fake-upstream';
 import { answersFor, PROVIDED, PROVIDED_FILE } from '../support/start-provisioning';
 import { until } from '../support/until';
-
-const API_KEY = 'key-of-the-stop-tests';
 
 const cwd = folderOfEachTest();
 
@@ -34,11 +33,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
       },
     });
     await untilReady(sidecar.url);
-    const provisioning = fetch(`${sidecar.url}/api/keyfile/live`, {
-      method: 'POST',
-      headers: { 'x-api-key': API_KEY, 'content-type': 'application/json' },
-      body: JSON.stringify(PROVIDED),
-    });
+    const provisioning = callWithKey(`${sidecar.url}/api/keyfile/live`, 'POST', PROVIDED);
     await until(() => upstream.received.length === 3);
     sidecar.send(signal);
     await sidecar.until(/"message":"stopping"/);

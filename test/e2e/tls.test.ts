@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../support/after-test';
+import { API_KEY } from '../support/api-key';
 import { DIST, runScript, startBuilt } from '../support/built-program';
 import { pemPath, place, secureGet, shows } from '../support/tls';
-
-const API_KEY = 'key-of-the-tls-tests';
 
 function ask(port: number, path: string, options = {}) {
   return secureGet(port, path, { headers: { 'x-api-key': API_KEY }, ...options });

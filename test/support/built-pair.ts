@@ -1,4 +1,5 @@
 import { temporaryFolder } from './after-test';
+import { API_KEY, callWithKey } from './api-key';
 import { startBuilt, untilReady } from './built-program';
 
 export const CLIENT = {
@@ -6,23 +7,22 @@ export const CLIENT = {
   apiKey: 'client-api-key',
   sharedSecret: 'a-shared-secret-of-28-bytes!',
 };
-export const API_KEY = 'key-of-the-provisioning-tests';
 
-/** Starts the emulator and a sidecar that is provisioned from it, in a temporary folder. */
-export async function startBoth() {
-  const cwd = await temporaryFolder();
+/** Starts the emulator and a sidecar that is provisioned from it, in a temporary folder if not in one of the test's. */
+export async function startBoth({ client = CLIENT, apiKey = API_KEY, folder = '' } = {}) {
+  const cwd = folder || (await temporaryFolder());
   const emulator = await startBuilt('emulator', {
     cwd,
     env: {
-      EMULATOR_CLIENT: CLIENT.name,
-      EMULATOR_CLIENT_API_KEY: CLIENT.apiKey,
-      EMULATOR_CLIENT_SHARED_SECRET: CLIENT.sharedSecret,
+      EMULATOR_CLIENT: client.name,
+      EMULATOR_CLIENT_API_KEY: client.apiKey,
+      EMULATOR_CLIENT_SHARED_SECRET: client.sharedSecret,
     },
   });
   const sidecar = await startBuilt('sidecar', {
     cwd,
     env: {
-      PACKAGERDRMAPI_APIKEY: API_KEY,
+      PACKAGERDRMAPI_APIKEY: apiKey,
       PACKAGERDRMAPI_GRANDCENTRALURL: `${emulator.url}/config/v1/clients`,
       PACKAGERDRMAPI_KEYPROVIDERURL: `${emulator.url}/keyprovider`,
     },
@@ -31,12 +31,8 @@ export async function startBoth() {
   return { cwd, emulator, sidecar };
 }
 
-/** Calls a sidecar with its API key. */
+/** Calls the sidecar with its API key. */
 export async function call(url: string, method: string, body?: object) {
-  const response = await fetch(url, {
-    method,
-    headers: { 'x-api-key': API_KEY, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  });
+  const response = await callWithKey(url, method, body);
   return { status: response.status, text: await response.text() };
 }

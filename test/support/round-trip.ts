@@ -1,11 +1,11 @@
+import { callWithKey } from './api-key';
 import { CENC_ONLY, CENC_ONLY_FILE } from './post-manual';
 
 /** Writes a key file by a sidecar, and reads it: both statuses and texts. */
 export async function roundTrip(url: string, apiKey: string) {
   const address = `${url}/api/keyfile/live`;
-  const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
-  const post = await fetch(address, { method: 'POST', headers, body: JSON.stringify(CENC_ONLY) });
-  const get = await fetch(address, { headers });
+  const post = await callWithKey(address, 'POST', CENC_ONLY, apiKey);
+  const get = await callWithKey(address, 'GET', undefined, apiKey);
   return [post.status, await post.text(), get.status, await get.text()];
 }
 

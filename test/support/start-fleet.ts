@@ -6,10 +6,11 @@ import type { FleetConfig } from '../../src/sidecar/fleet/config';
 import type { OpenFleet } from '../../src/sidecar/fleet/fleet';
 import { joinFleet } from '../../src/sidecar/fleet/join';
 import { temporaryFolder } from './after-test';
+import { API_KEY, callWithKey } from './api-key';
 import { startBuilt } from './built-program';
 import { startCutProxy } from './cut-proxy';
 import { type LogLine, recordedLog } from './recorded-log';
-import { API_KEY, startSidecar } from './start-sidecar';
+import { startSidecar } from './start-sidecar';
 import { until } from './until';
 
 interface FleetSetUp {
@@ -135,12 +136,7 @@ async function launchPackager({ urls, ...rest }: Place, launch: Launch) {
   let running: Running | undefined = await launch(place);
   const url = () => running?.url ?? 'http://127.0.0.1:9';
   /** Sends a request with the API key, to a path such as `/api/keyfile/news`. */
-  const ask = (method: string, path: string, body?: object) =>
-    fetch(`${url()}${path}`, {
-      method,
-      headers: { 'x-api-key': API_KEY, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    });
+  const ask = (method: string, path: string, body?: object) => callWithKey(`${url()}${path}`, method, body);
   return {
     name,
     folder,
