@@ -1,6 +1,6 @@
 import { uuidOfName } from './bytes';
 import type { ExportScheme } from './export/names';
-import type { Problem } from './finding';
+import type { Finding, Problem } from './finding';
 import { importKeyFile } from './import-key-file';
 import { decodeKeys, HLS, type KeyFile } from './key-file';
 import { PLAYREADY_SYSTEM_ID, playReadyObjectOf } from './playready';
@@ -35,7 +35,7 @@ export interface PackagingKeys {
 export type PackagingCode = 'key_file_torn' | 'key_file_foreign' | 'key_file_incomplete';
 
 type Read =
-  | { readonly ok: true; readonly keys: PackagingKeys }
+  | { readonly ok: true; readonly keys: PackagingKeys; readonly findings: readonly Finding[] }
   | { readonly ok: false; readonly problem: Problem<PackagingCode> };
 
 /**
@@ -81,7 +81,7 @@ export function readPackagingKeys(text: string, needsSystem = true, needsKey = t
     boxes: [...systems.map(boxOf), commonBox(keys.keyId)],
   };
   const hls = fairplay && hlsKeyOf(fairplay);
-  if (dash || hls || !needsKey) return { ok: true, keys: { dash, hls } };
+  if (dash || hls || !needsKey) return { ok: true, keys: { dash, hls }, findings: imported.findings };
   // HLS with a key that players fetch is not packaged here.
   const found = text.includes(`${HLS}-key:`) ? ' (its HLS lines are not of FairPlay)' : '';
   const sentence = `has no lines of DASH or FairPlay${found}; provision the stream with its keys`;

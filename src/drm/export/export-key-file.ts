@@ -47,7 +47,11 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   const rendered = renderKeys(as, keys, left);
   // A form of one key has all keys that it can have.
   const wanted = form.holdsBoth ? all : all.slice(0, all.indexOf(first));
+  // Without its line, or with a wrong one, players of a system don't play.
+  const isOfSystem = ({ severity, field = '' }: Finding) =>
+    severity === 'error' && keys[0].scheme === 'cenc' && field.includes('-keyserver-');
   const findings = [
+    ...read.findings.filter(isOfSystem),
     ...rendered.findings,
     ...wanted.flatMap((key) => leftOutFindings(others[key.scheme])),
     ...(form.holdsBoth && scheme === undefined && !hls ? leftOutFindings(others.cbcs) : []),
