@@ -46,7 +46,8 @@ type Read =
 export function readPackagingKeys(text: string, needsSystem = true, needsKey = true): Read {
   if (text.trim() === '') return refused('key_file_torn', 'is empty; provision the stream again');
   if (!/[\r\n]$/.test(text)) {
-    const sentence = 'ends within a line, as if it was written only in part; provision the stream again';
+    const sentence =
+      'ends within a line, as if it was written only in part; add a line break if it is whole, or provision the stream again';
     return refused('key_file_torn', sentence);
   }
   const imported = importKeyFile(text, true);

@@ -126,7 +126,7 @@ it.each([
   ['key_file_malformed', 'The key file is empty; provision the stream again.', ''],
   [
     'key_file_malformed',
-    'The key file ends within a line, as if it was written only in part; provision the stream again.',
+    'The key file ends within a line, as if it was written only in part; add a line break if it is whole, or provision the stream again.',
     POST_MANUAL_FILE.slice(0, 200),
   ],
   [
