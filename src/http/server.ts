@@ -16,10 +16,10 @@ interface ListenOptions {
   readonly requestTimeoutMs?: number;
 }
 
-/**
- * Port 0 takes a free one. Where a container has no IPv6, Node would take `::1` for `localhost`, and its clients 127.0.0.1.
- * Rejects with the system's error (`EADDRINUSE`, `EACCES`).
- */
+/** The host to listen on. Where a container has no IPv6, Node would take `::1` for `localhost`, and its clients 127.0.0.1. */
+export const boundHost = (host: string) => (host === 'localhost' ? '127.0.0.1' : host);
+
+/** Port 0 takes a free one. Rejects with the system's error (`EADDRINUSE`, `EACCES`). */
 export async function listen(
   handler: RequestListener,
   host: string,
@@ -50,7 +50,7 @@ export async function listen(
     else if (code === 'ERR_HTTP_REQUEST_TIMEOUT') connections.refuse(socket, 'request_timeout', TIMEOUT);
     else connections.refuse(socket, 'not_http', code === 'HPE_HEADER_OVERFLOW' ? LARGE_HEAD : NOT_HTTP);
   });
-  front.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port, backlog: BACKLOG });
+  front.listen({ host: boundHost(host), port, backlog: BACKLOG });
   await once(front, 'listening');
   const address = front.address() as AddressInfo;
   return {

@@ -1,4 +1,3 @@
-import dns from 'node:dns';
 import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import fs from 'fs-extra';
@@ -9,6 +8,7 @@ import { mountApiPage } from '../../src/http/page';
 import { createRefusalLog } from '../../src/http/refusal-log';
 import { listen, type RunningServer } from '../../src/http/server';
 import { afterTest, temporaryFolder } from '../support/after-test';
+import { ipv6Localhost } from '../support/ipv6-localhost';
 import { publicFolder } from '../support/public-folder';
 import { rawExchange } from '../support/raw-http';
 import { type LogLine, recordedLog } from '../support/recorded-log';
@@ -98,13 +98,8 @@ it('answers 500, and says in the log why, while a file of the page is missing; 2
   expect(text).toBe('// a script');
 });
 
-// As in a container without IPv6.
 test('is at 127.0.0.1 when it listens on localhost, whose first address is ::1', async () => {
-  const lookup = jest.spyOn(dns, 'lookup').mockImplementation(((name: string, ...given: unknown[]) => {
-    const answer = given.at(-1) as (...answered: unknown[]) => void;
-    answer(null, ...(name === 'localhost' ? ['::1', 6] : [name, 4]));
-  }) as typeof dns.lookup);
-  afterTest(() => lookup.mockRestore());
+  ipv6Localhost();
   const server = await listen((_request, response) => response.end(), 'localhost', 0);
   afterTest(() => server.stop(0));
   expect([server.url, (await fetch(`http://127.0.0.1:${server.port}`)).status]).toEqual([

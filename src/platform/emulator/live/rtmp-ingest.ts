@@ -3,6 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import { networkOf } from '../../../http/app';
 import { describeThrown, systemCode } from '../../../http/errors';
 import type { Log } from '../../../http/log';
+import { boundHost } from '../../../http/server';
 import { type Broadcast, CONNECT_REFUSALS } from './broadcast';
 
 export const RTMP_INGEST_SETTINGS = {
@@ -153,7 +154,7 @@ export async function startRtmpIngest(
       connection.read(opening);
     });
   });
-  await once(server.listen({ host, port }), 'listening');
+  await once(server.listen({ host: boundHost(host), port }), 'listening');
   const address = server.address();
   return {
     port: typeof address === 'object' && address ? address.port : port,

@@ -1,7 +1,9 @@
 import { createServer } from 'node:net';
 import { type RtmpIngest, startRtmpIngest } from '../../../../src/platform/emulator/live/rtmp-ingest';
 import { type Channel, createChannel } from '../../../../src/platform/emulator/resources/channels';
+import { afterTest } from '../../../support/after-test';
 import { channelMetadata } from '../../../support/channel-metadata';
+import { ipv6Localhost } from '../../../support/ipv6-localhost';
 import { listening } from '../../../support/listening';
 import { connectRtmp, type RtmpClient } from '../../../support/rtmp-publisher';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
@@ -226,10 +228,14 @@ test('writes nothing to the standard output by itself', async () => {
   print.mockRestore();
 });
 
-test('rejects with EADDRINUSE when the port is taken, and the process goes on', async () => {
+test('rejects with EADDRINUSE when the port is taken at 127.0.0.1, which localhost is, and the process goes on', async () => {
   const port = await listening(createServer());
-  const starting = startRtmpIngest(emulator.context, { host: '127.0.0.1', port });
-  await expect(starting).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  ipv6Localhost();
+  for (const host of ['127.0.0.1', 'localhost']) {
+    const starting = startRtmpIngest(emulator.context, { host, port });
+    afterTest(() => starting.then(({ stop }) => stop()).catch(() => undefined));
+    await expect(starting).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  }
 });
 
 /** A user control message that says that the stream 1 has no more to play. */
