@@ -154,8 +154,8 @@ ${[
   .join('')}`;
 }
 
-/** How many tracks of a file have a range of IVs of their own. */
-const GPAC_TRACKS = 8;
+/** The tracks that have a range of IVs of their own: of mp4 files, and of ffmpeg's transport streams, whose PIDs they are. */
+const GPAC_TRACKS = [1, 256].flatMap((first) => Array.from({ length: 8 }, (_, at) => first + at));
 
 /**
  * The DRM file of GPAC's `MP4Box -crypt` and `cecrypt` (`crypt_tools.c`, `encrypt_cenc_isma.c`). Under `cenc`, GPAC counts
@@ -169,10 +169,9 @@ function gpacDrm({ scheme, keyId, key, iv, keyUri, systems }: StreamKey): string
   const track = (attributes: string) => `  <CrypTrack${attributes}>
     <key KID="${hex(keyId)}" value="${hex(key)}"${hls}/>
   </CrypTrack>\n`;
-  const counted = (id: number) => ` IV_size="8" first_IV="0x0${id}00000000000000"`;
-  const tracks = Array.from({ length: GPAC_TRACKS }, (_, at) =>
-    track(` trackID="${at + 1}"${counted(at + 1)}`),
-  );
+  const counted = (range: number) =>
+    ` IV_size="8" first_IV="0x${Buffer.of(range).toString('hex')}00000000000000"`;
+  const tracks = GPAC_TRACKS.map((id, at) => track(` trackID="${id}"${counted(at + 1)}`));
   const pssh = systems.map(
     ({ systemId, data }) => `  <DRMInfo type="pssh" version="0">
     <BS ID128="0x${systemId.replaceAll('-', '')}"/>

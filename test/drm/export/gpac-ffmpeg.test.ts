@@ -37,11 +37,11 @@ describe('for GPAC', () => {
     const ofShaka = exported(POST_MANUAL_FILE, 'shaka', 'cenc').text;
     expect(ofShaka).toContain(`--pssh=${Buffer.concat(boxes).toString('hex')}\n`);
     const track =
-      /<CrypTrack( trackID="\d")? IV_size="8" first_IV="(0x[0-9a-f]{2})0{14}">\s*(.*)\s*<\/CrypTrack>/g;
+      /<CrypTrack( trackID="\d+")? IV_size="8" first_IV="(0x[0-9a-f]{2})0{14}">\s*(.*)\s*<\/CrypTrack>/g;
     const tracks = [...text.matchAll(track)];
     // The last one is for all other tracks.
     expect(tracks.map(([, id]) => id)).toEqual([
-      ...[...'12345678'].map((id) => ` trackID="${id}"`),
+      ...[1, 2, 3, 4, 5, 6, 7, 8, 256, 257, 258, 259, 260, 261, 262, 263].map((id) => ` trackID="${id}"`),
       undefined,
     ]);
     expect(new Set(tracks.map(([, , first]) => first)).size).toBe(tracks.length);
