@@ -106,6 +106,8 @@ function bento4Options({ scheme, keyId, key, iv, keyUri, systems }: StreamKey): 
       const option = BENTO4_HEADERS[systemId];
       return option === undefined ? [] : [`${option}=#${data.toString('base64')}`];
     }),
+    // Otherwise it is 4.0, by which the script refuses a header for cbcs.
+    ...(scheme === 'cbcs' && systems.length > 0 ? ['--playready-version=4.3'] : []),
     ...(keyUri === undefined ? [] : ['--hls', `--fairplay-key-uri=${keyUri}`]),
   ];
 }

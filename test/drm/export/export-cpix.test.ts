@@ -44,6 +44,7 @@ it('one key under cbcs is exported for Widevine, PlayReady and FairPlay together
     `--encryption-key=${[KEY_ID, KEY, IV].map((bytes) => bytes.toString('hex')).join(':')}`,
     `--widevine-header=#${WIDEVINE.toString('base64')}`,
     `--playready-header=#${PLAYREADY.toString('base64')}`,
+    '--playready-version=4.3',
     '--hls',
     `--fairplay-key-uri=${ADDRESS}`,
     '',
