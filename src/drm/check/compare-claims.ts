@@ -12,12 +12,10 @@ export function compareKeyIdsOf(comparison: Comparison, reference: Side, other: 
   const known = keyIdsOf(reference);
   if (known.length === 0) return;
   if (compareExchanged(comparison, reference, other)) return;
-  // FairPlay finds its key by the playlist's address; its key has no id in a key file, and may have none in media.
-  if (isForFairPlayAlone(reference, other)) return;
-  if (other.of('rotation').length > 0) {
-    compareRotating(comparison, reference, other, known);
-    return;
-  }
+  const rotates = other.of('rotation').length > 0;
+  if (rotates) compareRotating(comparison, reference, other, known);
+  // FairPlay finds its key by the playlist's address; its key has no id in a key file.
+  if (rotates || isForFairPlayAlone(reference, other)) return;
   const ofSamples = trackIdsOf(other);
   const ofBoxes = unique(other.of('box').map(({ keyId }) => keyId));
   const differ = compareIds(comparison, reference, other, known, ofSamples, 'samples');

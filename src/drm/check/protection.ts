@@ -20,6 +20,8 @@ export interface KeySignallingAt extends KeySignalling {
 export interface Protection {
   readonly scheme: string | undefined;
   readonly keyId: Buffer | undefined;
+  /** Whether `tenc` has an IV that is not zero. */
+  readonly hasIv?: boolean;
 }
 
 export const NO_SIGNALLING: KeySignalling = { keyIds: [], ciphers: [] };

@@ -58,16 +58,18 @@ export function describeSegment(report: Report, bytes: Buffer): CheckKind {
 function findRotation(report: Report, segment: Segment, ofMovie: readonly KeySignallingAt[]): boolean {
   const isProven = segment.fragments.some(({ keyIds }) => keyIds.length > 0);
   const ofTracks = segment.protections.flatMap(({ keyId }) => keyId ?? []);
-  const isMeant =
+  const isUnnamed =
     ofTracks.length > 0 &&
     ofTracks.every(isZero) &&
     !segment.hasFragments &&
     joinSignalling(ofMovie).keyIds.length === 0;
+  // With the IV of a key, it is for FairPlay, whose key has no id, as of nginx-vod-module.
+  const isMeant = isUnnamed && !segment.protections.some(({ hasIv }) => hasIv);
   if (isProven || isMeant) report.claim({ of: 'rotation', at: 'key_rotation', isProven });
   if (isProven) report.field('key_rotation', 'yes', 'the fragments have their own keys (seig)');
   else if (isMeant)
     report.field('key_rotation', 'expected', 'the init segment has no key; check a fragment, too');
-  return isProven || isMeant;
+  return isProven || isUnnamed;
 }
 
 function describeFragment(report: Report, keyIds: readonly Buffer[], boxes: KeySignallingAt): void {
@@ -179,7 +181,10 @@ function protectionOf(report: Report, { type, body }: Mp4Box): Protection[] {
   const scheme = schemeBox && /^[\x21-\x7e]{4}/.exec(schemeBox.toString('latin1', FULL_BOX))?.[0];
   const tenc = below(info, ['schi', 'tenc'])[0]?.body;
   const track = tenc && readTrackEncryption(tenc);
-  if (track) return [{ scheme, keyId: track.isProtected ? track.keyId : undefined }];
+  if (track) {
+    const hasIv = track.constantIv !== undefined && !isZero(track.constantIv);
+    return [{ scheme, keyId: track.isProtected ? track.keyId : undefined, hasIv }];
+  }
   if (/^enc[avstu]$/.test(type) && (scheme === undefined || cipherOf(scheme))) {
     const sentence = 'has an encrypted track without a tenc box with its key id; no player can decrypt it';
     report.error('no_tenc_box', THE_SEGMENT, sentence);

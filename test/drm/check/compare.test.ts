@@ -184,6 +184,7 @@ it.each<[what: string, inputs: Inputs, ...codes: string[]]>([
     'W key_rotation',
     'W key_rotation',
   ],
+  ['keys of FairPlay that rotate', { ...KEY_FILE, 'a.mp4': media('rotation-cbcs/a.mp4') }, 'W key_rotation'],
   ['the first of them', { ...KEY_FILE, 'first.m4s': media('rotation/v1.m4s') }],
   ['keys that rotate, and their manifest', { ...ROTATION, ...ROTATION_MPD }],
   ['a rendition in no manifest', { ...CENC, ...SOUND }, 'E key_id_mismatch'],
