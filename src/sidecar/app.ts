@@ -86,7 +86,10 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
   });
   const audit = metrics.counting(ambient.audit.audit);
   const writer = createDurableWriter(newId, { now, observe: metrics.writePhase });
-  const local = survey.follow(createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer));
+  const local = survey.follow(
+    createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer),
+    metrics.keyFilesChanged,
+  );
   const fleet: Fleet | undefined = ambient.fleet?.(local, {
     ...ambient,
     folder: config.keyFilesPath,

@@ -74,8 +74,7 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
       }
       const newKeyId = uuidOf(keyFile.cenc?.keyId);
       const oldKeyId = isSame ? newKeyId : keyIdOf(former);
-      const more = { ...(source && { source }), ...elsewhere(change) };
-      audit({ action: 'put', ...by, streamId, result, oldKeyId, newKeyId, ...more });
+      audit({ action: 'put', ...by, streamId, result, oldKeyId, newKeyId, ...(source && { source }) });
     }
     const fleet = dryRun ? undefined : change.fleet;
     return { bytes, former, etag: etagOf(isKept ? former : bytes), result, warnings, fleet } as const;
@@ -100,8 +99,7 @@ export function createKeyFileChanges({ store, index, audit, log }: ChangesContex
       const change = await store.remove(streamId, conditions, { by, awaited });
       const { former: bytes, fleet } = change;
       const keyIds = { oldKeyId: keyIdOf(bytes), newKeyId: undefined };
-      if (bytes)
-        audit({ action: 'delete', ...by, streamId, result: 'deleted', ...keyIds, ...elsewhere(change) });
+      if (bytes) audit({ action: 'delete', ...by, streamId, result: 'deleted', ...keyIds });
       return { bytes, warnings: storageFindings(streamId, change, by), fleet };
     },
   };
@@ -116,10 +114,6 @@ const NOT_DURABLE: Finding = {
 
 /** A key file has one or two KiB; a far larger one is a mistake, and could not be read back. */
 export const MAX_KEY_FILE_BYTES = 64 * 1024;
-
-function elsewhere({ fleet }: Change) {
-  return fleet && (!fleet.isHere || fleet.notHere) ? { isElsewhere: true } : {};
-}
 
 export function keyIdOf(bytes: Buffer | undefined): string | undefined {
   return bytes && uuidOf(keysIn(bytes.toString('latin1')).keyId);
@@ -334,11 +328,13 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
       for (const severity of faulty.values()) counts[severity] += 1;
       return counts;
     },
-    follow: (store: KeyFileStore): KeyFileStore => ({
+    /** `changed` is called with how many key files there are more. */
+    follow: (store: KeyFileStore, changed: (more: number) => void = () => undefined): KeyFileStore => ({
       ...store,
       async write(streamId, bytes, conditions = {}, context) {
         const change = await store.write(streamId, bytes, conditions, context);
         if (isLeftAlone(conditions, change.former, bytes)) return change;
+        if (!change.former) changed(1);
         index.set(streamId, indexedKeysOf(bytes));
         waiting.add(streamId);
         if (!looking) lookSoon().catch(failed);
@@ -346,6 +342,7 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
       },
       async remove(streamId, conditions, context) {
         const change = await store.remove(streamId, conditions, context);
+        if (change.former) changed(-1);
         waiting.delete(streamId);
         faulty.delete(streamId);
         index.set(streamId, undefined);

@@ -23,8 +23,6 @@ export interface AuditEntry {
   readonly source?: 'provider_cache' | undefined;
   /** For a change from the fleet: the packager whose sidecar took the request. */
   readonly from?: string | undefined;
-  /** Set when the fleet made the change, but the file in this folder is not changed, or not yet. */
-  readonly isElsewhere?: boolean | undefined;
 }
 
 /** Returns at once and never throws. */

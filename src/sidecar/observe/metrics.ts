@@ -172,20 +172,17 @@ export function createMetrics(options: MetricsOptions) {
       failures.inc({ code });
       if (REFUSALS.has(status)) refused.inc({ reason: code });
     },
-    /** The entries keep the count of key files up to date. */
     counting:
       (audit: Audit): Audit =>
       (entry) => {
-        const { action, result, isElsewhere = false } = entry;
-        if (keyFiles !== undefined && !isElsewhere) {
-          if (result === 'created') keyFiles += 1;
-          else if (result === 'deleted') keyFiles -= 1;
-        }
-        changes.inc({ action, result });
+        changes.inc({ action: entry.action, result: entry.result });
         audit(entry);
       },
     keyFilesCounted(count: number): void {
       keyFiles = count;
+    },
+    keyFilesChanged(more: number): void {
+      if (keyFiles !== undefined) keyFiles += more;
     },
     /** `figures` is called at each scrape; gauges are absent while it returns undefined. */
     fleet(figures: () => FleetFigures | undefined): FleetObserver {

@@ -349,11 +349,27 @@ test('a key file from the fleet is counted, audited with its origin, and known b
   await fleet.arrive('news', Buffer.from(POST_MANUAL_FILE), 'origin-2');
   await fleet.arrive('news', undefined, 'origin-2');
   expect(await keyFiles()).toBe(1);
-  expect(await audited(4)).toEqual([
+  const { engine } = fleet;
+  const change = engine.change.bind(engine);
+  for (const stream of ['late', 'early']) {
+    const isHere = () => until(async () => (await keyFiles()) === (stream === 'late' ? 2 : 3));
+    engine.change = async (...asked) => {
+      await change(...asked);
+      if (stream === 'early') await isHere();
+      throw new EngineError('unknown', 'its answer was lost');
+    };
+    await api.post(`/api/keyfile/${stream}`).send(PLAIN).expect(504);
+    await isHere();
+  }
+  expect(await audited(8)).toEqual([
     ['put', 'site-b', 'news', 'created', 'origin-3'],
     ['put', 'default', 'sports', 'created', undefined],
     ['put', 'default', 'news', 'changed', 'origin-2'],
     ['delete', 'default', 'news', 'deleted', 'origin-2'],
+    ['refused', 'default', 'late', 'fleet_outcome_unknown', undefined],
+    ['put', 'default', 'late', 'created', 'origin-1'],
+    ['put', 'default', 'early', 'created', 'origin-1'],
+    ['refused', 'default', 'early', 'fleet_outcome_unknown', undefined],
   ]);
 });
 

@@ -79,11 +79,12 @@ test('counts upstream calls, write phases, changes and key files', async () => {
   metrics.upstreamCall('config_service', 999, 1);
   metrics.writePhase('sync', 2);
   metrics.writePhase('folder_sync', 4);
+  metrics.keyFilesChanged(1);
   metrics.keyFilesCounted(10);
+  for (const more of [1, 1, -1]) metrics.keyFilesChanged(more);
   const counted = metrics.counting(() => undefined);
   counted({ ...AUDIT_ENTRY, action: 'put', result: 'created' });
   counted({ ...AUDIT_ENTRY, action: 'put', result: 'created' });
-  counted({ ...AUDIT_ENTRY, action: 'put', result: 'created', isElsewhere: true });
   counted({ ...AUDIT_ENTRY, action: 'put', result: 'changed' });
   counted({ ...AUDIT_ENTRY, action: 'delete', result: 'deleted' });
   counted({ ...AUDIT_ENTRY, action: 'refused', result: 'forbidden' });
@@ -101,7 +102,7 @@ test('counts upstream calls, write phases, changes and key files', async () => {
     'packagerdrmapi_write_phase_duration_seconds_count{phase="sync"}': 1,
     'packagerdrmapi_write_phase_duration_seconds_sum{phase="folder_sync"}': 0.004,
     'packagerdrmapi_write_phase_duration_seconds_count{phase="folder_sync"}': 1,
-    'packagerdrmapi_key_file_changes_total{action="put",result="created"}': 3,
+    'packagerdrmapi_key_file_changes_total{action="put",result="created"}': 2,
     'packagerdrmapi_key_file_changes_total{action="put",result="changed"}': 1,
     'packagerdrmapi_key_file_changes_total{action="delete",result="deleted"}': 1,
     'packagerdrmapi_key_file_changes_total{action="refused",result="forbidden"}': 1,

@@ -3,6 +3,7 @@ import type { StreamId } from '../../../api/stream-id';
 import { etagOf } from '../../../drm/bytes';
 import { describeThrown, HttpError, toHttpError } from '../../../http/errors';
 import { keyIdOf } from '../../key-files/changes';
+import type { AuditEntry } from '../../observe/audit';
 import { queueByName } from '../../storage/key-file-store';
 import { toStorageError } from '../../storage/open-file';
 import type { EntryResult, FleetHooks, FleetParts } from '../fleet';
@@ -150,19 +151,25 @@ const MAX_PENDING = 10_000;
 const MAX_PROPAGATION = 50;
 
 export function createChangeLog({ audit, observer, clock }: FleetHooks) {
-  /** Ids of changes that this sidecar sent and has not applied yet: their requests write the audit lines. */
-  const pending = new Set<string>();
+  /** Ids of changes that this sidecar sent, whose requests write the audit lines: with those of the watch, if it was faster. */
+  const pending = new Map<string, AuditEntry | undefined>();
   /** Milliseconds from the acceptance of the last changes anywhere to the file here. */
   const propagation: number[] = [];
 
   return {
     asked(id: string): void {
-      pending.add(id);
-      if (pending.size > MAX_PENDING) pending.delete(pending.values().next().value ?? '');
+      pending.set(id, undefined);
+      if (pending.size > MAX_PENDING) pending.delete(pending.keys().next().value ?? '');
+    },
+    /** The request does not know of the change as made. */
+    givenUp(id: string): void {
+      const line = pending.get(id);
+      pending.delete(id);
+      if (line) audit(line);
     },
     applied(entry: Entry, { result, former }: Applied, origin: Origin): void {
       observer.entry(result);
-      const isOwn = pending.delete(entry.id) || origin === 'made';
+      if (origin === 'made') pending.delete(entry.id);
       if (result !== 'written' && result !== 'removed') return;
       const { streamId, bytes, by, from } = entry;
       if (origin === 'made' || origin === 'news') {
@@ -171,8 +178,8 @@ export function createChangeLog({ audit, observer, clock }: FleetHooks) {
         propagation.push(ms);
         if (propagation.length > MAX_PROPAGATION) propagation.shift();
       }
-      if (isOwn) return;
-      audit({
+      if (origin === 'made') return;
+      const line: AuditEntry = {
         action: bytes ? 'put' : 'delete',
         ...by,
         streamId,
@@ -180,7 +187,9 @@ export function createChangeLog({ audit, observer, clock }: FleetHooks) {
         oldKeyId: keyIdOf(former),
         newKeyId: keyIdOf(bytes),
         from,
-      });
+      };
+      if (pending.has(entry.id)) pending.set(entry.id, line);
+      else audit(line);
     },
     get propagation(): readonly number[] {
       return [...propagation];

@@ -20,7 +20,7 @@ import type { Applied, ChangeLog } from './apply';
 import type { Entry } from './seal';
 
 interface FleetStoreOptions extends FleetParts {
-  readonly changes: Pick<ChangeLog, 'asked'>;
+  readonly changes: Pick<ChangeLog, 'asked' | 'givenUp'>;
   readonly identity: () => Promise<Identity>;
   readonly apply: (entry: Entry, revision: number) => Promise<Applied>;
 }
@@ -73,7 +73,11 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
       identity.doubt();
       return undefined;
     }
-    const answer = await grouped.change({ key, expected: stored?.revision ?? 0, value }, guard);
+    const change = { key, expected: stored?.revision ?? 0, value };
+    const answer = await grouped.change(change, guard).catch((thrown: unknown) => {
+      changes.givenUp(entry.id);
+      throw thrown;
+    });
     if (!answer) {
       identity.doubt();
       return undefined;
@@ -82,6 +86,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     // If the answer to a first attempt was lost, the present entry is this very one.
     const opened = answer.present && seal().open(key, answer.present.value, entry.streamId);
     if (opened?.id === entry.id) return answer.present?.revision;
+    changes.givenUp(entry.id);
     observer.conflict();
     return undefined;
   };
