@@ -99,16 +99,20 @@ test('files that are dropped together are sent one after the other; an empty one
   expect(context.state.media.all().map(({ metadata }) => metadata.title)).toEqual(['Evening news']);
 });
 
-test('an upload that is cancelled leaves nothing behind', async () => {
+test('an upload that is cancelled leaves nothing behind, also when the connection breaks once', async () => {
   const { page, context } = await open({ screen: 'laptop' });
   await page.route('**/uploads/**', () => undefined);
+  await page.route('**/delete', (route) => route.abort('connectionreset'), { times: 1 });
   await page.goto('/dashboard/media');
   await drop(zone(page), [FILM]);
   await page.waitForRequest('**/uploads/**');
   expect(context.state.media.all()).toHaveLength(1);
+  const undone = page.waitForResponse('**/delete');
   await page.getByRole('button', { name: 'Cancel Evening news.mp4' }).click();
+  await undone;
   await page.getByText('There is no media yet.').waitFor();
   expect([context.state.media.all(), await page.locator('.transfer').count()]).toEqual([[], 0]);
+  browser.forgive(/ERR_CONNECTION_RESET/);
 });
 
 test('an upload that is cancelled while its media is being made leaves nothing behind', async () => {

@@ -150,7 +150,7 @@
     sessionStorage.removeItem(memoryOf(row.form, row.file));
     const undo = row.begun?.undo;
     row.begun = undefined;
-    if (undo) await post(undo).catch(() => undefined);
+    if (undo) await retried(new AbortController().signal, () => post(undo)).catch(() => undefined);
   }
 
   async function cancel(row) {
