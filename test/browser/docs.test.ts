@@ -71,8 +71,9 @@ async function authorize(page: Page, scheme: string, secret: string): Promise<vo
   const form = page.locator('.modal-ux .auth-container').filter({ hasText: scheme });
   expect(await form.locator('input').inputValue()).toBe('');
   await form.locator('input').fill(secret);
-  await form.locator('.btn.authorize').click();
-  await page.locator('.modal-ux .close-modal').click();
+  await form.getByRole('button', { name: 'Authorize' }).click();
+  await page.getByRole('button', { name: 'Close', exact: true }).first().click();
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('Authorize');
 }
 
 /** The parts of an operation that the page must show. */
@@ -158,6 +159,8 @@ it('describes the sidecar: looks good, light and dark, and reads and writes key 
   const sent = page.waitForRequest(`${sidecar.url}/api/keyfile/news`);
   const shown = await tryOut('readKeyFile');
   expect((await (await sent).allHeaders())['x-api-key']).toBe(API_KEY);
+  expect(await page.locator('button a').count()).toBe(0);
+  expect(await page.getByLabel('scheme', { exact: true }).first().locator('option').count()).toBe(4);
   const { text } = await sidecar.api.get('/api/keyfile/news').accept('text/plain');
   for (const line of text.trim().split('\n')) expect(shown).toContain(line);
   await sidecar.api.delete('/api/keyfile/news').expect(200);

@@ -5,35 +5,49 @@ const followDarkMode = () => document.documentElement.classList.toggle('dark-mod
 darkMode.addEventListener('change', followDarkMode);
 followDarkMode();
 
-function CodeSamples() {
-  const withSamples =
-    (Responses, { React }) =>
-    (props) => {
-      const { path, method, specSelectors } = props;
-      const operation = specSelectors.specJson().getIn(['paths', path, method]);
-      const samples = operation?.get('x-codeSamples')?.toJS() ?? [];
-      if (samples.length === 0) return React.createElement(Responses, props);
-      const shown = samples.map(({ label, source }) =>
-        React.createElement(
-          'details',
-          { key: label },
-          React.createElement('summary', null, label),
-          React.createElement('pre', { tabIndex: 0 }, source),
-        ),
-      );
-      return React.createElement(
-        React.Fragment,
-        null,
-        React.createElement(
-          'section',
-          { className: 'code-samples responses-inner' },
-          React.createElement('h4', null, 'Examples'),
-          shown,
-        ),
-        React.createElement(Responses, props),
-      );
-    };
-  return { wrapComponents: { responses: withSamples } };
+/** Adds examples; gives names where Swagger UI has none or others than are seen, and the focus back to what opened a dialog. */
+function Components({ React: { createElement, Fragment, useEffect, useState } }) {
+  return {
+    wrapComponents: {
+      responses: (Responses) => (props) => {
+        const { path, method, specSelectors } = props;
+        const operation = specSelectors.specJson().getIn(['paths', path, method]);
+        const samples = operation?.get('x-codeSamples')?.toJS() ?? [];
+        const shown = samples.map(({ label, source }) =>
+          createElement(
+            'details',
+            { key: label },
+            createElement('summary', null, label),
+            createElement('pre', { tabIndex: 0 }, source),
+          ),
+        );
+        const section = { className: 'code-samples responses-inner' };
+        return createElement(
+          Fragment,
+          null,
+          shown.length > 0 && createElement('section', section, createElement('h4', null, 'Examples'), shown),
+          createElement(Responses, props),
+        );
+      },
+      DeepLink:
+        () =>
+        ({ text }) =>
+          createElement('span', null, text),
+      CloseIcon: (Icon) => () =>
+        createElement(Icon, { role: 'img', 'aria-hidden': false, 'aria-label': 'Close' }),
+      Button:
+        (Button) =>
+        ({ 'aria-label': _other, ...props }) =>
+          createElement(Button, props),
+      authorizationPopup: (Popup) => (props) => {
+        const [opener] = useState(document.activeElement);
+        useEffect(() => () => opener.focus(), [opener]);
+        return createElement(Popup, props);
+      },
+      JsonSchema_string: (Field) => (props) =>
+        createElement('label', { 'aria-label': props.description }, createElement(Field, props)),
+    },
+  };
 }
 
 /** Swagger UI would make an example of the schema, and says that it can't. */
@@ -94,7 +108,7 @@ async function show() {
     // Swagger's own validator would be sent the address of this service.
     validatorUrl: null,
     syntaxHighlight: { theme: 'tomorrow-night' },
-    plugins: [CodeSamples, XmlExamples, ResolveUnfolded],
+    plugins: [Components, XmlExamples, ResolveUnfolded],
     onComplete: () => {
       document.title = ui.specSelectors.specJson().getIn(['info', 'title']);
     },
