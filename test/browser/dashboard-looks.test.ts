@@ -18,6 +18,9 @@ const SMALL_TARGETS = `[...document.querySelectorAll('a, button, summary, input,
   .map((element) => [element, element.getBoundingClientRect()])
   .filter(([, { width, height }]) => width < 24 || height < 24)
   .map(([element, { width, height }]) => element.outerHTML.slice(0, 100) + ' is ' + width + ' by ' + height)`;
+const OVERLAPS = `[...document.querySelectorAll('details')]
+  .filter((element) => parseFloat(getComputedStyle(element).marginTop) < 0)
+  .map((element) => element.outerHTML.slice(0, 100) + ' overlaps what is above it')`;
 const DOUBLE_IDS = `[...document.querySelectorAll('[id]')]
   .map(({ id }) => id)
   .filter((id, place, ids) => ids.indexOf(id) !== place)`;
@@ -99,8 +102,16 @@ const ROWS = `Object.values(Object.groupBy(document.querySelectorAll('.tile'), (
 
 test('the overview has even rows of counts, and on a phone a menu that unfolds and folds', async () => {
   const { url } = await startLibraryPages();
-  const laptop = await browser.open({ ...SCREENS.laptop, baseURL: url });
+  const laptop = await browser.open({
+    ...SCREENS.laptop,
+    colorScheme: 'light',
+    reducedMotion: 'reduce',
+    baseURL: url,
+  });
   await laptop.goto('/dashboard');
+  await laptop.getByRole('link', { name: 'New channel' }).hover();
+  await laptop.waitForTimeout(50);
+  expect(await laptop.evaluate(FAINT_TEXTS)).toEqual([]);
   expect(await laptop.evaluate(ROWS)).toEqual([4, 4]);
   expect(await laptop.getByRole('link', { name: 'Stream tester' }).isVisible()).toBe(true);
   expect(await laptop.getByRole('button', { name: 'Menu' }).isVisible()).toBe(false);
@@ -134,7 +145,7 @@ test.each([
       for (const [screen, viewport] of Object.entries(sizes)) {
         await resize(page, viewport);
         const found = await picture(page, `${screen}-${name}`);
-        for (const program of [FAINT_TEXTS, SMALL_TARGETS, DOUBLE_IDS, LOST_HINTS])
+        for (const program of [FAINT_TEXTS, SMALL_TARGETS, OVERLAPS, DOUBLE_IDS, LOST_HINTS])
           found.push(...(await page.evaluate<string[]>(program)));
         faults.push(...found.map((fault) => `${screen}-${name}: ${fault}`));
       }

@@ -25,7 +25,9 @@ async function createChannel(page: Page, title: string, mode: 'auto' | 'manual')
   await page.getByLabel('Title').fill(title);
   await page.getByLabel('Publishing mode').selectOption(mode);
   await page.getByRole('button', { name: 'Create channel' }).click();
-  await page.getByText('The channel was created.').waitFor();
+  const done = 'The channel was created.';
+  await page.getByText(done).waitFor();
+  expect(await page.evaluate('document.activeElement.textContent')).toBe(done);
 }
 
 test.each([{ screen: 'phone', javaScriptEnabled: true }, WITHOUT_SCRIPT] as const)(
@@ -84,6 +86,9 @@ test('script copies the text next to its button', async () => {
   await page.goto('/dashboard');
   await page.getByRole('button', { name: 'Copy address of Management API', exact: true }).click();
   await page.locator('#announcement', { hasText: 'Copied.' }).waitFor({ state: 'attached' });
+  expect(await page.evaluate("getComputedStyle(document.querySelector('.copied'), '::before').content")).toBe(
+    '"✓"',
+  );
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(`${url}/v2`);
 });
 

@@ -99,12 +99,14 @@ test('says that a stream which the packager refuses is not available, and to its
   const problem = { code: 'codec_unsupported', description: 'The encoder sends audio as MPEG-1 audio.' };
   const { onPut } = packager;
   packager.onPut = (document) => ({ ...document, state: 'refused', problem, dash: null, hls: null });
-  const town = channel();
+  const town = channel({ title: 'W'.repeat(1000) });
   const viewer = await openPage();
   await viewer.page.goto(embedPage(town));
   await viewer.until(WAITING);
   await encoder('connect', town);
   await viewer.until('The stream is not available.');
+  const heightOf = async (place: string) => (await viewer.page.locator(place).boundingBox())?.height ?? 0;
+  expect(await heightOf('[role=status]')).toBeLessThan(await heightOf('#stage'));
   const said = (page: Page) => page.locator('#playback').textContent();
   expect(await said(viewer.page)).toBe('The dashboard says why.');
   expect(await viewer.page.getByText('Live', { exact: true }).isVisible()).toBe(false);

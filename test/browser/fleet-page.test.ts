@@ -128,6 +128,7 @@ it('keeps what it showed while the sidecar is away, says since when, and goes on
   expect((await rows('packagers')).map(([name]) => name)).toHaveLength(3);
   await page.unroute('**/api/fleet');
   await until('As of');
+  expect(await page.locator('#asked').textContent()).toMatch(/^As of \d\d:\d\d:\d\d UTC$/);
   expect(await page.getByText('This sidecar does not answer.').isVisible()).toBe(false);
 });
 

@@ -39,7 +39,8 @@ test.each([
     expect(await page.title()).toBe('Migration of Management API v1 to v2');
     expect(await page.locator('img, script').count()).toBe(0);
     expect(await page.locator('pre').first().textContent()).toContain('curl');
-    expect(await page.locator('tbody tr').count()).toBe(5);
+    expect(await page.locator('main tbody tr').count()).toBe(5);
+    expect(await page.locator('th').allTextContents()).toEqual(['v1', 'Calls', 'v2', 'Migration']);
     await page.locator('tbody a').nth(1).click();
     expect(await page.evaluate('location.hash')).toBe('#call-2');
   },

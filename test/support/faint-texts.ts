@@ -3,7 +3,8 @@
  * (WCAG 2.2, level AA).
  */
 export const FAINT_TEXTS = `(() => {
-  const channels = (color) => color.match(/[\\d.]+/g).map(Number);
+  // A mixed color is told in parts of 1.
+  const channels = (color) => color.match(/[\\d.]+/g).map((value) => value * (color.startsWith('color(') ? 255 : 1));
   const luminance = (color) => {
     const [red, green, blue] = channels(color).map((value) => {
       const part = value / 255;

@@ -228,12 +228,12 @@ export function htmlReport(report: Report, how: Shown): string {
 <title>Migration of Management API v1 to v2</title>
 <style>${STYLE}</style>
 </head>
-<body>
+<body><main>
 <h1>Migration of Management API v1 to v2</h1>
 <p>${summary(report)}</p>
 ${leftOut.length > 0 && html`<ul>${leftOut.map((what) => html`<li>${what}</li>`)}</ul>`}
 <table>
-<thead><tr><th>v1</th><th>Calls</th><th>v2</th><th></th></tr></thead>
+<thead><tr><th>v1</th><th>Calls</th><th>v2</th><th>Migration</th></tr></thead>
 <tbody>
 ${entries.map((entry, index) => row(entry, index))}
 </tbody>
@@ -241,7 +241,7 @@ ${entries.map((entry, index) => row(entry, index))}
 <h2>For every call</h2>
 <ul>${FOR_ALL.map((sentence) => html`<li>${sentence}</li>`)}</ul>
 ${entries.map((entry, index) => section(entry, index, how))}
-</body>
+</main></body>
 </html>
 `}`;
 }

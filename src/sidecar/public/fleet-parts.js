@@ -40,9 +40,9 @@ export function bytes(size) {
   return `${power === 0 || value >= 99.5 ? Math.round(value) : Number(value.toFixed(1))} ${units[power]}`;
 }
 
-export const clock = (time) => new Date(time).toLocaleTimeString('en-GB');
-export const moment = (time) =>
-  new Date(time).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+/** In UTC, as in the findings. */
+export const moment = (time) => `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+export const clock = (time) => moment(time).slice(11);
 
 const SOME = 5;
 export function some(names) {

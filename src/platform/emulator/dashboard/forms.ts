@@ -68,7 +68,7 @@ export function refusalOf({ refused }: Asked, id: string): Content {
 
 export function problemList(problems: readonly string[]): Content {
   if (problems.length === 0) return undefined;
-  return html`<div class="message" data-variant="danger" role="alert"><p>Correct this first:</p><ul>${problems.map(
+  return html`<div class="message" data-variant="danger" role="alert" tabindex="-1" autofocus><p>Correct this first:</p><ul>${problems.map(
     (problem) => html`<li>${problem}</li>`,
   )}</ul></div>`;
 }

@@ -29,7 +29,7 @@ const SECTIONS = [
 const SUBJECTS =
   'channel event media metadata poster picture text-track playlist player tag webhook credential file content';
 const VERBS =
-  'created saved deleted enabled disabled published unpublished chosen added renamed removed replaced received requested';
+  'created saved deleted enabled disabled published unpublished chosen added moved renamed removed replaced received requested';
 const DONE = new RegExp(`^(${SUBJECTS.replaceAll(' ', '|')})-(${VERBS.replaceAll(' ', '|')})$`);
 
 /** The sentence on the last change. An address contains two known words, as `channel-created`, never a sentence. */
@@ -87,7 +87,7 @@ export function layout(asked: { readonly request: Asking; readonly query: PageQu
     ${above !== undefined && html`<p class="above"><a href="${above}"><span aria-hidden="true">←</span> ${name}</a></p>`}
     <div class="title"><h1>${title}</h1>${aside}</div>
     ${intro !== undefined && html`<p class="intro">${intro}</p>`}
-    ${done !== undefined && html`<p class="message" data-variant="success" role="status">${done}</p>`}
+    ${done !== undefined && html`<p class="message" data-variant="success" role="status" tabindex="-1" autofocus>${done}</p>`}
     ${roleOf(asked.request) === 'viewer' && !READING.includes(section ?? '') && html`<p class="message">The user viewer changes nothing. Choose another user before you fill in a form.</p>`}
     ${content}
   </main>

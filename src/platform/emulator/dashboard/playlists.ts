@@ -188,7 +188,9 @@ function mountManualPlaylist(context: EmulatorContext, mountForm: MountForm<Play
       const calls = context.library.typedPlaylists.get(playlistType);
       calls?.update({ siteId, playlistId: id }, { metadata: { media_filter } }, view);
       const back = sent.text('back');
-      return wantsJson(request) ? undefined : `/dashboard/playlists/${id}${back && `?${back}`}`;
+      return wantsJson(request)
+        ? undefined
+        : `/dashboard/playlists/${id}?${back}&done=media-${act.replace(/e?$/, 'ed')}`;
     });
 }
 

@@ -110,6 +110,8 @@
     words.setAttribute('role', 'status');
     words.setAttribute('aria-live', 'polite');
     const headline = make('div', {
+      maxHeight: '2lh',
+      overflow: 'hidden',
       fontSize: 'clamp(16px, 2.6vw, 24px)',
       fontWeight: '600',
       overflowWrap: 'anywhere',

@@ -84,7 +84,7 @@ test('adds media that are found by a search, once each, and says when there is n
   const fields = fieldsOfForm(await page(`${path}?q=sun`), `action="/dashboard/${path}/add"`);
   expect(fields).toEqual({ media: other.id, back: 'q=sun' });
   const answer = await post(`${path}/add`, fields);
-  expect(answer.headers.location).toBe(`/dashboard/${path}?q=sun`);
+  expect(answer.headers.location).toBe(`/dashboard/${path}?q=sun&done=media-added`);
   await post(`${path}/add`, fields);
   expect(order()).toEqual([...ids, other.id]);
   expect((await post(`${path}/add`, { media: 'nothing1' })).status).toBe(404);
@@ -143,7 +143,7 @@ test('shows a long order in pages, whose buttons lead over their ends', async ()
   const fields = fieldsOfForm(second, `action="/dashboard/${path}/move"`);
   expect(fields).toEqual({ media: 'part0100', back: 'places=2', by: '-1' });
   const { headers } = await emulator.post(`${path}/move`, fields);
-  expect(headers.location).toBe(`/dashboard/${path}?places=2`);
+  expect(headers.location).toBe(`/dashboard/${path}?places=2&done=media-moved`);
   expect(emulator.order()?.slice(-2)).toEqual(['part0100', 'part0099']);
 });
 
