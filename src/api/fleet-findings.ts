@@ -207,7 +207,7 @@ function* checkClocks({ packagers }: FleetAnswer): Generator<Finding> {
       return isMeant ? [`${name} (${clockText(ahead)})`] : [];
     });
     const message = `The clock differs from the engine's: ${someOf(names)}`;
-    const todo = 'synchronize it with NTP (timedatectl, chronyc tracking), on the engine’s servers, too';
+    const todo = "synchronize it with NTP (timedatectl, chronyc tracking), on the engine's servers, too";
     if (names.length > 0) yield make('fleet_clock', message, todo);
   }
 }
@@ -269,7 +269,7 @@ const LACKS: Readonly<Record<(typeof REASONS)[number], readonly [Make, todo: str
   failed: [error, 'free space on its disk, or correct the rights of its folder; its log says more'],
   kept: [
     warning,
-    "if the fleet is right, remove the file from the packager’s folder: the fleet's file then arrives automatically; else provision the stream with the keys of the file. Until then the packager uses its own file",
+    "if the fleet is right, remove the file from the packager's folder: the fleet's file then arrives automatically; else provision the stream with the keys of the file. Until then the packager uses its own file",
   ],
   older: [
     warning,

@@ -103,7 +103,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       throw thrown instanceof GetFailed ? noAnswer(thrown.causeCode, address, connection, isChange) : thrown;
     });
     if (answer.isCut)
-      throw unreachable('the answer does not end, or is larger than a sidecar’s', address, connection);
+      throw unreachable("the answer does not end, or is larger than a sidecar's", address, connection);
     if (answer.status === 200 || answer.status === 202)
       return { ...answer, headers: { ...answer.headers, warning: hide(answer.headers.warning ?? '') } };
     // The refusal of a HEAD has no words.

@@ -266,7 +266,7 @@ const ROTATE: CommandEntry = {
     YES,
     option('--all', 'name every stream, not only the first 20 of each kind'),
     option('--verbose', 'show all changed lines, not only the key ids'),
-    option('--application <name>', 'the packager’s application; else the folder of each stream id'),
+    option('--application <name>', "the packager's application; else the folder of each stream id"),
     option('--packager-url <url>', "the address of the packager's REST API").default(PACKAGER_URL),
     option('--watch', 'wait until each new key file was read; needs --folder').conflicts('dryRun'),
     option('--folder <folder>', 'the key folder of the sidecar, at its path on this machine'),
@@ -299,7 +299,7 @@ export const DOCTOR: CommandEntry = {
     option('--streams <ids>', 'streams that must have a key file, such as a,b; repeat for each', namesAdded),
     option('--manifest <file>', 'manifest whose streams must have a key file'),
     option('--lineup <file>', 'the former name of --manifest').hideHelp().conflicts('manifest'),
-    option('--user <name>', 'the packager’s user, by name or number, if it can’t be found out'),
+    option('--user <name>', "the packager's user, by name or number, if it can't be found out"),
     option('--csv', 'the findings as CSV with a header row, for a spreadsheet'),
   ],
   help: `
@@ -348,8 +348,8 @@ are in the fleet already are skipped. Ends with 1 when a key file is refused.
     },
     {
       usage: 'reseal',
-      description: 'seal all entries of the fleet with the first secret of the sidecar’s file of secrets',
-      options: [option('--all', 'name every stream whose entry can’t be opened, not only the first 20')],
+      description: "seal all entries of the fleet with the first secret of the sidecar's file of secrets",
+      options: [option('--all', "name every stream whose entry can't be opened, not only the first 20")],
       help: `
 For a new secret: put it below the old one in the file of each sidecar, then above it, then reseal, then remove the
 old one. Run it again after a failure or a stop. Ends with 1 when an entry can't be opened: it stays as it is.

@@ -56,7 +56,7 @@ export function failureCode(thrown: unknown): string {
 const SENTENCES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'no host has this name',
-  EAI_AGAIN: 'the name can’t be looked up',
+  EAI_AGAIN: "the name can't be looked up",
   ECONNRESET: 'the connection was cut (is it http:// in place of https://?)',
   ETIMEDOUT: 'no answer came in time',
   EHOSTUNREACH: 'there is no route to this host',

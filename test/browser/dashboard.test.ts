@@ -107,6 +107,6 @@ test('script applies a filter as soon as it is chosen', async () => {
   await create({ title: 'News' });
   await page.goto('/dashboard/channels?q=news');
   await page.getByLabel('Filter by state').selectOption('idle');
-  await page.getByText('The one channel doesn’t match.').waitFor();
+  await page.getByText("The one channel doesn't match.").waitFor();
   expect(page.url()).toBe(`${url}/dashboard/channels?q=news&state=idle&mode=`);
 });

@@ -139,7 +139,7 @@ test('says that the stream has no picture yet over an empty playlist, until ther
 });
 
 test.each([
-  ['can’t be read', 'cannot be reached', (page: Page) => page.route('**/*.m3u8', (route) => route.abort())],
+  ["can't be read", 'cannot be reached', (page: Page) => page.route('**/*.m3u8', (route) => route.abort())],
   [
     'is none',
     'cannot be read',
@@ -197,7 +197,7 @@ test('waits longer after each failure', async () => {
   expect(gaps.slice(0, 4).map((gap) => gap > 39_000)).toEqual([false, false, false, true]);
 });
 
-test('hands the playlist to the page’s own player, and removes that at the end', async () => {
+test("hands the playlist to the page's own player, and removes that at the end", async () => {
   const town = channel();
   const url = await publisherPage(
     `window.calls = [];

@@ -13,7 +13,7 @@ import { pem, pemPath, shows } from '../support/tls';
 test('cuts an answer of more than 64 MiB, as if it did not end', async () => {
   const { url, on } = await startFakeUpstream();
   on('/api/keyfile/news', { body: Buffer.alloc(64 * 1024 * 1024 + 1, ' ') });
-  expect(await get(url)).toEqual(unreachable(url, 'the answer does not end, or is larger than a sidecar’s'));
+  expect(await get(url)).toEqual(unreachable(url, "the answer does not end, or is larger than a sidecar's"));
 });
 
 test.each([

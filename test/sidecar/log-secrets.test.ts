@@ -45,7 +45,7 @@ const { cenc, fairplay } = POST_MANUAL;
 const GOOD: [what: string, body: object][] = [
   ['keys in the body', POST_MANUAL],
   ['keys from the provider', PROVIDED],
-  ['keys in the body next to a provider’s content', { ...PROVIDED, ...POST_MANUAL }],
+  ["keys in the body next to a provider's content", { ...PROVIDED, ...POST_MANUAL }],
   ['drmjson that holds the keys', { ...CENC_ONLY, drmJson: JSON.stringify(POST_MANUAL) }],
 ];
 

@@ -298,7 +298,7 @@ function summaryOf(results: readonly StreamResult[]) {
 const LOOKS = {
   created: { mark: '+', style: 'green', would: 'would be created', did: 'created' },
   changed: { mark: '~', style: 'yellow', would: 'would be changed', did: 'changed' },
-  failed: { mark: '!', style: 'red', would: 'can’t be provisioned', did: 'failed' },
+  failed: { mark: '!', style: 'red', would: "can't be provisioned", did: 'failed' },
 } as const;
 
 function showChanges(

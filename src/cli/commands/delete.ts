@@ -110,7 +110,7 @@ function showPlan(out: Output, { deletions, failed, staying = 0 }: Found, all: b
 }
 
 function failedTitle({ length }: readonly DeleteResult[]): string {
-  return `${count(length, 'key file')} can’t be deleted`;
+  return `${count(length, 'key file')} can't be deleted`;
 }
 
 interface Deletion {

@@ -63,7 +63,7 @@ function readText(file: string): { text: string; fault?: undefined } | { fault: 
     const fault = encodingFault(bytes);
     return fault === undefined ? { text: bytes.toString('utf8') } : { fault };
   } catch {
-    return { fault: 'can’t be read; check who may read it' };
+    return { fault: "can't be read; check who may read it" };
   }
 }
 
@@ -98,7 +98,7 @@ function findKeyFiles(
   const addFile = (path: string, streamId: string) => {
     const stats = statsOf(context, path);
     if (stats?.isFile()) found.push({ path, streamId: streamId.replace(/\.key$/i, '') });
-    else problems.push({ path, description: stats ? 'is not a file' : 'does not exist, or can’t be read' });
+    else problems.push({ path, description: stats ? 'is not a file' : "does not exist, or can't be read" });
   };
 
   const addFolder = (path: string, prefix: string, above: readonly string[]) => {
@@ -108,7 +108,7 @@ function findKeyFiles(
       real = realpathSync(resolve(context.cwd, path));
       names = readdirSync(real).sort();
     } catch {
-      problems.push({ path, description: 'can’t be read; check who may read it' });
+      problems.push({ path, description: "can't be read; check who may read it" });
       return;
     }
     // A link to a folder above would have no end.

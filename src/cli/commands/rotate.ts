@@ -82,7 +82,7 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
   if (!out.json) {
     show(of('changed'), 'would get a new key', showOne);
     show(of('created'), 'would get a first key file', showOne);
-    show(of('failed'), 'can’t be provisioned', showOne);
+    show(of('failed'), "can't be provisioned", showOne);
     const same = count(of('unchanged').length, 'stream');
     if (of('unchanged').length > 0)
       out.write(`${out.style('bold', `${same} would stay: they have this content id already`)}\n`);
@@ -109,7 +109,7 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
       );
     const isUnknown = restart.some(({ command }) => command.includes('APPLICATION'));
     out.write(
-      `# ${count(restart.length, 'stream')} to restart: each goes on with its former key until it starts again.\n# At a Wowza Streaming Engine (another packager’s commands are not known here), with PACKAGER_LOGIN=user:password${isUnknown ? ' and APPLICATION=application' : ''}:\n`,
+      `# ${count(restart.length, 'stream')} to restart: each goes on with its former key until it starts again.\n# At a Wowza Streaming Engine (the commands of other packagers are not known here), with PACKAGER_LOGIN=user:password${isUnknown ? ' and APPLICATION=application' : ''}:\n`,
     );
     for (const { command } of restart) out.write(`${command}\n`);
   }
@@ -185,7 +185,7 @@ function showWatched({ out }: CliContext, { end, read, unread, elsewhere }: Watc
     all_read: `${all} since (the access time does not say by which program).`,
     interrupted: `Stopped waiting: ${number} read, not ${someNames(unread)}. The new keys are written.`,
     timeout: `Not read in time: ${someNames(unread)} (${number} read). Restart these streams. A packager that mounts the folder read-only, as a container may, leaves no trace: check there when they started.`,
-    other_folder: `--folder is not the sidecar’s key folder: the new key file of ${someNames(elsewhere)} is not there. The new keys are written; it is not known whether they were read.`,
+    other_folder: `--folder is not the sidecar's key folder: the new key file of ${someNames(elsewhere)} is not there. The new keys are written; it is not known whether they were read.`,
   };
   const style = end === 'all_read' ? 'green' : 'red';
   out.note(sentences[end], end === 'interrupted' ? undefined : style);

@@ -151,7 +151,7 @@ export function unread(thrown: unknown, absent = 'make it'): Unread {
     ? ['absent', 'is not there', absent]
     : isDenied(thrown)
       ? ['denied', `may not be read by you (${code})`, 'run this as root']
-      : ['unreadable', `can’t be read (${code})`, 'find out why, and run this again'];
+      : ['unreadable', `can't be read (${code})`, 'find out why, and run this again'];
   return { ...refused(name, description), todo, isAbsent };
 }
 

@@ -73,7 +73,7 @@ export function checkSidecar({ notReady, listed, problems, warnings }: SidecarSt
       error(
         code.startsWith('sidecar_') ? code : `sidecar_${code}`,
         description,
-        `${TODOS[code] ?? 'correct this'}, and run this again; the packager’s part is checked anyway`,
+        `${TODOS[code] ?? 'correct this'}, and run this again; the packager's part is checked anyway`,
       ),
     ),
     ...(notReady?.length === 0 ? [ok('sidecar_ready', 'The sidecar is ready to write key files')] : []),
@@ -126,7 +126,7 @@ export function compareFolders(
   }
   const prefix = below === '' ? '' : `${below}/`;
   const ids = prefix === '' ? '' : `; the prefix of the stream ids is ${prefix}`;
-  const same = `This is the sidecar’s folder, by device and inode${ids}`;
+  const same = `This is the sidecar's folder, by device and inode${ids}`;
   const onDisk = new Map(files.map((file) => [file.id, file]));
   const here = listed.filter(({ streamid }) => streamid.startsWith(prefix));
   const differ = here.filter((one) => !isSameFile(onDisk.get(one.streamid.slice(prefix.length)), one));
@@ -164,14 +164,14 @@ function elsewhere(
       : 'its folder is not on this machine, or is seen through another mount (in a container, or over the network)';
     return warning(
       'same_folder_unknown',
-      `Whether the sidecar writes here can’t be known from here: ${why}`,
-      'run this on the sidecar’s host, or provision one stream: its key file must appear here',
+      `Whether the sidecar writes here can't be known from here: ${why}`,
+      "run this on the sidecar's host, or provision one stream: its key file must appear here",
     );
   }
   return error(
     'other_folder',
     `The sidecar writes in another folder: device ${written.device}, inode ${written.inode}; this one is device ${here?.device}, inode ${here?.inode}`,
-    'set PACKAGERDRMAPI_KEYFILESPATH (in a container: the mount behind it) to this folder, or in Root/Application/Streams name the sidecar’s',
+    "set PACKAGERDRMAPI_KEYFILESPATH (in a container: the mount behind it) to this folder, or in Root/Application/Streams name the sidecar's",
     { xml: '<KeyDir>/the/folder/of/the/sidecar</KeyDir>' },
   );
 }

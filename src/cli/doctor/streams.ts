@@ -41,7 +41,7 @@ export function* checkNamedStreams(named: NamedStreams, ids: ReadonlySet<string>
       'provision them, if these streams should be protected',
     );
   if (streams.size > 0 && [...streams].every((name) => ids.has(name)))
-    yield ok('streams', `The packager’s files name ${count(streams.size, 'stream')}, each with a key file`);
+    yield ok('streams', `The packager's files name ${count(streams.size, 'stream')}, each with a key file`);
 }
 
 export function checkGivenStreams(given: readonly string[], ids: ReadonlySet<string>): Check[] {

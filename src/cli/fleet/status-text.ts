@@ -68,7 +68,7 @@ function serverRows({ engine, compacted }: FleetAnswer): [Row, ...Row[]] {
     { cells: ['ENGINE', 'ROLE', 'VERSION', `DATABASE${note}`, 'ALARMS'] },
     ...engine.map(({ url, fault, leader, version, size, size_in_use, quota, alarms = [] }): Row => {
       if (fault !== undefined)
-        return { cells: [shown(url), `can’t be reached: ${shown(fault)}`], style: 'red' };
+        return { cells: [shown(url), `can't be reached: ${shown(fault)}`], style: 'red' };
       const used = size_in_use === undefined ? '' : ` (${bytes(size_in_use)} used)`;
       const most = quota === undefined ? '' : ` of ${bytes(quota)}`;
       return {
@@ -180,7 +180,7 @@ function namesOf(packagers: readonly { readonly name: string }[]): string {
 const STREAM_STATES: Readonly<Record<FleetStreamAnswer['state'], string>> = {
   file: 'has a key file',
   deleted: 'is deleted',
-  unreadable: 'has an entry that can’t be opened here',
+  unreadable: "has an entry that can't be opened here",
 };
 
 /** It is well when every live packager that takes the stream has it, as far as it can be opened here. */
@@ -210,7 +210,7 @@ export function lookOfStream(answer: FleetStreamAnswer, { style }: Styled): Look
   const having = packagers.filter(({ has }) => has).length;
   const of = `${number(having)} of ${count(packagers.length, 'packager')}`;
   if (state === 'unreadable') {
-    const text = `Its entry in the fleet can’t be opened here; ${of} have it.`;
+    const text = `Its entry in the fleet can't be opened here; ${of} have it.`;
     return { answer, lines, sentence: { text, style: 'red' }, isWell: false };
   }
   const isWell = packagers.every(({ live, has }) => has || !live);

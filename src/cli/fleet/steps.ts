@@ -46,7 +46,7 @@ export async function importKeyFiles(
 const REFUSED: Readonly<Record<FleetImportAnswer['refused'][number]['code'], string>> = {
   differs: 'the fleet has different ones',
   deleted: 'deleted in the fleet',
-  unreadable: 'the entry of the fleet can’t be opened',
+  unreadable: "the entry of the fleet can't be opened",
   not_a_key_file: 'no key files',
   not_taken: 'of streams that this packager does not take',
 };

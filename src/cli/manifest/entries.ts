@@ -69,7 +69,7 @@ export function claimStreams({ file, lineOf, readText }: ReadFile, faults: FileP
     const read = smil === undefined ? undefined : readSmil(smil);
     const named = members?.map(memberName) ?? (tracks && Object.values(tracks).flat());
     if (!named && smilFile && !read?.ok) {
-      const why = read ? read.problem.description : 'names a file that can’t be read, or is not UTF-8';
+      const why = read ? read.problem.description : "names a file that can't be read, or is not UTF-8";
       faults.push({ line: lineOf([...path, 'smil'], 'name'), description: `smil ${why}` });
     }
     const names = named ?? (read?.ok ? read.value : []);

@@ -12,8 +12,8 @@ import type { Options } from '../options';
 const MAX_BYTES = 16 * 1024 * 1024;
 
 const NOT_SET = refused('not_set', 'names a variable that is not set');
-const NO_DOCUMENT = refused('unreadable', 'names a file that is empty or can’t be read');
-const UNREADABLE = refused('unreadable', 'names a file that is empty, is not UTF-8 or can’t be read');
+const NO_DOCUMENT = refused('unreadable', "names a file that is empty or can't be read");
+const UNREADABLE = refused('unreadable', "names a file that is empty, is not UTF-8 or can't be read");
 
 export type NamedSecrets = ReturnType<typeof createNamedSecrets>;
 

@@ -207,7 +207,7 @@ function describeCertificate(report: Report, at: string, certificate: Buffer | u
     report.field(`${at}.fingerprint`, fingerprint256, 'SHA-256');
     report.field(`${at}.valid_until`, validTo);
   } catch {
-    report.error('not_a_certificate', at, 'has a certificate that can’t be read; it must be DER in base64');
+    report.error('not_a_certificate', at, "has a certificate that can't be read; it must be DER in base64");
   }
 }
 

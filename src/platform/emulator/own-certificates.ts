@@ -38,7 +38,7 @@ export async function ownCertificates({ folder, names }: OwnCertificates, now: D
     } catch (thrown) {
       const why = systemCode(thrown) ?? 'no reason given';
       throw new ConfigError([
-        `EMULATOR_TLSFOLDER: the certificates can’t be written there (${why}); name a folder that this user may write`,
+        `EMULATOR_TLSFOLDER: the certificates can't be written there (${why}); name a folder that this user may write`,
       ]);
     }
   }

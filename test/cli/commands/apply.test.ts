@@ -139,7 +139,7 @@ test('waits for a sidecar that is busy', async () => {
   expect((await apply(['manifest.yaml', '--yes'])).code).toBe(3);
 });
 
-test('takes a group that can’t be read for one failure, by the index of its entry', async () => {
+test("takes a group that can't be read for one failure, by the index of its entry", async () => {
   const groups = '  - { members: [a1, a2], contentId: c }\n  - { members: [b1, b2], contentId: c }\n';
   await fs.writeFile(join(cwd, 'groups.yaml'), `groups:\n${groups}`);
   const errors = [{ code: 'invalid_body', description: 'folder: is none' }];
@@ -153,7 +153,7 @@ test('takes a group that can’t be read for one failure, by the index of its en
 2 streams would be created
   + b1
   + b2
-1 stream can’t be provisioned
+1 stream can't be provisioned
   ! the group of a1 (line 2)
       folder: is none
 `);

@@ -50,7 +50,7 @@ describe('delete', () => {
 2 key files would be deleted
   - live/a
   - vod/x
-1 key file can’t be deleted
+1 key file can't be deleted
   ! none
       This stream has no key file.
 `,
@@ -106,7 +106,7 @@ describe('delete', () => {
     expect(await run(['film', '--dry-run', '--if-match', 'another'])).toEqual({
       code: 1,
       stdout:
-        '1 key file can’t be deleted\n  ! film\n      The key file has another ETag than the one of --if-match.\n',
+        "1 key file can't be deleted\n  ! film\n      The key file has another ETag than the one of --if-match.\n",
       stderr: 'Nothing was deleted.\n',
     });
     const { etag = '' } = (await sidecar.api.get('/api/keyfile/film')).headers;
@@ -134,7 +134,7 @@ describe('delete', () => {
       'a b --if-match x --yes': '--if-match is for one stream: an ETag belongs to one file.',
       '--prefix b --if-match x --yes': '--if-match is for one stream: an ETag belongs to one file.',
       '--not-in empty.yaml --yes': 'empty.yaml: the file names no streams and no groups.',
-      '--not-in smil.yaml --yes': 'smil.yaml:2: smil names a file that can’t be read, or is not UTF-8.',
+      '--not-in smil.yaml --yes': "smil.yaml:2: smil names a file that can't be read, or is not UTF-8.",
     }),
   )('deletes nothing when it is called as %j', async (args, sentence) => {
     await fs.writeFile(join(cwd, 'empty.yaml'), 'streams: []\n');
@@ -164,7 +164,7 @@ describe('delete', () => {
   - live/a
   - live/b
   - live/old
-1 key file can’t be deleted
+1 key file can't be deleted
   ! live/b
       The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.
 `,
@@ -231,7 +231,7 @@ describe('list', () => {
   const ERROR = {
     severity: 'error',
     code: 'checksum_mismatch',
-    description: 'The checksum is another key’s.',
+    description: "The checksum is another key's.",
   };
   const WARNING = { severity: 'warning', code: 'scheme_mismatch', description: 'The scheme is another.' };
   const BAD = { ...NEWS, streamid: 'live/bad-one', faults: [ERROR, WARNING] };

@@ -166,7 +166,7 @@ describe('apply with key files', () => {
       code: 2,
       stdout: '',
       stderr: `\
-error: old/lost.key, gone.key: does not exist, or can’t be read.
+error: old/lost.key, gone.key: does not exist, or can't be read.
 error: empty: has no .key file in it.
 error: old/ch1000.key, old/ch1001.key, old/ch1002.key, old/ch1003.key, old/ch1004.key and 2 more, line 18: vendor-tier is not known.
 error: old/empty.key: The key file is empty; it must have lines "name: value".

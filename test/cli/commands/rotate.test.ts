@@ -89,7 +89,7 @@ test('shows both key ids and content ids, writes new keys, and prints what resta
       '1 stream not rotated: the manifest has the keys; write new ones there\n',
       '  = own\n',
       '# 6 streams to restart: each goes on with its former key until it starts again.\n',
-      '# At a Wowza Streaming Engine (another packager’s commands are not known here), with PACKAGER_LOGIN=user:password and APPLICATION=application:\n',
+      '# At a Wowza Streaming Engine (the commands of other packagers are not known here), with PACKAGER_LOGIN=user:password and APPLICATION=application:\n',
       restart('live', 'news'),
       restart(UNKNOWN, 'camera.stream', 'resetStream'),
       restart('vod', 'hi'),
@@ -178,7 +178,7 @@ test('needs no content ids in the manifest, and makes first key files', async ()
   + live/b
       content id live_b-1970-01-01
 # 2 streams to restart: each goes on with its former key until it starts again.
-# At a Wowza Streaming Engine (another packager’s commands are not known here), with PACKAGER_LOGIN=user:password:
+# At a Wowza Streaming Engine (the commands of other packagers are not known here), with PACKAGER_LOGIN=user:password:
 ${CURL}/app/instances/_definst_/incomingstreams/a/actions/disconnectStream
 ${CURL}/app/instances/_definst_/incomingstreams/b/actions/disconnectStream
 `,
@@ -236,7 +236,7 @@ test('goes on after a stream that the provider refuses, and says how to go on af
   );
   const { code, stdout, stderr } = await rotate('--yes');
   expect([code, stderr.split('\n')[0]]).toEqual([1, 'manifest.yaml: 2 created, 1 failed.']);
-  expect(stdout).toContain('1 stream can’t be provisioned\n  ! bad (line 6)\n');
+  expect(stdout).toContain("1 stream can't be provisioned\n  ! bad (line 6)\n");
   expect(Object.keys(await contents())).toEqual(['camera.stream', 'live/news']);
 });
 
@@ -280,7 +280,7 @@ const folderIsTraceable =
   isLinux &&
   untraceable(mountOf(realpathSync('/tmp'), readFileSync('/proc/self/mountinfo', 'utf8'))) === undefined;
 
-(isLinux ? test : test.skip)('writes nothing when it can’t know whether a file was read', async () => {
+(isLinux ? test : test.skip)("writes nothing when it can't know whether a file was read", async () => {
   const sentence =
     "Whether the packager has read a key file can't be known here: /proc/self is on proc (/proc), a network or unknown file system: this machine does not see when others read a file. Leave --watch out, and check at the packager when the streams started. Nothing was written.";
   expect(await rotate('--yes', '--watch', '--folder', '/proc/self')).toEqual(refused(2, sentence));
@@ -344,10 +344,10 @@ const folderIsTraceable =
     expect(await contentIds()).toEqual(ROTATED);
   });
 
-  test('says that a folder is not the sidecar’s', async () => {
+  test("says that a folder is not the sidecar's", async () => {
     expect(endOf(await rotate('--yes', '--watch', '--folder', cwd))).toEqual([
       1,
-      '--folder is not the sidecar’s key folder: the new key file of live/news, camera.stream, vod/hi, vod/lo, x, y is not there. The new keys are written; it is not known whether they were read.',
+      "--folder is not the sidecar's key folder: the new key file of live/news, camera.stream, vod/hi, vod/lo, x, y is not there. The new keys are written; it is not known whether they were read.",
     ]);
     const again = ['--content-id', '{streamid}-2', '--watch', '--folder', cwd, '--json'];
     const { watched } = JSON.parse((await rotate('--yes', ...again)).stdout);

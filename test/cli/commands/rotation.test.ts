@@ -127,7 +127,7 @@ test.each([
   ]);
 });
 
-test('keeps an application’s name from a shell', () => {
+test("keeps an application's name from a shell", () => {
   const [{ command } = { command: '' }] = restartCommands(['a'], {
     application: "x'; rm -rf $HOME",
     packagerUrl: 'http://127.0.0.1:8087',

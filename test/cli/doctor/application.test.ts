@@ -155,7 +155,7 @@ describe('the streams', () => {
       'conf/live/gate.stream': 'udp://127.0.0.1:1',
       'applications/vod/door.stream': 'udp://127.0.0.1:2',
     },
-    'a SMIL document can’t be read': { 'content/bad.smil': '<smil>' },
+    "a SMIL document can't be read": { 'content/bad.smil': '<smil>' },
     'key files are faulty': {
       'keys/camera.stream.key': KEY_FILE.replaceAll('\n', '\r\n'),
       'keys/news_720p.key': KEY_FILE.replace('pcTs6CEp98A=', 'AAAAAAAAAAA=').replace(
@@ -179,7 +179,7 @@ the ending of the name is left out:
   warning group_without_keys: content/film.smil: no stream of it has a key file (film_lo.mp4 (there is film_lo.key, but the name keeps its ending: film_lo.mp4.key)) → provision them, if this content should be protected
 a .stream file names streams without one:
   warning stream_without_key: No key file for gate.stream, door.stream, which a .stream file names → provision them, if these streams should be protected
-a SMIL document can’t be read:
+a SMIL document can't be read:
   warning unreadable_smil: content/bad.smil is not well-formed XML: see line 1 → correct the file: its streams are not checked
 key files are faulty:
   fault key_file_faulty: news_720p: mpegdashstreaming-cenc-algorithm is missing; add it, the other mpegdashstreaming-cenc lines need it. And 1 more fault. → packager-drm check shows all of it; correct the values and provision news_720p again

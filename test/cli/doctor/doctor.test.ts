@@ -52,7 +52,7 @@ live  conf/live/Application.xml
   ok       Key files are read from /wowza/keys
 
 /wowza/keys  the key folder of live
-  ok       This is the sidecar’s folder, by device and inode, and the list agrees (3 key files)
+  ok       This is the sidecar's folder, by device and inode, and the list agrees (3 key files)
   ok       me may enter the folder and read 3 key files
   ok       None of 2 key files has a fault
   FAULT    /wowza/content/news.smil: no key file for news_720p, so part of the group plays in the clear

@@ -55,7 +55,7 @@ test('finds a fleet well', async () => {
   ]);
 });
 
-test('shows a real sidecar’s fleet after the sidecar, and what to do about a packager that is gone', async () => {
+test("shows a real sidecar's fleet after the sidecar, and what to do about a packager that is gone", async () => {
   const fleet = createFakeFleet();
   fleet.setLive('origin-3', false);
   const keyFilesPath = join(packager, 'keys');
@@ -162,15 +162,15 @@ a secret that is missing:
 odd names in the engine:
   warning fleet_ignored_names: 2 keys of the engine below packagers/, live/ or reports/ have no name of a packager → they have no effect; find out which other writer reaches the engine, and remove them with etcdctl
 a clock that is off:
-  warning fleet_clock: The clock differs from the engine's: a (+2.5 s) → synchronize it with NTP (timedatectl, chronyc tracking), on the engine’s servers, too
+  warning fleet_clock: The clock differs from the engine's: a (+2.5 s) → synchronize it with NTP (timedatectl, chronyc tracking), on the engine's servers, too
 a clock that is an hour off:
-  fault fleet_clock: The clock differs from the engine's: a (-60 min) → synchronize it with NTP (timedatectl, chronyc tracking), on the engine’s servers, too
+  fault fleet_clock: The clock differs from the engine's: a (-60 min) → synchronize it with NTP (timedatectl, chronyc tracking), on the engine's servers, too
 a packager that is behind:
   warning fleet_packager_behind: a is 3 changes behind, for 30 s → check its load, its disk and its connection to the engine; its log says more
 a packager that is gone:
   warning fleet_packager_not_live: a is not live, and reported last at 2030-06-01T12:00:00.000Z; it is 1 change behind → start its sidecar, or let it reach the engine; retire a packager that no longer exists with: packager-drm fleet retire a
 kept files:
-  warning fleet_kept: 7 streams differ from the fleet, because a file that is not the fleet's is in its place, and stays until a POST replaces it: s0 at a, s1 at a, s2 at a, s3 at a, s4 at a and 2 more → if the fleet is right, remove the file from the packager’s folder: the fleet's file then arrives automatically; else provision the stream with the keys of the file. Until then the packager uses its own file
+  warning fleet_kept: 7 streams differ from the fleet, because a file that is not the fleet's is in its place, and stays until a POST replaces it: s0 at a, s1 at a, s2 at a, s3 at a, s4 at a and 2 more → if the fleet is right, remove the file from the packager's folder: the fleet's file then arrives automatically; else provision the stream with the keys of the file. Until then the packager uses its own file
 a newer state at two packagers:
   warning fleet_older: 1 stream differs from the fleet, because the engine holds an older state than the packager: a backup was restored, or an old entry replayed: s0 at a, s0 at b → the packager keeps its newer state; bring it back with packager-drm fleet import there, or provision or delete the stream again, or restore a newer backup
 no room:

@@ -86,7 +86,7 @@ test.each<[what: string, files: Record<string, string>]>([
     'a file is named after a group, which nobody reads',
     { 'content/news.smil': smil('news_360p', 'news_720p'), 'keys/news.key': keyFile(ID, OTHER_KEY) },
   ],
-  ['a file is none of the packager’s', { 'keys/radio.key.txt': keyFile(ID, OTHER_KEY) }],
+  ["a file is none of the packager's", { 'keys/radio.key.txt': keyFile(ID, OTHER_KEY) }],
 ])('reports no clash where %s', async (_what, files) => {
   expect(await clashes(files)).toEqual([]);
 });

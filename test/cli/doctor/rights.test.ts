@@ -147,7 +147,7 @@ test('knows the accounts of this machine, by name and by number', async () => {
     expect(await identityOf(THIS_MACHINE, name)).toBeUndefined();
 });
 
-test('opens with the owner’s rights what the packager owns', () => {
+test("opens with the owner's rights what the packager owns", () => {
   const uid = 54321;
   const folder = { path: '/w', mode: 0o40060, uid, gid: 7 };
   const file = { path: '/w/k/a.key', mode: 0o100040, uid, gid: 7 };
@@ -180,14 +180,14 @@ describe('the key folder', () => {
   const full = { code: 'insufficient_storage', description: 'The disk is full.' };
   const unready = () => Promise.reject(new CliError(EXIT.failed, full));
 
-  test('knows that stream ids begin with a folder when the sidecar’s is above', async () => {
+  test("knows that stream ids begin with a folder when the sidecar's is above", async () => {
     const packager = await install({
       ...reading(`${HOME}/keys/\${com.wowza.wms.context.Application}`),
       'keys/live/a.key': KEY_FILE,
       'keys/vod/b.key': KEY_FILE,
     });
     expect(await verdicts(packager, {})).toBe(
-      'ok same_folder: This is the sidecar’s folder, by device and inode; the prefix of the stream ids is live/, and the list agrees (1 key file)',
+      "ok same_folder: This is the sidecar's folder, by device and inode; the prefix of the stream ids is live/, and the list agrees (1 key file)",
     );
   });
 
@@ -217,13 +217,13 @@ describe('the key folder', () => {
     await fs.copy(keys, copy, { preserveTimestamps: true });
     const [there, here] = [await identityOf(copy), await identityOf(keys)];
     expect(await verdicts(packager, { sidecar: () => sidecarOn(copy) })).toBe(
-      `fault other_folder: The sidecar writes in another folder: device ${there.device}, inode ${there.inode}; this one is device ${here.device}, inode ${here.inode} → set PACKAGERDRMAPI_KEYFILESPATH (in a container: the mount behind it) to this folder, or in Root/Application/Streams name the sidecar’s: <KeyDir>/the/folder/of/the/sidecar</KeyDir>`,
+      `fault other_folder: The sidecar writes in another folder: device ${there.device}, inode ${there.inode}; this one is device ${here.device}, inode ${here.inode} → set PACKAGERDRMAPI_KEYFILESPATH (in a container: the mount behind it) to this folder, or in Root/Application/Streams name the sidecar's: <KeyDir>/the/folder/of/the/sidecar</KeyDir>`,
     );
   });
 
   const OTHER_MOUNT = 'as this one has through another mount (in a container, or over the network)';
-  const FROM_HERE = 'Whether the sidecar writes here can’t be known from here:';
-  const LOOK_THERE = 'run this on the sidecar’s host, or provision one stream: its key file must appear here';
+  const FROM_HERE = "Whether the sidecar writes here can't be known from here:";
+  const LOOK_THERE = "run this on the sidecar's host, or provision one stream: its key file must appear here";
 
   test.each([
     [
@@ -246,7 +246,7 @@ describe('the key folder', () => {
       'not ready',
       'Whether the sidecar writes here is not known → let the sidecar answer, and run this again',
     ],
-  ])('says that it can’t know whose folder it is when %s answers %j', async (address, folder, line) => {
+  ])("says that it can't know whose folder it is when %s answers %j", async (address, folder, line) => {
     const packager = await install();
     const here = await identityOf(join(packager, 'keys'));
     const ready =
@@ -277,7 +277,7 @@ describe('the key folder', () => {
     expect(
       await listedAs((files) => [files.map((file, at) => (at === 1 ? { ...file, ...otherwise } : file))]),
     ).toBe(
-      `warning lists_differ: This is the sidecar’s folder, by device and inode. But its list and the folder differ on ${name} → run this again; if nothing changes, a second folder is mounted over one of the two, or the sidecar is on another host`,
+      `warning lists_differ: This is the sidecar's folder, by device and inode. But its list and the folder differ on ${name} → run this again; if nothing changes, a second folder is mounted over one of the two, or the sidecar is on another host`,
     );
   });
 
@@ -286,7 +286,7 @@ describe('the key folder', () => {
     expect(await listedAs((files) => [files.map(inSeconds)])).toMatch(/^ok same_folder: /);
   });
 
-  test('reads every page of the sidecar’s list', async () => {
+  test("reads every page of the sidecar's list", async () => {
     expect(await listedAs((files) => [files.slice(0, 1), files.slice(1)])).toContain(
       'the list agrees (3 key files)',
     );

@@ -12,7 +12,7 @@ const NO_KEYS = {
   'keys/camera.stream.key': undefined,
 };
 
-test('proves with a real sidecar that its folder is the packager’s, before and after the first key file', async () => {
+test("proves with a real sidecar that its folder is the packager's, before and after the first key file", async () => {
   const packager = await install({
     ...NO_KEYS,
     'keys/.keep': '',
@@ -25,7 +25,7 @@ test('proves with a real sidecar that its folder is the packager’s, before and
     const folders = sections.filter(({ kind }) => kind === 'key_folder');
     return folders.flatMap(({ findings }) => findings.map(({ message }) => message));
   };
-  const same = 'This is the sidecar’s folder, by device and inode';
+  const same = "This is the sidecar's folder, by device and inode";
   expect((await messages())[0]).toBe(same);
   await api.post('/api/keyfile/live%2Fnews').send(POST_MANUAL).expect(200);
   expect(await messages()).toEqual([
@@ -35,7 +35,7 @@ test('proves with a real sidecar that its folder is the packager’s, before and
   ]);
 });
 
-test('checks the packager’s part when no sidecar answers, which is a fault of its own', async () => {
+test("checks the packager's part when no sidecar answers, which is a fault of its own", async () => {
   const packager = await install();
   const description = 'No sidecar answers at http://127.0.0.1:9000.';
   const away = () =>
@@ -65,7 +65,7 @@ test.each([
   const [found] = await troubles(packager, [], { sidecar });
   const shown = `sidecar_${code}`.replace('sidecar_sidecar', 'sidecar');
   expect(found && lineOf(found)).toBe(
-    `fault ${shown}: A sentence. → ${todo}, and run this again; the packager’s part is checked anyway`,
+    `fault ${shown}: A sentence. → ${todo}, and run this again; the packager's part is checked anyway`,
   );
 });
 

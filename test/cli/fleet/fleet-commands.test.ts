@@ -40,7 +40,7 @@ function startCuttingProxy(cut: (request: number) => boolean): Promise<string> {
 }
 
 const DIFFERS =
-  'The fleet has another key file of this stream. POST the right one, or remove the file from this packager’s folder: the fleet’s file then arrives automatically. A DELETE would delete the stream in the whole fleet.';
+  "The fleet has another key file of this stream. POST the right one, or remove the file from this packager's folder: the fleet's file then arrives automatically. A DELETE would delete the stream in the whole fleet.";
 
 describe('import', () => {
   test('brings key files into the fleet, names those that are refused by the reason, and ends with 1', async () => {

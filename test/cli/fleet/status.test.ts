@@ -83,7 +83,7 @@ secret    1 entry sealed with one that is missing here (live/x): append it to th
 ignored   2 keys of the engine without a name of a packager
 
 ENGINE              ROLE      VERSION  DATABASE (not compacted)  ALARMS
-http://etcd-1:2379  can’t be reached: ECONNREFUSED
+http://etcd-1:2379  can't be reached: ECONNREFUSED
 http://etcd-2:2379  follower  3.4.23   1.9 GiB                   NOSPACE
 
 PACKAGER  LIVE  STATE         BEHIND                 KEPT  UNREADABLE  FAILED  OLDER  CLOCK    VERSION  STREAMS
@@ -150,7 +150,7 @@ test.each<[string, Partial<FleetAnswer>, number, string]>([
   expect([ended.code, ended.stderr]).toEqual([code, sentence]);
 });
 
-test('shows no control character of a name, and prints the API’s answer with --json', async () => {
+test("shows no control character of a name, and prints the API's answer with --json", async () => {
   fleet.say({ packagers: [packager({ name: 'a\u001b[2J' })] });
   expect((await status()).stdout).toContain('a\ufffd[2J');
   const { stdout } = await status(['--json']);
@@ -184,14 +184,14 @@ site-b    yes   yes
     expect((await status(['live/a'])).code).toBe(0);
   });
 
-  test('says when the fleet has none, and when it can’t be opened', async () => {
+  test("says when the fleet has none, and when it can't be opened", async () => {
     expect(await status(['live/a'])).toEqual(refused(1, 'The fleet has no entry for this stream.'));
     await fleet.arrive('live/a', FILE);
     fleet.spoil('live/a');
     expect(await status(['live/a'])).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/^stream {4}live\/a has an entry that can’t be opened here\n/),
-      stderr: 'Its entry in the fleet can’t be opened here; 2 of 3 packagers have it.\n',
+      stdout: expect.stringMatching(/^stream {4}live\/a has an entry that can't be opened here\n/),
+      stderr: "Its entry in the fleet can't be opened here; 2 of 3 packagers have it.\n",
     });
     expect((await status(['../a'])).code).toBe(2);
   });

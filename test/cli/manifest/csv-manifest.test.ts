@@ -18,7 +18,7 @@ describe('CSV', () => {
     return problemsOf(() => readManifest({ cwd, env: {} }, name, { given, allowed: ALL }));
   }
 
-  test('reports the faults of all rows that can’t be read, else those of their values, in the order of the lines', async () => {
+  test("reports the faults of all rows that can't be read, else those of their values, in the order of the lines", async () => {
     const text = `\
 streamid,contentId,cmaf,cenc.keyid,cenc.contentkey
 live/a,a-1,,,
@@ -143,7 +143,7 @@ groups:
   test.each(
     Object.entries({
       'streams:\n  - { streamid: a,\n      cpix: none.xml }':
-        '3: cpix names a file that is empty or can’t be read.',
+        "3: cpix names a file that is empty or can't be read.",
       'streams: [{ streamid: a, cpix: m.yaml }]':
         '1: cpix names a document that is not XML; it must be the text of the document, which begins with <.',
       'streams: [{ streamid: a, cpix: ../other.xml }]':

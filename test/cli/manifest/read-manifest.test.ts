@@ -221,8 +221,8 @@ groups:
     'manifest.yaml:8: clientApiKey and clientApiKeyFile: give one of them.',
     'manifest.yaml:8: the group of b: client missing; give it here or in defaults, or supply the keys with cenc, fairplay, aes or cpix.',
     'manifest.yaml:9: a group has either members or smil, or with cpix tracks.',
-    'manifest.yaml:9: clientApiKeyFile names a file that is empty, is not UTF-8 or can’t be read.',
-    'manifest.yaml:10: smil names a file that can’t be read, or is not UTF-8.',
+    "manifest.yaml:9: clientApiKeyFile names a file that is empty, is not UTF-8 or can't be read.",
+    "manifest.yaml:10: smil names a file that can't be read, or is not UTF-8.",
   ]);
 });
 

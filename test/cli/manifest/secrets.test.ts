@@ -128,7 +128,7 @@ describe('a file that a manifest names', () => {
     const groups = 'groups: [{ smil: /dev/null, contentId: c, client: c, clientApiKey: k }]\n';
     await fs.writeFile(join(cwd, 'groups.yaml'), groups);
     expect(await run(['apply', 'groups.yaml', '--yes'])).toEqual(
-      refused(2, 'groups.yaml:1: smil names a file that can’t be read, or is not UTF-8.'),
+      refused(2, "groups.yaml:1: smil names a file that can't be read, or is not UTF-8."),
     );
   });
 });

@@ -229,11 +229,11 @@ describe('certificates of its own', () => {
     expect(after.sha256).not.toBe(before.sha256);
   });
 
-  test('names the variable when the folder can’t be written', async () => {
+  test("names the variable when the folder can't be written", async () => {
     const parent = await temporaryFolder();
     writeFileSync(join(parent, 'file'), '');
     const fault =
-      'EMULATOR_TLSFOLDER: the certificates can’t be written there (ENOTDIR); name a folder that this user may write';
+      "EMULATOR_TLSFOLDER: the certificates can't be written there (ENOTDIR); name a folder that this user may write";
     await expect(
       ownCertificates({ folder: join(parent, 'file', 'tls'), names: NAMES }, new Date()),
     ).rejects.toEqual(expect.objectContaining({ name: 'ConfigError', faults: [fault] }));

@@ -91,7 +91,7 @@ it('a group with keys by quality gives each member the keys of its quality, with
   ]);
 });
 
-it('a group with keys by quality asks the provider once for each quality, by content ids made of the group’s', async () => {
+it("a group with keys by quality asks the provider once for each quality, by content ids made of the group's", async () => {
   const { sidecar, upstream } = await startContents('news-sd', 'news-hd', 'news-audio');
   await post(sidecar, { members: MEMBERS, ...PROVIDER, contentId: 'news', keys: 'quality' });
   expect(await keyIds(sidecar)).toEqual(DASH_IDS);

@@ -53,7 +53,7 @@ export function listOf<T>(id: string, items: readonly T[], query: PageQuery, lis
   const shown = matching.slice(Math.max(end - pageLength, 0), end).reverse();
   const count = counted(items.length, noun);
   const all = html`<a href="${path}">Show all</a>`;
-  const noMatch = items.length === 1 ? `The one ${noun.one} doesn’t match.` : `None of the ${count} matches.`;
+  const noMatch = items.length === 1 ? `The one ${noun.one} doesn't match.` : `None of the ${count} matches.`;
   const summary = asked.size === 0 ? count : html`<span>${matching.length} of ${count}</span> ${all}`;
   const none = items.length === 0 ? list.empty : html`<p>${noMatch} ${all}</p>`;
   const found = html`${matching.length > 0 && html`<p class="found">${summary}</p>`}${table(list.caption, list.columns(asked.toString()), shown, none)}`;

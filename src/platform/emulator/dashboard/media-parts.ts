@@ -30,7 +30,7 @@ const { track_kind, ...CHANGEABLE } = TEXT_TRACK.metadata;
 const NEW_TRACK = { ...CHANGEABLE, track_kind };
 const { method: _method, ...TRACK_SOURCE } = TEXT_TRACK.upload;
 const NOT_WAITING = 'This text track waits for no file. For another file, make a new text track.';
-const FOR_GOOD = 'This can’t be undone.';
+const FOR_GOOD = "This can't be undone.";
 
 export function mountPictures(
   app: Express,

@@ -101,7 +101,7 @@ export function mountMediaPages(app: Express, context: EmulatorContext): void {
     ],
     farewell: [
       'Its file, its pictures, its text tracks and its renditions go with it.',
-      'Playlists don’t have it any more.',
+      "Playlists don't have it any more.",
     ],
   });
 

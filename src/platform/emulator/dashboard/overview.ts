@@ -40,7 +40,7 @@ function firstSteps({ state }: EmulatorContext): Content {
   const step = (kind: string, title: string, says: string) =>
     html`<section class="card first" aria-labelledby="first-${kind}"><div><h2 id="first-${kind}">${title}</h2><p>${says}</p></div><a class="button" href="/dashboard/${kind === 'media' ? kind : `${kind}s`}#new">New ${kind}</a></section>`;
   const channel =
-    'Then stream to it with OBS, ffmpeg or a simulated encoder: the channel’s page has the address and the commands.';
+    "Then stream to it with OBS, ffmpeg or a simulated encoder: the channel's page has the address and the commands.";
   const media =
     'Upload a video or an audio file. It becomes ready automatically, and its page has all addresses for players.';
   return [

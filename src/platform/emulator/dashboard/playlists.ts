@@ -219,7 +219,7 @@ function manualParts(context: EmulatorContext, playlist: Playlist, query: PageQu
     };
     const shown = media
       ? mediaName(context, media)
-      : html`<div class="with-thumb"><span class="thumb" aria-hidden="true"></span><div><span class="name"><code>${id}</code></span><span class="sub">There is no such media in the library. Viewers don’t see it.</span></div></div>`;
+      : html`<div class="with-thumb"><span class="thumb" aria-hidden="true"></span><div><span class="name"><code>${id}</code></span><span class="sub">There is no such media in the library. Viewers don't see it.</span></div></div>`;
     return html`<li data-id="${id}" data-name="${name}">
     <button type="button" class="handle" aria-label="Move ${name}: drag it, or press the arrow keys"><span aria-hidden="true"></span></button>
     ${shown}${media && media.status !== 'ready' && statusPill(media.status)}

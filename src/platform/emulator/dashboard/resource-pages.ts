@@ -142,7 +142,7 @@ export function mountResourcePages<T extends Item>(
       ['Last change', time(item.lastModified)],
     ];
     const [says, consequence = ''] = kind.farewell;
-    const sure = `${consequence} This can’t be undone.`.trim();
+    const sure = `${consequence} This can't be undone.`.trim();
     const button = confirmedAction(`${pathOf(item)}/delete`, 'Delete', nameOf(item), sure);
     return {
       title: nameOf(item),

@@ -88,7 +88,7 @@ function usagePage(context: EmulatorContext, page: Asked, problems: readonly str
   ];
   const caption = 'Usage, the latest day first. On days that are not listed, nothing was used.';
   return {
-    intro: 'Usage of each site and day, by the platform’s clock in UTC.',
+    intro: "Usage of each site and day, by the platform's clock in UTC.",
     content: html`${problemList(problems)}
       <form class="chooser" action="${PATH}"><input type="hidden" name="show" value="${shown}">
         ${dayField('start_date', 'First day')}${dayField('end_date', 'Last day')}${siteChoice}<button class="outline">Show</button>

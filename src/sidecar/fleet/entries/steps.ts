@@ -60,10 +60,10 @@ async function importOne(
 
 const REFUSALS = {
   differs:
-    'The fleet has another key file of this stream. POST the right one, or remove the file from this packager’s folder: the fleet’s file then arrives automatically. A DELETE would delete the stream in the whole fleet.',
+    "The fleet has another key file of this stream. POST the right one, or remove the file from this packager's folder: the fleet's file then arrives automatically. A DELETE would delete the stream in the whole fleet.",
   deleted:
-    'The fleet has noted this stream as deleted. POST it again if it is needed; otherwise remove the file from this packager’s folder.',
-  unreadable: 'The fleet’s entry for this stream cannot be opened here. A POST replaces it.',
+    "The fleet has noted this stream as deleted. POST it again if it is needed; otherwise remove the file from this packager's folder.",
+  unreadable: "The fleet's entry for this stream cannot be opened here. A POST replaces it.",
   not_a_key_file: 'This is not a readable key file. Examine it with packager-drm check.',
   not_taken: 'This packager does not take this stream: PACKAGERDRMAPI_FLEET_STREAMS.',
 } as const;

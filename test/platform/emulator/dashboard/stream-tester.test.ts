@@ -157,7 +157,7 @@ test('does not fetch from a private network, and follows no redirect into one', 
   }
 });
 
-test('tests the emulator’s own addresses by whatever name it is called', async () => {
+test("tests the emulator's own addresses by whatever name it is called", async () => {
   const emulator = await startEmulator({ EMULATOR_HOST: '0.0.0.0' });
   const own = 'http://emulator.internal:9999/manifests/nothing0.m3u8';
   const { text } = await send(emulator, { url: own }).set('host', 'emulator.internal:9999');

@@ -36,7 +36,7 @@ test('shows an auto channel as active, with its event, from connect to the end o
   expect(await channelDocument(channel)).toEqual(idle);
 });
 
-test('says nothing of a manual channel’s event before it is published', async () => {
+test("says nothing of a manual channel's event before it is published", async () => {
   const channel = await create({ publishing_mode: 'manual' });
   await emulator.connect(channel);
   expect(await channelDocument(channel)).toEqual(idle);
