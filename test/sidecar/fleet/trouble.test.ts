@@ -89,6 +89,23 @@ test('a change whose answer was lost is recognised when it is tried again', asyn
   expect([lost, fleet?.revision, one.file('news'), one.conflicts()]).toEqual([1, revision, A, 0]);
 });
 
+test('a change whose answer was lost is recognised when another one has followed it', async () => {
+  const { cluster, engine, one, two } = await startTwo();
+  const { change } = engine;
+  let made: number | undefined;
+  engine.change = async (...asked) => {
+    if (asked[0][0]?.key !== KEY('news')) return change.apply(engine, asked);
+    await change.apply(engine, asked);
+    made = cluster.get(KEY('news'))?.revision;
+    await one.put('news', B);
+    return change.apply(engine, asked);
+  };
+  const create = two.fleet.store.write('news' as StreamId, Buffer.from(A), { ifNoneMatch: '*' });
+  expect((await create).fleet?.revision).toBe(made);
+  await until(() => two.file('news') === B);
+  expect(one.file('news')).toBe(B);
+});
+
 test.each([
   ['unavailable', 503, 'fleet_unavailable'],
   ['unknown', 504, 'fleet_outcome_unknown'],

@@ -83,9 +83,14 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
       return undefined;
     }
     if (answer.made) return answer.revision;
-    // If the answer to a first attempt was lost, the present entry is this very one.
-    const opened = answer.present && seal().open(key, answer.present.value, entry.streamId);
-    if (opened?.id === entry.id) return answer.present?.revision;
+    // If the answer to a first attempt was lost, the present entry is this very one, or has followed it.
+    const isOurs = ({ value }: StoredValue) => seal().open(key, value, entry.streamId)?.id === entry.id;
+    const { present } = answer;
+    if (present && isOurs(present)) return present.revision;
+    const before = present && { limit: 1, revision: present.revision - 1 };
+    const page = before && (await options.engine.list({ prefix: key }, before).catch(() => undefined));
+    const former = page?.values[0];
+    if (former?.key === key && isOurs(former)) return former.revision;
     changes.givenUp(entry.id);
     observer.conflict();
     return undefined;
