@@ -241,6 +241,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
       engine.close();
       await busy;
       await present?.ledger.close();
+      await present?.replication.idle();
     },
   };
 }

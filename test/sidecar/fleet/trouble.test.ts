@@ -89,6 +89,25 @@ test('a change whose answer was lost is recognised when it is tried again', asyn
   expect([lost, fleet?.revision, one.file('news'), one.conflicts()]).toEqual([1, revision, A, 0]);
 });
 
+test('a stop waits for the files that are being written, which have their audit lines then', async () => {
+  const { opened, open } = gate();
+  const { one, two } = await startTwo({
+    around: (local) => ({
+      ...local,
+      async write(...asked) {
+        const change = await local.write(...asked);
+        await opened;
+        return change;
+      },
+    }),
+  });
+  await one.put('news', A);
+  await until(() => two.file('news') === A);
+  const audited = two.stop().then(() => two.audit.map(({ streamId }) => streamId));
+  setTimeout(open, 200);
+  expect(await audited).toEqual(['news']);
+});
+
 test('a change whose answer was lost is recognised when another one has followed it', async () => {
   const { cluster, engine, one, two } = await startTwo();
   const { change } = engine;

@@ -170,6 +170,10 @@ export function createReplication(options: ReplicationOptions) {
         watches.push(engine.watch({ prefix: keys.fleet }, { ...begun, onEvents }));
         if (signal.aborted) end();
       }),
+    /** Resolves when no entry is being applied. None can be afterwards. */
+    async idle(): Promise<void> {
+      for (let place = 0; place < MAX_UNDER_WAY; place += 1) await underWay.enter();
+    },
     /** Applies the engine's present entries of some streams. @throws EngineError */
     async again(streams: readonly StreamId[]): Promise<void> {
       const { values } = await engine.read(streams.map(keys.entry));
