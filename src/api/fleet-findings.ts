@@ -186,8 +186,8 @@ function* checkQuota(answer: FleetAnswer): Generator<Finding> {
     return part > QUOTA_PART && !alarms.includes('NOSPACE') ? [`${url} (${Math.floor(part * 100)} %)`] : [];
   });
   if (full.length === 0) return;
-  const isTold = engine.every(({ quota, fault: why }) => quota !== undefined || why !== undefined);
-  const quota = isTold ? 'the quota' : 'the quota (2 GiB unless --quota-backend-bytes says another)';
+  const isKnown = engine.every(({ quota, fault: why }) => quota !== undefined || why !== undefined);
+  const quota = isKnown ? 'the quota' : 'the quota (2 GiB unless --quota-backend-bytes says another)';
   yield warning(
     'fleet_quota',
     `More than ${QUOTA_PART * 100} % of ${quota} of the engine is used: ${someOf(full)}. When it is used up nothing can be changed`,

@@ -22,6 +22,15 @@ export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 export const header = { cluster_id: '5', member_id: '6', revision: '100', raft_term: '2' };
 export const base64 = (text: string) => Buffer.from(text, 'latin1').toString('base64');
 
+/** A stored value of the key `a`. */
+export const kv = (text: string, revision: number) => ({
+  key: base64('a'),
+  mod_revision: String(revision),
+  value: base64(text),
+});
+
+export const found = (...kvs: readonly object[]) => ({ response_range: { kvs } });
+
 export const eventOf = (key: string, revision: number, value: Buffer | string | undefined) => ({
   ...(value === undefined && { type: 'DELETE' }),
   kv: {

@@ -13,6 +13,10 @@ import { recordedLog } from './recorded-log';
 import { until } from './until';
 
 export const FLEET_SECRET = 'the-fleet-secret-of-the-tests-0123456789';
+export const OTHER_SECRET = 'another-secret-of-the-tests-0123456789-abc';
+
+/** The engine's key of a stream's entry. */
+export const KEY = (stream: string) => `packagerdrmapi/keys/${stream}`;
 
 const CONTEXT = { by: { key: 'tests', address: '127.0.0.1', requestId: 'request-1' }, awaited: false };
 

@@ -5,7 +5,9 @@ import { temporaryFolder } from '../../support/after-test';
 import { FakeCluster } from '../../support/fake-engine';
 import {
   FLEET_SECRET,
+  KEY,
   lacksOf,
+  OTHER_SECRET,
   settled,
   startLevel,
   startMember,
@@ -18,8 +20,6 @@ import { until } from '../../support/until';
 const A = 'a: 1\n';
 const B = 'b: 2\n';
 const C = 'c: 3\n';
-const KEY = (stream: string) => `packagerdrmapi/keys/${stream}`;
-const OTHER_SECRET = 'another-secret-of-the-tests-0123456789-abc';
 
 test('with another secret a packager reports it, and neither takes nor gives anything', async () => {
   const { cluster, one } = await startOne();

@@ -7,8 +7,10 @@ import { temporaryFolder } from '../../support/after-test';
 import { FakeCluster } from '../../support/fake-engine';
 import {
   FLEET_SECRET,
+  KEY,
   lacksOf,
   type Member,
+  OTHER_SECRET,
   settled,
   startLevel,
   startMember,
@@ -21,8 +23,6 @@ import { gate, until } from '../../support/until';
 const A = 'a: 1\n';
 const B = 'b: 2\n';
 const C = 'c: 3\n';
-const KEY = (stream: string) => `packagerdrmapi/keys/${stream}`;
-const OTHER_SECRET = 'another-secret-of-the-tests-0123456789-abc';
 const by = { key: 'tests', address: '127.0.0.1', requestId: 'request-9' };
 
 test('an entry that is replayed, swapped, damaged or removed in the engine changes no file, and a POST mends it', async () => {

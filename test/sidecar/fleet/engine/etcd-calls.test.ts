@@ -3,7 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { EngineError } from '../../../../src/sidecar/fleet/engine/engine';
 import {
   type Answer,
-  base64,
+  found,
+  kv,
   openEngine,
   refusal,
   startGateway,
@@ -13,13 +14,6 @@ import { recordedLog } from '../../../support/recorded-log';
 
 const NOWHERE = 'http://127.0.0.1:9';
 const bytes = (text: string) => Buffer.from(text);
-const a = base64('a');
-const kv = (text: string, revision: number) => ({
-  key: a,
-  mod_revision: String(revision),
-  value: base64(text),
-});
-const found = (...kvs: readonly object[]) => ({ response_range: { kvs } });
 const CHANGE = [{ key: 'a', expected: 7, value: bytes('x') }];
 const cut = (response: ServerResponse) => response.socket?.resetAndDestroy();
 const hang = () => undefined;

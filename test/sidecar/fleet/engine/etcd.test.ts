@@ -4,7 +4,9 @@ import {
   type Answer,
   type Asked,
   base64,
+  found,
   type Gateway,
+  kv,
   openEngine,
   refusal,
   startGateway,
@@ -15,12 +17,6 @@ const NOWHERE = 'http://127.0.0.1:9';
 const AT = { cluster: '5', revision: 100, term: 2 };
 const bytes = (text: string) => Buffer.from(text);
 const a = base64('a');
-const kv = (text: string, revision: number) => ({
-  key: a,
-  mod_revision: String(revision),
-  value: base64(text),
-});
-const found = (...kvs: readonly object[]) => ({ response_range: { kvs } });
 const CHANGE = [{ key: 'a', expected: 7, value: bytes('x') }];
 const bodies = ({ asked }: Gateway) => asked.map(({ path, body }) => [path, body]);
 
