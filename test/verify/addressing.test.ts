@@ -71,6 +71,11 @@ describe('DASH', () => {
         '<SegmentList timescale="1000" duration="2000"><Initialization sourceURL="v.mp4"/><SegmentURL media="v1.m4s"/><SegmentURL media="v2.m4s"/><SegmentURL media="v3.m4s"/></SegmentList>',
     },
     {
+      form: 'SegmentTemplate next to a Label that begins with an element',
+      inside: NUMBER,
+      options: { set: '<Label><b>HD</b></Label>' },
+    },
+    {
       form: 'BaseURL with a path',
       inside: `<BaseURL>./</BaseURL>${NUMBER}`,
       options: { top: '<BaseURL>/</BaseURL>' },

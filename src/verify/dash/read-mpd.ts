@@ -350,8 +350,8 @@ function keepFirstBaseUrl(node: MpdNode | undefined): void {
   for (const other of nodesOf(node, 'BaseURL').slice(1)) node?.removeChild(other);
 }
 
-/** The library copies the segments of a Period or AdaptationSet to each Representation in it, and throws on a broken box. */
-const NOT_FOR_THE_LIBRARY = ['SegmentTimeline', 'SegmentURL', 'ContentProtection'];
+/** The library copies the segments of a Period or AdaptationSet to each Representation in it, and throws on a broken box or a Label with elements. */
+const NOT_FOR_THE_LIBRARY = ['SegmentTimeline', 'SegmentURL', 'ContentProtection', 'Label'];
 
 function removeUnread(node: MpdNode): void {
   for (const child of Array.from(node.childNodes)) {

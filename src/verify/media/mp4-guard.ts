@@ -57,7 +57,7 @@ function tooShort(type: string): Refusal {
 class Guard {
   isCutShort = false;
   #boxes = 0;
-  #samples = 0;
+  readonly #counts = { samples: 0, saiz: 0 };
 
   constructor(private readonly bytes: Buffer) {}
 
@@ -132,7 +132,7 @@ class Guard {
     } else if (type === 'saiz') {
       const optional = flags & 1 ? 8 : 0;
       const samples = count(4 + optional + 1);
-      this.#count(samples);
+      this.#count(samples, 'saiz');
       need(9 + optional + (this.bytes.readUInt8(at + 4 + optional) === 0 ? samples : 0));
     } else if (type === 'saio') {
       const optional = flags & 1 ? 8 : 0;
@@ -153,9 +153,9 @@ class Guard {
     else if (end - at < 16 || this.bytes.readUInt32BE(at + counted) * 20 > end - at) throw tooShort('sgpd');
   }
 
-  #count(samples: number): void {
-    this.#samples += samples;
-    if (this.#samples > MAX_SAMPLES)
+  #count(samples: number, of: 'samples' | 'saiz' = 'samples'): void {
+    this.#counts[of] += samples;
+    if (this.#counts[of] > MAX_SAMPLES)
       throw tooLarge(`The media say that they have more than ${MAX_SAMPLES} samples.`);
   }
 }

@@ -129,6 +129,7 @@ const TOO_MANY = 'The media say that they have more than 200000 samples.';
 test.each<[what: string, box: string, offset: number, value: number, code: string, description?: string]>([
   ['a run of 4 billion samples', 'trun', 4, 0xffffffff, 'media_too_large', TOO_MANY],
   ['a run of more samples than any segment has', 'trun', 4, 200_001, 'media_too_large', TOO_MANY],
+  ['sizes of more IVs than any segment has', 'saiz', 5, 200_001, 'media_too_large', TOO_MANY],
   ['a run of more samples than it has room for', 'trun', 4, 900, 'media_malformed'],
   ['a run that is longer than its fragment', 'trun', -8, 0x7fffffff, 'media_malformed'],
   ['a fragment of no length', 'traf', -8, 0, 'media_malformed'],
@@ -136,6 +137,11 @@ test.each<[what: string, box: string, offset: number, value: number, code: strin
 ])('%s is refused at once', (_, box, offset, value, code, description = expect.any(String)) => {
   const result = openMedia(cenc.init('v'), withNumber(cenc.segment('v', 1), box, offset, value));
   expect(result).toEqual({ ok: false, problem: { code, description } });
+});
+
+test('the sizes of IVs are not counted as further samples', () => {
+  const segment = withNumber(cenc.segment('a', 1), 'saiz', 5, 199_999);
+  expect(opened(cenc.init('a'), segment).problems).toEqual([]);
 });
 
 test('a change of any bytes throws nothing, and takes little work', () => {
