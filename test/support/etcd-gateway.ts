@@ -12,6 +12,7 @@ export interface Asked {
   readonly path: string;
   readonly body: Record<string, unknown>;
   readonly token: string | undefined;
+  readonly accept: string | undefined;
 }
 
 /** JSON of an answer, which gets the header that all have; or a function that answers. */
@@ -61,7 +62,8 @@ export async function startGateway(
       gateway.onWatch(response, gateway.watches.length);
       return;
     }
-    const asked = { path, body, token: request.headers.authorization };
+    const { authorization: token, accept } = request.headers;
+    const asked = { path, body, token, accept };
     gateway.asked.push(asked);
     const found = gateway.answer(asked, gateway.asked.length) ?? {};
     if (typeof found === 'function') found(response);

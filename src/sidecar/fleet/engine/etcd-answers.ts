@@ -81,7 +81,7 @@ const SENTENCES: readonly (readonly [RegExp, Omit<Fault, 'why'>])[] = [
     { kind: 'denied', signIn: true },
   ],
   [/permission denied|authentication failed/, { kind: 'denied' }],
-  // The answer to LEADER_NEEDED: nothing was done.
+  // The answer where a leader is needed: nothing was done.
   [/etcdserver: no leader$/, { kind: 'unavailable', ...ELSEWHERE, isLeaderless: true }],
   [/too many requests|for learner/, { kind: 'unavailable', ...ELSEWHERE }],
 ];

@@ -47,8 +47,12 @@ interface Ask {
   readonly onAnswer?: (() => void) | undefined;
 }
 
-/** A server without a leader then refuses at once instead of waiting for one; nothing is done. */
-const LEADER_NEEDED = { 'grpc-metadata-hasleader': 'true' };
+const HEADERS = {
+  /** A server without a leader then refuses at once instead of waiting for one; nothing is done. */
+  'grpc-metadata-hasleader': 'true',
+  /** Without it, and with TLS, etcd takes a call that has no token for one of its own certificate, and denies it. */
+  accept: 'application/json',
+};
 /** Reads and changes of keys: small, so that a second server can be asked as well. */
 export const TRANSACTION = '/v3/kv/txn';
 /** The only answer without the header that all others have. */
@@ -220,7 +224,7 @@ export function createCalls(options: EtcdOptions) {
 }
 
 function headersWith(token: string | undefined): Readonly<Record<string, string>> {
-  return token === undefined ? LEADER_NEEDED : { ...LEADER_NEEDED, authorization: token };
+  return { ...HEADERS, ...(token !== undefined && { authorization: token }) };
 }
 
 /** In ms; 0 until every server was asked. */
