@@ -1,4 +1,4 @@
-import { readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { folderOfEachTest } from '../support/after-test';
 import { DIST, runScript, startBuilt } from '../support/built-program';
@@ -98,6 +98,11 @@ test('keeps its state and its files in a file from one run to the next, also whe
     again.send(signal);
     await again.ended;
   }
+  const last = await start(env);
+  await mkdir(join(folder, 'state.json.new'));
+  await upload(last.url, 'lost');
+  last.send('SIGTERM');
+  expect((await last.ended).code).toBe(1);
 });
 
 test.each([

@@ -113,9 +113,12 @@ async function stopAll(
   faults.clear();
   await Promise.all(running.map((each) => each.stop(graceMs)));
   await packaging.stop();
-  stateFile?.close();
-  if (stateFile) uploads.end();
-  else uploads.reset();
-  // Its timers would keep the whole state in memory, for as long as an event may last.
-  clock.reset();
+  try {
+    stateFile?.close();
+  } finally {
+    if (stateFile) uploads.end();
+    else uploads.reset();
+    // Its timers would keep the whole state in memory, for as long as an event may last.
+    clock.reset();
+  }
 }

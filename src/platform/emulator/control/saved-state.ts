@@ -287,16 +287,17 @@ export function openStateFile(
   return {
     close() {
       clearInterval(timer);
-      save();
+      save(true);
     },
   };
 
-  /** A file that cannot be written, as on a full disk, is no reason to stop. */
-  function save(): void {
+  /** A file that cannot be written, as on a full disk, is no reason to stop; at the end, the process fails. */
+  function save(isLast = false): void {
     try {
       write();
     } catch (thrown) {
       log.error('state not written', { path, cause: describeThrown(thrown) });
+      if (isLast) throw thrown;
     }
   }
 

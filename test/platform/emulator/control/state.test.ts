@@ -210,7 +210,7 @@ test('a state file has the state of the end, with files, for the next start, als
   // One that the next start would refuse is not written.
   const limited = openStateFile(second.context, path, statSync(path).size);
   await second.create();
-  limited.close();
+  expect(() => limited.close()).toThrow(/^The state has \d+ bytes/);
   expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ saved: given.saved });
   expect(await second.logOf(3)).toMatch(/"state not written".*"The state has \d+ bytes, .* at most \d+; /);
   openStateFile(second.context, path).close();
