@@ -251,16 +251,16 @@ function healthRoutes(
   app: Express,
   checkReady: () => Promise<void>,
   keyFilesPath: string,
-  { findApiKey, warnings = [] }: Ambient,
+  { warnings = [] }: Ambient,
 ): void {
   routeAt(app, '/healthz').get((_request, response) => {
     response.json({ status: 'ok' });
   });
 
-  routeAt(app, '/readyz').get(async ({ headers }, response) => {
+  routeAt(app, '/readyz').get(async (_request, response) => {
     try {
       await checkReady();
-      if (!findApiKey(headers['x-api-key'])) {
+      if (!response.locals.apiKey) {
         response.json({ status: 'ready' });
         return;
       }
