@@ -13,6 +13,7 @@ import {
 } from './fetches';
 import { type StreamFinding, streamFinding, THIS } from './findings';
 import { keyInPlace, keysFor, type ReadKeyFile } from './key-files';
+import { countersOf } from './media/decrypt';
 import { judgeMedia } from './media/judge-media';
 import type { MediaJudgement, OpenedMedia } from './media/judgement';
 import { foreignFormat, isText, openMedia } from './media/open-media';
@@ -30,6 +31,7 @@ export interface TestedSegment extends Omit<FetchedPart, 'bytes'> {
   readonly size: number;
   readonly source: SegmentSource;
   readonly opened: OpenedMedia | undefined;
+  readonly counters: ReturnType<typeof countersOf>;
   /** The key was fetched from an address in the playlist. */
   readonly identityKey: boolean;
   readonly judgement: MediaJudgement | undefined;
@@ -189,7 +191,8 @@ class RenditionTest {
     const keyIds = opened?.ok ? opened.value.tracks.flatMap((track) => track.keyIds) : [];
     const identityKey = await this.#identityKey(source, keyIds);
     const name = fileName(url);
-    const part = { name, url, size: body.length, source, identityKey: identityKey !== undefined };
+    const counters = countersOf(opened?.ok ? opened.value.tracks : []);
+    const part = { name, url, size: body.length, source, counters, identityKey: identityKey !== undefined };
     if (!opened?.ok) {
       if (opened)
         this.#report('error', opened.problem.code, name, `In ${THIS}: ${opened.problem.description}`);

@@ -3,7 +3,7 @@ import type { Problem } from '../drm/finding';
 import type { Get } from '../http/get-request';
 import { readMpd } from './dash/read-mpd';
 import { DEFAULT_LIMITS, type Fetched, Fetches, fileName, type Limits, shownAddress } from './fetches';
-import { ownFindings, type StreamFinding, streamFinding, THIS, toldOnce } from './findings';
+import { OTHER, ownFindings, type StreamFinding, streamFinding, THIS, toldOnce } from './findings';
 import { type HlsOutline, readHlsStream } from './hls/read-hls-stream';
 import { type GivenKeyFile, type ReadKeyFile, readKeyFile } from './key-files';
 import type { MediaJudgement } from './media/judgement';
@@ -74,7 +74,13 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
     }),
   );
   const still = options.memory ? standstill(tested, options.memory, options.now()) : [];
-  return reportOf(read, tested, [...read.problems, ...findings, ...still], fetches, keyFiles);
+  return reportOf(
+    read,
+    tested,
+    [...read.problems, ...findings, ...reusedIvs(tested), ...still],
+    fetches,
+    keyFiles,
+  );
 }
 
 /** No new segment for three segment durations; not sooner, because encoders pause. */
@@ -88,6 +94,24 @@ function standstill(tested: readonly TestedRendition[], memory: StreamMemory, no
     const text = `${THIS} does not advance: no new segment has come for more than ${STILL_SEGMENTS} segment durations; check whether the encoder still sends, and whether a CDN serves an old manifest`;
     return streamFinding('error', 'playlist_not_moving', rendition.name, text);
   });
+}
+
+/** Of two samples with one key and counter, each is known as soon as the other is guessed. */
+function reusedIvs(tested: readonly TestedRendition[]): StreamFinding[] {
+  const seen = new Map<string, { name: string; bytes: string }>();
+  return tested.flatMap(({ first, segment }) =>
+    [first, segment].flatMap((each) => {
+      const { name = '', counters = [] } = each ?? {};
+      let other: string | undefined;
+      for (const [counter, bytes] of counters) {
+        const known = seen.get(counter);
+        if (known && known.bytes !== bytes) other ??= known.name;
+        seen.set(counter, known ?? { name, bytes });
+      }
+      const text = `${THIS} has samples with the key and IV of samples in ${OTHER}: under cenc, both can be decrypted without the key. Let the packager give each track IVs of its own`;
+      return other === undefined ? [] : [streamFinding('warning', 'iv_reused', name, text, { other })];
+    }),
+  );
 }
 
 interface ReadStream {

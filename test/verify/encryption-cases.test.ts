@@ -162,7 +162,11 @@ const OTHER_BOX = `000000387073736800000000edef8ba979d64acea3c827dcd51d21ed00000
  * follow its properties.
  */
 const CASES: Readonly<Record<string, Case>> = {
-  'a counter that wraps': withIv('f'.repeat(32)),
+  'a counter that wraps, and is the same for picture and sound: W iv_reused': {
+    ...withIv('f'.repeat(32)),
+    states: 'decrypts decrypts',
+    says: 'a1.m4s has samples with the key and IV of samples in v1.m4s: under cenc, both can be decrypted without the key. Let the packager give each track IVs of its own.',
+  },
   'cbcs with the pattern 5:5': withPattern(5, 5),
   'cbcs with the pattern 10:0': withPattern(10, 0),
   'several keys': {

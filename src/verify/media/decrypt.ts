@@ -1,5 +1,5 @@
 import { createDecipheriv } from 'node:crypto';
-import type { MediaSample, SampleEncryption, SampleFormat, Subsample } from './judgement';
+import type { MediaSample, MediaTrack, SampleEncryption, SampleFormat, Subsample } from './judgement';
 import { decryptSampleAes } from './sample-aes';
 
 const BLOCK = 16;
@@ -53,6 +53,20 @@ export function protectedRanges(
     if (at > from) ranges.push({ from, to: at });
   }
   return ranges;
+}
+
+/** Of one track; they stay in memory until all renditions are tested. */
+const MOST_COUNTERS = 1000;
+
+/** The key ids and first counters of samples under CTR, each with the last encrypted bytes of its sample. */
+export function countersOf(tracks: readonly MediaTrack[]): [counter: string, bytes: string][] {
+  const samples = tracks.flatMap(({ content }) => content.samples.slice(0, MOST_COUNTERS));
+  return samples.flatMap(({ data, encryption }) => {
+    const last = protectedRanges(encryption?.subsamples, data.length).at(-1);
+    if (!last || !encryption?.iv || !/^cen/.test(encryption.scheme)) return [];
+    const counter = `${encryption.keyId?.toString('hex')} ${encryption.iv.toString('hex')}`;
+    return [[counter, data.toString('hex', Math.max(last.from, last.to - BLOCK), last.to)]];
+  });
 }
 
 /** Which bytes of protected ones are encrypted: under a pattern, and in CBC, whole blocks alone. */
