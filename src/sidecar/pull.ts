@@ -13,7 +13,7 @@ import { createSemaphore } from '../http/semaphore';
 import { UnknownContentError } from '../provider/upstream';
 import { callerOf, mayRead } from './api-key';
 import { apiError } from './errors';
-import { exportKeyFile } from './key-files/export';
+import { exportKeyFile, requireForm } from './key-files/export';
 import { actorOf, type KeyFileContext, readDocument, sendExport } from './key-files/routes';
 import type { Refusals } from './observe/audit';
 
@@ -141,6 +141,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
   const get: RequestHandler<{ client: string; contentId: string }> = async (request, response) => {
     const asked = parsedOr400(readQuery(query, request.query));
     const streamId = streamIdOf(response, request.params);
+    await requireForm(asked);
     const bytes = await find(request as Request, response, streamId, request.params);
     await sendExport(request as Request, response, { streamId, bytes, asked });
   };

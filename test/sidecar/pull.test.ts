@@ -321,6 +321,8 @@ describe('provisioning on read', () => {
     const { sidecar, upstream } = await startProvisioning({ ...ON, audit: 'stdout' });
     const { body } = await sidecar.api.get(PULL).expect(400);
     expect(body.errors[0].code).toBe('invalid_header');
+    const impossible = await sidecar.api.get(`${PULL}?scheme=aes-128`).set('api-key', PROVIDED.clientApiKey);
+    expect([impossible.status, upstream.received]).toEqual([409, []]);
     const { text } = await sidecar.api
       .get(PULL)
       .set({ 'api-key': PROVIDED.clientApiKey, 'x-request-id': 'pull' })

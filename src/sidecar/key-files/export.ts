@@ -14,6 +14,13 @@ const EXPORT_MS = 60_000;
 /** Packagers that pull repeat their requests, and making an export takes twice as long as sending it. */
 const lastExports = new Map<string, ExportAnswer>();
 
+/** @throws HttpError 409 when no key file could be exported so. */
+export async function requireForm({ as, scheme }: z.output<typeof exportQuery>): Promise<void> {
+  const { notTaken, schemesOf } = await import('../../drm/export/export-key-file');
+  if (scheme && !schemesOf(as).includes(scheme))
+    throw apiError('keys_missing', `The key file ${notTaken(as, scheme)}.`);
+}
+
 /** Kept in memory for a minute at most: a file that is deleted leaves no key there. */
 export async function exportKeyFile(
   bytes: Buffer,
