@@ -96,7 +96,7 @@ function checkDocument(
 ): void {
   if (typeof cpix !== 'string') return;
   const ofDocument = new Report();
-  const document = describeCpix(ofDocument, cpix);
+  const document = describeCpix(ofDocument, cpix, value && choiceOf(value));
   // The request may bring the address, and has its own fault if it is missing.
   const kept = ofDocument.findings.filter(({ code }) => code !== 'no_license_address');
   ofDocument.findings.splice(0, ofDocument.findings.length, ...kept);

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { formatUuid } from '../bytes';
-import { chooseKeys, SIGNED } from '../cpix/choose';
+import { type CpixChoice, chooseKeys, SIGNED } from '../cpix/choose';
 import {
   byKeyId,
   type CpixDocument,
@@ -51,7 +51,11 @@ const FOR_OTHERS =
   '. That is for a key file; packager-drm export writes the keys for other packagers without one';
 
 /** Encrypted values are not opened. Returns the document if it is readable. */
-export function describeCpix(report: Report, input: Buffer | string): CpixDocument | undefined {
+export function describeCpix(
+  report: Report,
+  input: Buffer | string,
+  choice: CpixChoice = {},
+): CpixDocument | undefined {
   const read = readCpix(input);
   if (!read.ok) {
     report.problem(THE_DOCUMENT, read.problem);
@@ -83,12 +87,16 @@ export function describeCpix(report: Report, input: Buffer | string): CpixDocume
   const rulesOf = byKeyId(document.rules);
   const systemsOf = byKeyId(systems);
   const periodIds = new Set(periods.map(({ id: periodId }) => periodId));
+  // Only keys with a value are chosen.
+  const isChosen = chooseKeys(document, choice).ok;
   for (const key of placed) {
     const rules = rulesOf.get(formatUuid(key.keyId)) ?? [];
     describeKey(report, key, isRequest);
     // Without the key of sound alone, a key file is whole.
     if (!key.value && !isRequest)
-      report.add(finding(isForSound(rules) ? 'warning' : 'error', 'missing', `${key.at}.value`, NO_VALUE));
+      report.add(
+        finding(isChosen || isForSound(rules) ? 'warning' : 'error', 'missing', `${key.at}.value`, NO_VALUE),
+      );
     describeRules(report, key.at, rules, periodIds);
   }
   periods.forEach(({ id: name, index }, at) => {

@@ -368,4 +368,11 @@ test('a request shows which keys it would take', () => {
   ]);
   expect(check({ cpix: madeCpix() }).faults.map(({ code }) => code)).toEqual(['cpix_choice']);
   expect(check({ cpix: madeOfHd() }).faults).toEqual([]);
+  const cpix = madeCpix({
+    keys: MADE.keys.map((key) => (key.keyId.equals(SD.keyId) ? { ...key, value: undefined } : key)),
+  });
+  const found = (track: string) =>
+    check({ cpix, track }).faults.map(({ severity, code }) => [severity, code]);
+  expect(found('HD')).toEqual([['warning', 'missing']]);
+  expect(found('SD')).toContainEqual(['error', 'cpix_not_usable']);
 });
