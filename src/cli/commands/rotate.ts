@@ -64,6 +64,11 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
   await requireFleet(context, wait);
   const streamIds = manifest.flatMap((item) => item.streamIds);
   const old = await presentContents(context.sidecar(), streamIds);
+  const absent = folder === undefined ? [] : [...old.keys()].filter((id) => !stateOf(folder, id));
+  if (absent.length > 0)
+    throw usageError(
+      `--folder is not the sidecar's key folder: it has no key file of ${someNames(absent)}. Nothing was written.`,
+    );
   const rotation = rotateManifest(manifest, pattern, old);
   if (rotation.contentIds.size === 0) {
     const description = `No stream of ${path} gets its keys from the key provider, because the manifest has the keys. Write new ones into it, and apply it.`;

@@ -349,8 +349,14 @@ const folderIsTraceable =
       1,
       "--folder is not the sidecar's key folder: the new key file of live/news, camera.stream, vod/hi, vod/lo, x, y is not there. The new keys are written; it is not known whether they were read.",
     ]);
-    const again = ['--content-id', '{streamid}-2', '--watch', '--folder', cwd, '--json'];
-    const { watched } = JSON.parse((await rotate('--yes', ...again)).stdout);
-    expect(watched).toMatchObject({ read: [], unread: ALL });
+    const before = await contentIds();
+    const again = ['--content-id', '{streamid}-2', '--watch', '--folder', cwd];
+    expect(await rotate('--yes', ...again)).toEqual(
+      refused(
+        2,
+        "--folder is not the sidecar's key folder: it has no key file of camera.stream, live/news, vod/hi, vod/lo, x, y. Nothing was written.",
+      ),
+    );
+    expect(await contentIds()).toEqual(before);
   });
 });
