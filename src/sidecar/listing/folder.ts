@@ -6,6 +6,7 @@ import type { ListedKeyFile } from '../../api/answers';
 import { MAX_PARTS, parseStreamId, type StreamId } from '../../api/stream-id';
 import type { KeyFileSummary } from '../../drm/check/key-file-text';
 import { HttpError, systemCode } from '../../http/errors';
+import { yieldToEventLoop } from '../../http/semaphore';
 import { inSubFolder, keyFilePath } from '../storage/key-file-store';
 import { type FoundFile, readSmallFile, rootFolder } from '../storage/open-file';
 
@@ -82,6 +83,9 @@ function unreadable(code: string, description: string): KeyFileSummary {
   };
 }
 
+/** Less than a millisecond's work. */
+const NAMES_AT_A_STRETCH = 1000;
+
 /** Sorted. Passes over links, devices, names that are no stream ids, and (`onUnreadable`) unreadable sub-folders. */
 export async function listStreamIds(
   root: string,
@@ -89,7 +93,8 @@ export async function listStreamIds(
 ): Promise<StreamId[]> {
   const found: StreamId[] = [];
   const visit = async (parts: readonly string[]): Promise<void> => {
-    for (const entry of await readFolder(root, parts, onUnreadable)) {
+    for (const [at, entry] of (await readFolder(root, parts, onUnreadable)).entries()) {
+      if (at % NAMES_AT_A_STRETCH === 0) await yieldToEventLoop();
       const name = entry.isFile() ? withoutExtension(entry.name) : entry.name;
       const parsed = parseStreamId([...parts, name].join('/'));
       if (!parsed.ok) continue;

@@ -1,6 +1,7 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
+import { listStreamIds } from '../../../src/sidecar/listing/folder';
 import { LIST_PATH } from '../../../src/sidecar/listing/list';
 import { readSmallFile } from '../../../src/sidecar/storage/open-file';
 import { errorBody } from '../../support/start-sidecar';
@@ -36,6 +37,15 @@ beforeEach(() => {
 function failure(code: string, syscall = 'open'): Error {
   return Object.assign(new Error(`${code}: injected`), { code, syscall });
 }
+
+it('lets others have their turn while it takes many names', async () => {
+  const names = Array.from({ length: 2001 }, (_, index) => ({ name: `${index}.key`, isFile: () => true }));
+  listed.mockResolvedValue(names);
+  const turns = jest.spyOn(global, 'setImmediate');
+  expect(await listStreamIds('/')).toHaveLength(2001);
+  expect(turns).toHaveBeenCalledTimes(3);
+  turns.mockRestore();
+});
 
 it('lists a file that cannot be read, with the fault', async () => {
   const { folder, page } = await startListing();
