@@ -168,9 +168,9 @@ export async function startEtcdCluster({ servers = 3, flags = [], kept = false }
       await cluster.control('compact', String(revision));
     },
     /** Saves a backup, and answers the path of its file. */
-    async snapshot(): Promise<string> {
+    async snapshot(...args: readonly string[]): Promise<string> {
       const path = join(folder, 'snapshot.db');
-      await etcdctl('--endpoints', endpoints()[0] ?? '', 'snapshot', 'save', path);
+      await etcdctl('--endpoints', endpoints()[0] ?? '', ...args, 'snapshot', 'save', path);
       return path;
     },
     /** Puts new servers with the data of a backup under the same addresses. */

@@ -179,6 +179,8 @@ export function createCalls(options: EtcdOptions) {
     return Promise.any(attempts).catch(({ errors }: AggregateError) => {
       const failures: readonly unknown[] = errors;
       const mayBeDone = failures.some((each) => each instanceof Failed && each.fault.mayBeDone);
+      // A restored etcd does not answer to a token of before.
+      if (mayBeDone) tokens.drop();
       const failed =
         failures.at(-1) ?? new EngineError('unavailable', 'The connections to the engine are closed');
       if (failed instanceof Failed && isChange && mayBeDone)
@@ -317,7 +319,7 @@ function createTokens(
 ) {
   let held: Token | undefined;
   let refusal: { readonly failed: Failed; readonly at: number } | undefined;
-  const drop = (token: Token): void => {
+  const drop = (token = held): void => {
     if (held === token) held = undefined;
   };
 
