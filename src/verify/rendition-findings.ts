@@ -255,8 +255,9 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFin
 
 function ofUndetermined({ opened, name }: TestedSegment, judgement: MediaJudgement): StreamFinding[] {
   if (judgement.state !== 'unknown') return [];
-  const codecs = opened?.tracks.map(({ codec }) => codec) ?? [];
-  const text = `Whether the key decrypts ${THIS} (${listed(codecs)}) is undetermined. ${judgement.description} Play the stream with a player to find out`;
+  const codecs = opened?.tracks.flatMap(({ codec }) => (codec === 'unknown' ? [] : [codec])) ?? [];
+  const of = codecs.length > 0 ? ` (${listed(codecs)})` : '';
+  const text = `Whether the key decrypts ${THIS}${of} is undetermined. ${judgement.description} Play the stream with a player to find out`;
   return [streamFinding('warning', 'undetermined', name, text, judgement)];
 }
 

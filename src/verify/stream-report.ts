@@ -26,7 +26,7 @@ export interface RenditionReport {
   readonly kind: MediaKind;
   /** Of the media, else of the manifest; empty where neither says it. */
   readonly codec: string;
-  /** How its samples are encrypted: `cenc`, `cbcs`, `sample-aes`, `aes-128`; null for clear ones, or without a segment. */
+  /** How its samples are encrypted: `cenc`, `cbcs`, `sample-aes`, `aes-128`, `aes-256`; null for clear ones, or without a segment. */
   readonly scheme: string | null;
   readonly keyIds: readonly string[];
   readonly init: FetchedFile | null;

@@ -216,7 +216,8 @@ class RenditionTest {
   /** The key of a playlist that says where anyone gets it (RFC 8216 § 4.3.2.4, KEYFORMAT identity). */
   async #identityKey({ keys = [] }: SegmentSource, keyIds: readonly Buffer[]): Promise<Buffer | undefined> {
     const line = keys.find(
-      ({ format, uri }) => format === 'identity' && uri !== undefined && !/^skd:/i.test(uri),
+      ({ format, method, uri }) =>
+        format === 'identity' && !/^AES-256/.test(method) && uri !== undefined && !/^skd:/i.test(uri),
     );
     if (line?.uri === undefined) return undefined;
     const { uri } = line;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import fs from 'fs-extra';
 import { buildPsshBox, COMMON_SYSTEM_ID } from '../../src/drm/pssh';
+import { WIDEVINE_SYSTEM_ID } from '../../src/drm/widevine';
 import { openMedia } from '../../src/verify/media/open-media';
 import type { StreamReport } from '../../src/verify/stream-report';
 import { SOURCE } from '../support/package-stream';
@@ -143,6 +144,16 @@ const withPattern = (crypt: number, skip: number): Case => {
 const ofHls = (patch: (box: Buffer) => void): Case => ({
   kind: 'hls',
   change: (stream) => tenc(stream, patch),
+});
+
+/** Transport streams whose playlists have a key line. */
+const underLine = (line: string, encrypt = (bytes: Buffer) => bytes): Case => ({
+  kind: 'hls',
+  options: { extension: 'ts', packaging: undefined, flags: [] },
+  change: async (stream) => {
+    await changePlaylists(stream, (text) => text.replace('#EXTINF', `#EXT-X-KEY:${line}\n#EXTINF`));
+    await changeFiles(stream, /ts$/, encrypt);
+  },
 });
 
 /** One file of the picture in another's place; `undefined`: none. */
@@ -379,6 +390,17 @@ const CASES: Readonly<Record<string, Case>> = {
     options: { packaging: { ...hlsPackaging(), keyId: KEY_ID, key: CONTENT_KEY, pssh: '' } },
     says: /^The content key of news\.key does not .* used another content key, perhaps the one for DASH\./,
   },
+  'AES with 256 bits: W undetermined': {
+    ...underLine('METHOD=AES-256,URI="one.key"', (bytes) => {
+      const cipher = createCipheriv('aes-256-cbc', Buffer.alloc(32, 7), Buffer.alloc(16));
+      return Buffer.concat([cipher.update(bytes), cipher.final()]);
+    }),
+    schemes: 'aes-256 aes-256',
+    says: /^Whether the key decrypts v3\.ts is undetermined\. The playlist names AES with 256 bits, which is not /,
+  },
+  'a clear transport stream under SAMPLE-AES-CTR: E not_encrypted': underLine(
+    `METHOD=SAMPLE-AES-CTR,URI="data:;base64,${base64(WIDEVINE_BOX)}",KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}",KEYID=0x${KEY_ID}`,
+  ),
   'another IV than the media have: E iv_mismatch': { kind: 'hls', verify: withFairPlay({ iv: OTHER_KEY }) },
   'the address of another content: E license_address_differs': {
     kind: 'hls',

@@ -292,7 +292,10 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
     const description = 'The segment is not encrypted, although the playlist says that it is.';
     return { ...clear, state: 'clear', cause: 'not_encrypted', description };
   }
-  if (keys.length === 0) return conclude('no_key', 'There is no key for it.', 'It was not decrypted.');
+  const not = 'It was not decrypted.';
+  if (track.scheme === 'aes-256')
+    return conclude('unknown', 'The playlist names AES with 256 bits, which is not supported here.', not);
+  if (keys.length === 0) return conclude('no_key', 'There is no key for it.', not);
   const isWhole = whole.data.length % 16 === 0;
   const evidence = isWhole
     ? 'The padding at the end of the segment is wrong, or the content before it is not media.'

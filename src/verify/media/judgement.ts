@@ -3,8 +3,8 @@ import type { Problem } from '../../drm/finding';
 
 export type MediaKind = 'video' | 'audio' | 'text' | 'other';
 
-/** A scheme of ISO/IEC 23001-7, Apple's `sample-aes`, or `aes-128` over the whole segment (RFC 8216 § 4.3.2.4). */
-export type MediaScheme = 'cenc' | 'cens' | 'cbc1' | 'cbcs' | 'sample-aes' | 'aes-128';
+/** A scheme of ISO/IEC 23001-7, Apple's `sample-aes`, or `aes-128` (RFC 8216 § 4.3.2.4) or `aes-256` over the whole segment. */
+export type MediaScheme = 'cenc' | 'cens' | 'cbc1' | 'cbcs' | 'sample-aes' | 'aes-128' | 'aes-256';
 
 export interface HlsEncryption {
   readonly method: string;
@@ -35,7 +35,7 @@ export interface MediaTrack {
 
 export interface OpenedMedia {
   readonly container: 'fmp4' | 'mp4' | 'mpegts' | 'packed' | 'encrypted_segment';
-  /** In the order of the file. A segment under `aes-128` shows one track of the kind `other` until it is decrypted. */
+  /** In the order of the file. A segment under `aes-128` or `aes-256` shows one track of the kind `other` until it is decrypted. */
   readonly tracks: readonly MediaTrack[];
   /** Faults of the container, though samples could be read: cut short, samples outside the file, and so on. */
   readonly problems: readonly Problem[];
@@ -92,7 +92,7 @@ export interface MediaJudgement extends Judgement {
 }
 
 export interface SampleEncryption {
-  readonly scheme: Exclude<MediaScheme, 'aes-128'>;
+  readonly scheme: Exclude<MediaScheme, `aes-${string}`>;
   /** 16 bytes, big endian; SAMPLE-AES names none. */
   readonly keyId: Buffer | undefined;
   /** 16 bytes; one of 8 is followed by zeros. Undefined where it is nowhere. */

@@ -29,8 +29,10 @@ export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEn
   const iv = hls?.iv ?? ivOfSequence(hls?.sequence ?? 0);
   const foreign = foreignFormat(segment);
   if (foreign !== undefined) return refused('not_media', `The segment is ${foreign}.`);
-  if (hls?.method === 'AES-128') return openEncrypted(init, segment, iv);
-  const encryption = hls?.method === 'SAMPLE-AES' ? { iv, isNamed: hls.iv !== undefined } : undefined;
+  const [whole] = /^AES-(?:128$|256)/.exec(hls?.method ?? '') ?? [];
+  if (whole) return openEncrypted(init, segment, iv, whole === 'AES-128' ? 'aes-128' : 'aes-256');
+  const encryption =
+    hls && /^SAMPLE-AES/.test(hls.method) ? { iv, isNamed: hls.iv !== undefined } : undefined;
   if (looksLikeTransportStream(segment)) return openTransportStream(segment, encryption);
   if (init || looksLikeSegment(segment)) return openMp4(init, segment);
   const packed = openPacked(segment, encryption);
@@ -56,13 +58,13 @@ export function foreignFormat(bytes: Buffer): string | undefined {
   return undefined;
 }
 
-function openEncrypted(init: Buffer | undefined, segment: Buffer, iv: Buffer): Opened {
+function openEncrypted(init: Buffer | undefined, segment: Buffer, iv: Buffer, scheme: MediaScheme): Opened {
   const samples = [{ data: segment, encryption: undefined }];
   const track: MediaTrack = {
     id: 0,
     kind: 'other',
     codec: 'unknown',
-    scheme: 'aes-128',
+    scheme,
     keyIds: [],
     constantIv: iv,
     samples: 1,
