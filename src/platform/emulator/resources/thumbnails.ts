@@ -11,7 +11,7 @@ import {
   uploadBy,
 } from './content';
 import { Amount, Choice, Flag, Id, list, row, SITE, WholeNumber } from './fields';
-import type { Media } from './media';
+import { type Media, partOf } from './media';
 import {
   type Behaviour,
   type BodyOf,
@@ -84,8 +84,8 @@ export function posterOf({ state }: Pick<Platform, 'state'>, media: Media): Thum
 }
 
 /** The pictures of a media, the oldest first. */
-export function thumbnailsOf({ thumbnails }: Platform['state'], { id, siteId }: Media): Thumbnail[] {
-  return thumbnails.of(siteId).filter(({ mediaId }) => mediaId === id);
+export function thumbnailsOf({ thumbnails }: Platform['state'], { id }: Media): Thumbnail[] {
+  return thumbnails.all().filter(({ mediaId }) => mediaId === id);
 }
 
 export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL, Thumbnail> {
@@ -188,9 +188,10 @@ function attach({ state }: Platform, thumbnail: Thumbnail, mediaId: string | und
 /** Makes a picture of a media automatically, unless it has one. It is the poster until one is chosen. */
 export function makePoster(parts: Platform, media: Media): void {
   const { state, notify } = parts;
-  if (posterOf(parts, media)) return;
-  const given = { siteId: media.siteId, metadata: {}, status: 'ready' } as const;
-  const thumbnail = state.thumbnails.add(newItem(THUMBNAIL, parts, given));
-  attach(parts, thumbnail, media.id, !thumbnailsOf(state, media).some(({ isPoster }) => isPoster));
+  const pictures = thumbnailsOf(state, media);
+  if (pictures.some(({ status }) => status === 'ready')) return;
+  const isPoster = !pictures.some((picture) => picture.isPoster);
+  const given = { ...partOf(media), metadata: {}, status: 'ready', isPoster } as const;
+  state.thumbnails.add(newItem(THUMBNAIL, parts, given));
   notify('thumbnail_created', media);
 }
