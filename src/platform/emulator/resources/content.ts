@@ -66,7 +66,7 @@ interface Arrival {
 /** Starts to take a content: by an upload whose addresses the caller gets, or by a fetch. It ends an earlier one. */
 export function takeContent<Item extends Content>(
   { uploads, state, clock }: Platform,
-  store: Pick<ItemStore<Item>, 'find' | 'changed'>,
+  store: Pick<ItemStore<Item>, 'find' | 'change'>,
   content: Item,
   { method, download_url, source_url, mime_type }: GivenUpload,
   { accept, maxBytes, arrived }: Arrival,
@@ -91,8 +91,7 @@ export function takeContent<Item extends Content>(
   }
   const fetching = new AbortController();
   content.fetching = fetching;
-  content.status = statusUnderWay(content);
-  store.changed(content);
+  store.change(content, { status: statusUnderWay(content) } as Partial<Item>);
   const { signal } = fetching;
   void uploads.fetchFile(download_url ?? source_url ?? '', { maxBytes, signal }).then((fetched) => {
     // It may have been deleted, or given another content, meanwhile.
@@ -101,11 +100,9 @@ export function takeContent<Item extends Content>(
       return undefined;
     }
     if (fetched.ok) return take(fetched.file);
-    content.fetching = undefined;
-    content.errorMessage = fetched.problem;
     // Viewers keep the former content.
-    content.status = isWatchable(content) ? 'ready' : 'failed';
-    store.changed(content);
+    const status = isWatchable(content) ? 'ready' : 'failed';
+    store.change(content, { fetching: undefined, errorMessage: fetched.problem, status } as Partial<Item>);
     return undefined;
   });
 }

@@ -269,12 +269,8 @@ function makeClip(
   });
   state.media.add(clip);
   const announce = () => {
-    clip.status = 'ready';
-    clip.errorMessage = null;
-    clip.converted = true;
-    clip.announced = true;
+    state.media.change(clip, { status: 'ready', errorMessage: null, converted: true, announced: true });
     notify('media_available', clip);
-    state.media.changed(clip);
   };
   recordings.want({
     eventId: event.id,
@@ -283,11 +279,8 @@ function makeClip(
     isWanted: () => state.media.find(clip.id) === clip && clip.status === 'processing' && !clip.file,
     take: (file) => takeRecording(parts, clip, file),
     absent: announce,
-    problem(description, isFinal) {
-      clip.errorMessage = description;
-      if (isFinal) clip.status = 'failed';
-      state.media.changed(clip);
-    },
+    problem: (errorMessage, isFinal) =>
+      state.media.change(clip, { errorMessage, ...(isFinal && { status: 'failed' }) }),
   });
   return clip;
 }
@@ -318,6 +311,11 @@ function recorded(
     converted: true,
     announced: true,
     ...own,
-    metadata: valuesAfter(MEDIA.metadata, { title, tags, custom_params }),
+    metadata: valuesAfter(MEDIA.metadata, {
+      title,
+      tags,
+      custom_params,
+      publish_start_date: wireTime(own.created),
+    }),
   });
 }

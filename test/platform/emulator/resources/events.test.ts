@@ -112,7 +112,7 @@ test('an event becomes a replay under its own id at once when it ends, as long a
   await emulator.disconnect(channel);
   await emulator.advance(60);
   const { body } = await emulator.admin.get(`/v2/sites/demosite/media/${event}`).expect(200);
-  const metadata = { title: 'Show', tags: ['a'], custom_params: { b: 'c' } };
+  const metadata = { title: 'Show', tags: ['a'], custom_params: { b: 'c' }, publish_start_date: at(190) };
   expect(body).toMatchObject({ created: at(190), status: 'ready', duration: 100, metadata });
   const replays = emulator.context.state.media.all();
   expect(replays.map(({ hidden, eventId, clip }) => ({ hidden, eventId, clip }))).toEqual([

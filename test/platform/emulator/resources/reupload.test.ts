@@ -51,13 +51,17 @@ test('a fetch that fails leaves viewers the content that they have, and says why
   await send((await reupload()).upload_link);
   await advance(1);
   expect(await notifications()).toEqual([`media_reuploaded ${id}`, `media_available ${id}`]);
+  const { last_modified: before } = await now();
+  await advance(1);
   const source = await startWebhookReceiver();
   source.answer(404);
   const { status } = await reupload({ method: 'fetch', download_url: source.url });
   expect(status).toBe('updating');
   while ((await now()).status === 'updating') await source.until(1);
   const error_message = 'The address answered 404.';
-  expect(await now()).toMatchObject({ status: 'ready', duration: 2, error_message });
+  const failed = await now();
+  expect(failed).toMatchObject({ status: 'ready', duration: 2, error_message });
+  expect(failed.last_modified).not.toBe(before);
   await unauthenticated.get(`/v2/media/${id}`).expect(200);
   expect(await notifications()).toEqual([`media_reuploaded ${id}`]);
 });
