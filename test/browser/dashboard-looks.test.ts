@@ -24,6 +24,10 @@ const OVERLAPS = `[...document.querySelectorAll('details')]
 const DOUBLE_IDS = `[...document.querySelectorAll('[id]')]
   .map(({ id }) => id)
   .filter((id, place, ids) => ids.indexOf(id) !== place)`;
+/** Chromium alone breaks lines there. */
+const LOST_BREAKS = `[...document.querySelectorAll(':has(> wbr)')]
+  .filter((element) => getComputedStyle(element).whiteSpace === 'nowrap')
+  .map((element) => element.outerHTML.slice(0, 100) + ' does not break')`;
 
 const LOST_HINTS = `[...document.querySelectorAll('[aria-describedby]')]
   .flatMap((element) => element.getAttribute('aria-describedby').split(' '))
@@ -145,7 +149,7 @@ test.each([
       for (const [screen, viewport] of Object.entries(sizes)) {
         await resize(page, viewport);
         const found = await picture(page, `${screen}-${name}`);
-        for (const program of [FAINT_TEXTS, SMALL_TARGETS, OVERLAPS, DOUBLE_IDS, LOST_HINTS])
+        for (const program of [FAINT_TEXTS, SMALL_TARGETS, OVERLAPS, DOUBLE_IDS, LOST_BREAKS, LOST_HINTS])
           found.push(...(await page.evaluate<string[]>(program)));
         faults.push(...found.map((fault) => `${screen}-${name}: ${fault}`));
       }

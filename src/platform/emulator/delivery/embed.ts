@@ -135,7 +135,7 @@ function embedPage(
   const options = shown && { ...shown.options, ...(isFormat(format) && { format }), element: '#stage' };
   const example = [
     '<div id="stage"></div>\n<script src="',
-    html`<span>${breakable(`${origin}/embed/channel.js`)}</span>`,
+    breakable(`${origin}/embed/channel.js`),
     `"></script>\n<script>channelEmbed.setup(${asWritten(options ?? { [field.name]: 'ID', element: '#stage' })})</script>`,
   ];
   return html`<!doctype html>
