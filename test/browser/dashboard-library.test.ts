@@ -76,11 +76,18 @@ test('a file that is dropped becomes a media, its picture the poster, and its te
   const track = page.locator('#upload-track');
   await track.getByLabel('Label').fill('English');
   await track.getByLabel('Language code').fill('en');
-  await track
-    .getByLabel('File', { exact: true })
-    .setInputFiles({ name: TRACK.name, mimeType: TRACK.type, buffer: TRACK.bytes });
+  const choose = ({ name, type: mimeType, bytes: buffer }: typeof FILM) =>
+    track.getByLabel('File', { exact: true }).setInputFiles({ name, mimeType, buffer });
+  await choose(EMPTY);
   await page.getByRole('button', { name: 'Create text track' }).click();
+  await page.getByRole('button', { name: 'Try again' }).waitFor();
+  await choose(TRACK);
+  await page.getByRole('button', { name: 'Try again' }).click();
   await sent(page, 'upload-track').waitFor();
+  expect([await track.locator('.transfer').count(), await track.getByLabel('Label').inputValue()]).toEqual([
+    1,
+    '',
+  ]);
   const row = page.getByRole('row').filter({ hasText: 'English' });
   await row.getByRole('button', { name: 'Publish' }).click();
   await page.getByText('The text track was published').waitFor();

@@ -109,4 +109,6 @@ test('script applies a filter as soon as it is chosen', async () => {
   await page.getByLabel('Filter by state').selectOption('idle');
   await page.getByText("The one channel doesn't match.").waitFor();
   expect(page.url()).toBe(`${url}/dashboard/channels?q=news&state=idle&mode=`);
+  await page.goBack();
+  expect(await page.getByLabel('Filter by state').inputValue()).toBe('');
 });

@@ -27,7 +27,7 @@ import {
 } from './elements';
 import { absent } from './forms';
 import { mountPage } from './layout';
-import { askedOf, listOf } from './list';
+import { listOf, shownBy } from './list';
 import { packagingFacts } from './packaging';
 import { mountResourcePages, type ResourcePages } from './resource-pages';
 
@@ -119,7 +119,7 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
     mountForm(act, async ({ siteId, id: channelId }, { request, view }) => {
       await library.channels.act(act, { siteId, channelId }, {}, view);
       if (request.query.back !== 'list') return `channel-${act}d`;
-      const asked = askedOf(request.query, kind);
+      const asked = shownBy(request.query, kind);
       asked.set('done', `channel-${act}d`);
       return `${PATH}?${asked}`;
     });

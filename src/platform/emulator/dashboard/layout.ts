@@ -103,12 +103,12 @@ const readForm = text({ type: 'application/x-www-form-urlencoded', limit: '1mb' 
 interface FormRoute {
   /** The id of the form; without it, a refusal has a page of its own. */
   readonly form?: string;
-  /** Makes the change. @returns the path of the next page, a page, or an answer for the script; `undefined` is empty. */
+  /** Makes the change. @returns the path of the next page, a page, or an answer for the script, which is empty without one. */
   readonly change: (request: PageRequest, sent: FormBody) => Answer | Promise<Answer>;
   readonly again?: (asked: Asked) => Page;
 }
 
-export type Answer = string | object | undefined;
+export type Answer = string | object;
 
 export function mountPage(app: Express, path: string, get?: (asked: Asked) => Page, post?: FormRoute): void {
   const route = routeAt(app, path);
@@ -123,10 +123,10 @@ export function mountPage(app: Express, path: string, get?: (asked: Asked) => Pa
       const sent = new FormBody(typeof request.body === 'string' ? request.body : '');
       try {
         const answer = await change(request, sent);
-        if (typeof answer === 'string' && answer.startsWith('/')) response.redirect(303, answer);
-        else if (typeof answer === 'string') response.send(answer);
-        else if (answer) response.status(201).json(answer);
-        else response.status(204).end();
+        if (typeof answer !== 'string') response.status(201).json(answer);
+        else if (wantsJson(request)) response.status(204).end();
+        else if (answer.startsWith('/')) response.redirect(303, answer);
+        else response.send(answer);
       } catch (thrown) {
         const problems = wantsJson(request) || form === undefined ? undefined : problemsOf(thrown);
         if (!problems || !again || form === undefined) throw thrown;
@@ -158,7 +158,7 @@ function userForm(request: Asking): Html {
   const at = request.method === 'GET' ? request.originalUrl : (request.headers.referer ?? '');
   const [, path = ''] = /^(?:https?:\/\/[^/]+)?([^?]*)/.exec(at) ?? [];
   const users = ROLES.map((value) => ({ value, label: capital(value) }));
-  return html`<form class="user" method="post" action="${USER_PATH}"><input type="hidden" name="back" value="${path}">
+  return html`<form class="user" method="post" action="${USER_PATH}" autocomplete="off"><input type="hidden" name="back" value="${path}">
       <label for="user">User</label><select id="user" name="user">${optionsOf(users, roleOf(request))}</select><button class="outline small">Switch</button></form>`;
 }
 

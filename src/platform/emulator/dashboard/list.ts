@@ -27,13 +27,21 @@ export interface List<T> {
 }
 
 /** The words (`q`) and the choices of a query. Parameters that can't be read are ignored. */
-export function askedOf<T>(query: PageQuery, { filters = [] }: Pick<List<T>, 'filters'>): URLSearchParams {
+function askedOf<T>(query: PageQuery, { filters = [] }: Pick<List<T>, 'filters'>): URLSearchParams {
   const words = textOf(query.q).trim().slice(0, MAX_WORDS_LENGTH);
   const asked = new URLSearchParams(words === '' ? {} : { q: words });
   for (const { name, choices } of filters) {
     const choice = choices.find(({ value }) => value === query[name]);
     if (choice) asked.set(name, choice.value);
   }
+  return asked;
+}
+
+/** What a query shows of a list, with the page: changes lead back to it. */
+export function shownBy<T>(query: PageQuery, list: Pick<List<T>, 'filters'>): URLSearchParams {
+  const asked = askedOf(query, list);
+  const page = pageIn(query.page, Infinity);
+  if (page > 1) asked.set('page', String(page));
   return asked;
 }
 
@@ -56,7 +64,7 @@ export function listOf<T>(id: string, items: readonly T[], query: PageQuery, lis
   const noMatch = items.length === 1 ? `The one ${noun.one} doesn't match.` : `None of the ${count} matches.`;
   const summary = asked.size === 0 ? count : html`<span>${matching.length} of ${count}</span> ${all}`;
   const none = items.length === 0 ? list.empty : html`<p>${noMatch} ${all}</p>`;
-  const found = html`${matching.length > 0 && html`<p class="found">${summary}</p>`}${table(list.caption, list.columns(asked.toString()), shown, none)}`;
+  const found = html`${matching.length > 0 && html`<p class="found">${summary}</p>`}${table(list.caption, list.columns(shownBy(query, list).toString()), shown, none)}`;
   const links = pageLinks(page, pages, (to) => `${path}?${asked.size > 0 ? `${asked}&` : ''}page=${to}`);
   return html`${(items.length > 0 || asked.size > 0) && searchForm(list, asked)}${live(id, html`${found}${links}`)}`;
 }
@@ -75,9 +83,9 @@ function searchForm<T>({ path, noun, hint, filters = [] }: List<T>, asked: URLSe
     const options = [{ value: '', label: `Any ${words}` }, ...choices];
     return html`<label class="unseen" for="search-${name}">Filter by ${words}</label><select id="search-${name}" name="${name}">${optionsOf(options, asked.get(name) ?? '')}</select>`;
   });
-  return html`<form class="search" role="search" aria-label="Search ${noun.many}" action="${path}">
+  return html`<form class="search" role="search" aria-label="Search ${noun.many}" action="${path}" autocomplete="off">
     <label class="unseen" for="search-q">Search ${noun.many}</label>
-    <input id="search-q" name="q" type="search" value="${asked.get('q') ?? ''}" placeholder="Search ${hint}" maxlength="${MAX_WORDS_LENGTH}" autocomplete="off" spellcheck="false">
+    <input id="search-q" name="q" type="search" value="${asked.get('q') ?? ''}" placeholder="Search ${hint}" maxlength="${MAX_WORDS_LENGTH}" spellcheck="false">
     ${fields}
     <button>Search</button>
   </form>`;

@@ -24,9 +24,9 @@ import {
   table,
   time,
 } from './elements';
-import { type Asked, absent, invalid, wantsJson } from './forms';
+import { type Asked, absent, invalid } from './forms';
 import { FormBody } from './inputs';
-import { type List, listOf, type PageQuery, pageIn, pageLinks } from './list';
+import { type List, listOf, type PageQuery, pageIn, pageLinks, shownBy } from './list';
 import { MEDIA_NOUN, mediaName, publication, statusPill, titleOfMedia } from './media-words';
 import { type MountForm, mountResourcePages } from './resource-pages';
 
@@ -177,7 +177,7 @@ const CHANGES: Readonly<Record<string, Change>> = {
 
 function mountManualPlaylist(context: EmulatorContext, mountForm: MountForm<Playlist>): void {
   for (const [act, change] of Object.entries(CHANGES))
-    mountForm(act, (playlist, { request, sent, view }) => {
+    mountForm(act, (playlist, { sent, view }) => {
       const { siteId, id, metadata, playlistType } = playlist;
       if (playlistType !== 'manual_playlist')
         throw conflict('This playlist has no order of its own: its media follow from its settings.');
@@ -188,9 +188,7 @@ function mountManualPlaylist(context: EmulatorContext, mountForm: MountForm<Play
       const calls = context.library.typedPlaylists.get(playlistType);
       calls?.update({ siteId, playlistId: id }, { metadata: { media_filter } }, view);
       const back = sent.text('back');
-      return wantsJson(request)
-        ? undefined
-        : `/dashboard/playlists/${id}?${back}&done=media-${act.replace(/e?$/, 'ed')}`;
+      return `/dashboard/playlists/${id}?${back}&done=media-${act.replace(/e?$/, 'ed')}`;
     });
 }
 
@@ -204,7 +202,7 @@ function manualParts(context: EmulatorContext, playlist: Playlist, query: PageQu
   const page = pageIn(query.places, pages);
   const first = (page - 1) * PLACES_SHOWN;
   const backFrom = (places: number) => {
-    const back = new URLSearchParams(typeof query.q === 'string' && query.q !== '' ? { q: query.q } : {});
+    const back = shownBy(query, {});
     if (places > 1) back.set('places', String(places));
     return back.toString();
   };

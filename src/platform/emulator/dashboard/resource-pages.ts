@@ -113,7 +113,7 @@ export function mountResourcePages<T extends Item>(
       const body = { ...bodyOf(newForm, sent), ...newForm.body?.(sent) };
       const id = String((await kind.calls(sent).create({ siteId }, body, view)).id);
       const answer = newForm.made?.(id, view.origin);
-      return wantsJson(request) ? answer : `${path}/${id}?done=${noun}-created`;
+      return (wantsJson(request) && answer) || `${path}/${id}?done=${noun}-created`;
     },
   });
 
@@ -176,9 +176,9 @@ export function mountResourcePages<T extends Item>(
         return isWord ? `${pathOf(item)}?done=${done}` : done;
       },
     });
-  mountForm('delete', (item, { request }) => {
+  mountForm('delete', (item) => {
     kind.calls(item).remove(idsOf(item));
-    return wantsJson(request) ? undefined : `${path}?done=${noun}-deleted`;
+    return `${path}?done=${noun}-deleted`;
   });
   return mountForm;
 }

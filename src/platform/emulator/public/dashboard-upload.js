@@ -184,7 +184,9 @@
         : 'The connection broke. The sent parts are kept for a day.';
       announce(`${file.name} was not uploaded. ${says.textContent}`);
       if (isRefusal) await takeBack(row);
-      relabel(row, 'Try again', () => transfer(row, fields));
+      // What was refused is corrected in the form.
+      const isOfForm = isRefusal && 'withFields' in form.dataset;
+      relabel(row, 'Try again', () => (isOfForm ? form.requestSubmit() : transfer(row, fields)));
       return;
     }
     sessionStorage.removeItem(memoryOf(form, file));
@@ -225,8 +227,9 @@
     form.addEventListener('submit', async (event) => {
       if (input.files.length === 0) return;
       event.preventDefault();
+      form.querySelector('.transfer-failed')?.remove();
       await send([...input.files]);
-      if (form.querySelector('.transfer:last-child').classList.contains('transfer-done')) form.reset();
+      if (form.querySelector('.transfer:last-child.transfer-done')) form.reset();
     });
     form.addEventListener('dragover', (event) => {
       if (event.dataTransfer.types.includes('Files')) form.classList.add('over');

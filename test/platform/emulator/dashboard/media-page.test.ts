@@ -160,7 +160,7 @@ test('makes a text track, takes its file, publishes, changes and deletes it', as
   expect((await post(`${path}/${track.id}/upload`)).status).toBe(409);
   await post(`${path}/${track.id}/unpublish`);
   expect(track.isPublished).toBe(false);
-  await post(`${path}/${track.id}/delete`);
+  expect((await ask(emulator, `${path}/${track.id}/delete`)).status).toBe(204);
   expect(context.state.textTracks.of(media.id)).toEqual([]);
 });
 

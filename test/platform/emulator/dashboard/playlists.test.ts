@@ -81,10 +81,10 @@ test('adds media that are found by a search, once each, and says when there is n
   const found = async (query: string) =>
     rowsOf((await page(`${path}?${query}`)).split('id="found"')[1] ?? '').map(([name = '']) => name);
   expect(await found('q=sun')).toEqual([`Weather ${other.id}`]);
-  const fields = fieldsOfForm(await page(`${path}?q=sun`), `action="/dashboard/${path}/add"`);
-  expect(fields).toEqual({ media: other.id, back: 'q=sun' });
+  const fields = fieldsOfForm(await page(`${path}?q=sun&page=2`), `action="/dashboard/${path}/add"`);
+  expect(fields).toEqual({ media: other.id, back: 'q=sun&page=2' });
   const answer = await post(`${path}/add`, fields);
-  expect(answer.headers.location).toBe(`/dashboard/${path}?q=sun&done=media-added`);
+  expect(answer.headers.location).toBe(`/dashboard/${path}?q=sun&page=2&done=media-added`);
   await post(`${path}/add`, fields);
   expect(order()).toEqual([...ids, other.id]);
   expect((await post(`${path}/add`, { media: 'nothing1' })).status).toBe(404);
