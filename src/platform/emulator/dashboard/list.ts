@@ -37,7 +37,7 @@ function askedOf<T>(query: PageQuery, { filters = [] }: Pick<List<T>, 'filters'>
   return asked;
 }
 
-/** What a query shows of a list, with the page: changes lead back to it. */
+/** The words, the choices and the page of a query, to which a change leads back. */
 export function shownBy<T>(query: PageQuery, list: Pick<List<T>, 'filters'>): URLSearchParams {
   const asked = askedOf(query, list);
   const page = pageIn(query.page, Infinity);
