@@ -69,10 +69,8 @@ function forbidden(why: string): HttpError {
   );
 }
 
-/** The paths on which API keys are read. `app.use('/api', …)` would match a second time and rewrite each URL. */
-export const API = /^\/(?:api|cpix|speke|readyz)(?:\/|$)/i;
-/** An API key is read if there is one: a wrong one must not be found out here without a limit. */
-const OPEN = /^\/readyz(?:\/|$)/i;
+/** The paths that need an API key. `app.use('/api', …)` would match a second time and rewrite each URL. */
+export const API = /^\/(?:api|cpix|speke)(?:\/|$)/i;
 /** Some packagers that pull can send no header of their own but Basic. */
 const PULLS = /^\/(?:cpix|speke)(?:[/?]|$)/i;
 
@@ -89,8 +87,7 @@ export function apiKeyIn(findApiKey: FindApiKey, { url = '', headers }: Incoming
 export function requireApiKey(findApiKey: FindApiKey, limits: Limits): RequestHandler {
   const limit = limitUnauthenticated(limits);
   return (request, response, next) => {
-    const { path, headers } = request;
-    if (!API.test(path) || (OPEN.test(path) && headers['x-api-key'] === undefined)) {
+    if (!API.test(request.path)) {
       next();
       return;
     }

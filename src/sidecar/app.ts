@@ -251,16 +251,16 @@ function healthRoutes(
   app: Express,
   checkReady: () => Promise<void>,
   keyFilesPath: string,
-  { warnings = [] }: Ambient,
+  { findApiKey, warnings = [] }: Ambient,
 ): void {
   routeAt(app, '/healthz').get((_request, response) => {
     response.json({ status: 'ok' });
   });
 
-  routeAt(app, '/readyz').get(async (_request, response) => {
+  routeAt(app, '/readyz').get(async ({ headers }, response) => {
     try {
       await checkReady();
-      if (!response.locals.apiKey) {
+      if (!findApiKey(headers['x-api-key'])) {
         response.json({ status: 'ready' });
         return;
       }

@@ -33,18 +33,15 @@ test('is not ready before the clean-up at the start is done, and then at once', 
 });
 
 test('identifies the folder, by device and inode, to holders of an API key alone', async () => {
-  const { api, unauthenticated, folder, logEntries } = await startSidecar({ audit: 'stdout' });
+  const { api, unauthenticated, folder } = await startSidecar();
   const { dev, ino } = await stat(folder, { bigint: true });
   const { status, body } = await api.get('/readyz');
   expect({ status, body }).toEqual({
     status: 200,
     body: { status: 'ready', folder: { device: String(dev), inode: String(ino) } },
   });
-  // As on all paths: a wrong key counts as an attempt.
-  for (const path of ['/readyz', '/READYZ/'])
-    await unauthenticated.get(path).set('x-api-key', 'wrong-key').expect(401);
-  const audited = (await logEntries()).filter(({ audit }) => audit).map(({ result }) => result);
-  expect(audited).toEqual(['unauthorized', 'unauthorized']);
+  for (const key of ['', 'wrong-key'])
+    expect((await unauthenticated.get('/readyz').set('x-api-key', key)).body).toEqual({ status: 'ready' });
 });
 
 test('shows the warnings of the start to holders of an API key, and to others none', async () => {

@@ -136,10 +136,10 @@ export const SERVICE: Operations = {
     id: 'isReady',
     summary: 'Could a key file be written now?',
     description:
-      'For a readiness probe: writes and syncs a file in the key-file folder and removes it. Every problem with the folder has the status 503. In a fleet it is 503, too, until the sidecar has received all key files of the fleet once. With an API key the answer also names the folder, and a wrong one is refused.',
+      'For a readiness probe: writes and syncs a file in the key-file folder and removes it. Every problem with the folder has the status 503. In a fleet it is 503, too, until the sidecar has received all key files of the fleet once. With an API key the answer also names the folder.',
     access: 'probe',
     content: json('Ready'),
-    errors: [...NOT_READY, 'unauthorized', 'too_many_attempts'],
+    errors: NOT_READY,
     examples: [{ summary: 'Ask', answer: { type: JSON_TYPE, value: { status: 'ready' } } }],
   },
   'get /metrics': {
