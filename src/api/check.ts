@@ -9,6 +9,7 @@ import { chooseKeys } from '../drm/cpix/choose';
 import { THE_DOCUMENT } from '../drm/cpix/document';
 import { cpixKeyFile } from '../drm/cpix/key-file';
 import { crossCheck, REQUEST_NAMES } from '../drm/cross-check';
+import { type Finding, isError } from '../drm/finding';
 import { unknownName } from '../drm/nearest';
 import type { SchemaFault, UnknownField } from '../http/faults';
 import { type cpixBody, SUPPLYING } from './key-file-request';
@@ -39,27 +40,28 @@ const THE_BODY = { called: 'The body' };
 /** Every refusal of `POST /api/keyfile/{streamid}` is an error here. */
 function checkBody(report: Report, body: JsonObject, rules: ProviderRules | 'unknown'): void {
   const read = readForm(body, rules === 'unknown' ? ASKED_BY_ANY : rules);
-  if (!read.ok) for (const fault of read.faults) reportFault(report, body, fault);
+  const isGiven = (name: string) => body[name] !== undefined && body[name] !== null;
+  const isSupplied = !isGiven('keyfile') && !isGiven('cpix') && SUPPLYING.some(isGiven);
+  if (!read.ok) for (const fault of read.faults) reportFault(report, isSupplied ? body : {}, fault);
   if (read.ok && read.form === 'provider' && rules === 'unknown') {
     const absent = ASKED_BY_JSON.needed.filter((name) => read.value[name] === undefined);
     for (const name of absent) report.warning('may_be_missing', name, MAY_BE_MISSING);
   }
-  const isGiven = (name: string) => body[name] !== undefined && body[name] !== null;
   if (isGiven('keyfile') || isGiven('keepunknown')) checkImported(report, body);
   else if (isGiven('cpix'))
     checkDocument(report, body, read.ok && read.form === 'cpix' ? read.value : undefined);
-  else if (SUPPLYING.some(isGiven)) checkSupplied(report, body, isGiven);
+  else if (isSupplied) checkSupplied(report, body, isGiven);
   else for (const name of ['client', 'contentId', 'clientApiKey']) show(report, name, body[name]);
 }
 
-/** Unless the check of the value's text reports more. */
-function reportFault(report: Report, body: JsonObject, fault: SchemaFault): void {
+/** Unless the check of the value's text reports more; `supplied` are the fields with such texts. */
+function reportFault(report: Report, supplied: JsonObject, fault: SchemaFault): void {
   if (fault.kind === 'unknown') {
     reportUnknown(report, fault);
     return;
   }
   const [part, field] = fault.path;
-  const values = PARTS.some((name) => name === part) ? body[String(part)] : undefined;
+  const values = PARTS.some((name) => name === part) ? supplied[String(part)] : undefined;
   if (isJsonObject(values) && typeof values[String(field)] === 'string') return;
   const code = { missing: 'missing', type: 'wrong_type', value: 'wrong_value' }[fault.reason];
   if (part === undefined) report.error(code, THE_BODY, NO_KEYS);
@@ -96,7 +98,7 @@ function checkDocument(
 ): void {
   if (typeof cpix !== 'string') return;
   const ofDocument = new Report();
-  const document = describeCpix(ofDocument, cpix, value && choiceOf(value));
+  const document = describeCpix(ofDocument, cpix);
   // The request may bring the address, and has its own fault if it is missing.
   const kept = ofDocument.findings.filter(({ code }) => code !== 'no_license_address');
   ofDocument.findings.splice(0, ofDocument.findings.length, ...kept);
@@ -125,10 +127,17 @@ function checkDocument(
     return;
   }
   const { isChecksumComputed } = made;
-  for (const finding of [
-    ...made.findings,
-    ...crossCheck(made.keyFile, options.contentId, { isChecksumComputed }),
-  ]) {
+  const ofLines = [...made.findings, ...crossCheck(made.keyFile, options.contentId, { isChecksumComputed })];
+  // Faults of what is not taken refuse nothing.
+  if (!ofLines.some(isError)) {
+    const { findings } = report;
+    findings.splice(
+      0,
+      findings.length,
+      ...findings.map((each): Finding => ({ ...each, severity: 'warning' })),
+    );
+  }
+  for (const finding of ofLines) {
     // A finding about a key is not repeated for the lines made of it.
     if (!report.findings.some(({ code }) => code === finding.code)) report.add(finding);
   }

@@ -9,6 +9,8 @@ const SAMPLE = sampleText([
   { number: 2, track: 'HD', systems: ['widevine', 'playready'] },
 ]);
 const laurl = 'https://license.example/';
+/** The box of the second key has no data. */
+const UNUSED = SAMPLE.replace(/(.*<cpix:PSSH>)[^<]*/s, '$1AAAAIHBzc2gAAAAA7e+LqXnWSs6jyCfc1R0h7QAAAAA=');
 const SIGNATURE = '<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"/>';
 
 const faultsOf = (body: object) =>
@@ -43,6 +45,8 @@ it.each<[body: object, faults: readonly unknown[]]>([
     ['warning playready_address_unused playready.laurl'],
   ],
   [{ cpix: CPIX_DOCUMENT, playready: { laurl } }, []],
+  [{ cpix: CPIX_DOCUMENT, playready: { laurl: 'x' } }, ['error wrong_value playready.laurl']],
+  [{ cpix: UNUSED, track: 'SD' }, ['warning malformed_data key[1].widevine.pssh.data']],
   [
     { cpix: SAMPLE.replace('</cpix:CPIX>', `${SIGNATURE}</cpix:CPIX>`), track: 'SD' },
     ['warning signature_not_checked'],

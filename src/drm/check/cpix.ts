@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { formatUuid } from '../bytes';
-import { type CpixChoice, chooseKeys, SIGNED } from '../cpix/choose';
+import { chooseKeys, SIGNED } from '../cpix/choose';
 import {
   byKeyId,
   type CpixDocument,
@@ -51,11 +51,7 @@ const FOR_OTHERS =
   '. That is for a key file; packager-drm export writes the keys for other packagers without one';
 
 /** Encrypted values are not opened. Returns the document if it is readable. */
-export function describeCpix(
-  report: Report,
-  input: Buffer | string,
-  choice: CpixChoice = {},
-): CpixDocument | undefined {
+export function describeCpix(report: Report, input: Buffer | string): CpixDocument | undefined {
   const read = readCpix(input);
   if (!read.ok) {
     report.problem(THE_DOCUMENT, read.problem);
@@ -88,7 +84,7 @@ export function describeCpix(
   const systemsOf = byKeyId(systems);
   const periodIds = new Set(periods.map(({ id: periodId }) => periodId));
   // Only keys with a value are chosen.
-  const isChosen = chooseKeys(document, choice).ok;
+  const isChosen = chooseKeys(document, {}).ok;
   for (const key of placed) {
     const rules = rulesOf.get(formatUuid(key.keyId)) ?? [];
     describeKey(report, key, isRequest);
