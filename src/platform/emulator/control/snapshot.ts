@@ -110,6 +110,7 @@ function snapshotOfMedia(media: Media, now: Date) {
     site_id: media.siteId,
     created: wireTime(media.created),
     title: media.metadata.title,
+    status: media.status,
     duration: media.duration,
     published: isPublished(media, now),
     event_id: media.eventId ?? null,

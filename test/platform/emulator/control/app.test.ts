@@ -204,7 +204,7 @@ describe('the state of the platform', () => {
       { name: 'demo', api_key: 'demo-client-api-key', shared_secret: 'demo-shared-secret-0123456789' },
     ]);
     await admin.put(`${path}disable/`).expect(204);
-    const replay = { id: event, site_id: 'demosite', created: NOW, title: '', duration: 0 };
+    const replay = { id: event, site_id: 'demosite', created: NOW, title: '', status: 'ready', duration: 0 };
     expect((await control.get('/state')).body.media).toEqual([
       { ...replay, published: false, event_id: event, clip: null },
     ]);
