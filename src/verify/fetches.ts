@@ -135,16 +135,23 @@ const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): Fetched | NotFetched {
   const { status, headers } = answer;
   if (status !== 200 && status !== 206) return statusFault(status);
+  const encoding = headers['content-encoding'] ?? 'identity';
+  const [, first = range?.first] = /^bytes (\d+)-/.exec(headers['content-range'] ?? '') ?? [];
+  if (range && (status === 206 ? Number(first) !== range.first : answer.isCut && encoding !== 'identity')) {
+    const sentence =
+      'is not the requested byte range: the server sends another one, or the whole file compressed; check range requests at the server, and at caches in front of it';
+    return refused('answer_broken', sentence);
+  }
   const tooLarge = () =>
     refused('too_large', `is larger than ${mebibytes(most)}, the limit for one file; it was not read`);
   const isComplete = range?.last !== undefined && answer.body.length > range.last;
-  if (answer.isCut && !(isComplete && headers['content-encoding'] === undefined)) return tooLarge();
-  const unpacked = unpack(answer.body, headers['content-encoding'] ?? '', most + (range?.first ?? 0));
+  if (answer.isCut && !isComplete) return tooLarge();
+  const unpacked = unpack(answer.body, encoding, most + (range?.first ?? 0));
   if (unpacked === 'too_large') return tooLarge();
   if (unpacked === undefined)
     return refused(
       'answer_broken',
-      `can't be unpacked by its content-encoding ${headers['content-encoding']}; check the server, or a proxy in front of it`,
+      `can't be unpacked by its content-encoding ${encoding}; check the server, or a proxy in front of it`,
     );
   const isRangeIgnored = range !== undefined && status === 200 && unpacked.length > 0;
   const body = isRangeIgnored

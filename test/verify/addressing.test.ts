@@ -1,4 +1,6 @@
+import type { OutgoingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import fs from 'fs-extra';
 import { StreamMemory } from '../../src/verify/stream-memory';
 import { redirectTo, sendBytes, sendPacked } from '../support/media-server';
@@ -156,6 +158,20 @@ describe('DASH', () => {
     stream.answers.set('/v.mp4', (_request, response) => response.writeHead(200).end(file));
     const { faults } = await stream.verify();
     expect(faults.map(({ severity, code }) => [severity, code])).toEqual([['warning', 'range_ignored']]);
+  });
+
+  test.each<[what: string, headers: OutgoingHttpHeaders, status: number]>([
+    ['another part than was asked for', { 'content-range': 'bytes 0-99/30000' }, 206],
+    ['the whole file, compressed', { 'content-encoding': 'gzip' }, 200],
+  ])('blames a server that sends %s', async (_what, headers, status) => {
+    const stream = await startStream('dash', { single: true });
+    const file = gzipSync(await fs.readFile(join(stream.folder, 'v.mp4')));
+    stream.answers.set('/v.mp4', (_request, response) => response.writeHead(status, headers).end(file));
+    const { faults } = await stream.verify();
+    const description = expect.stringContaining(
+      '/v.mp4, the segment index, is not the requested byte range: ',
+    );
+    expect(faults[0]).toEqual({ severity: 'error', code: 'answer_broken', description });
   });
 
   test('tests every period of a stream on demand', async () => {

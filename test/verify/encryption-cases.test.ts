@@ -416,6 +416,11 @@ const CASES: Readonly<Record<string, Case>> = {
     kind: 'hls',
     change: (stream) => changePlaylists(stream, (text) => text.replaceAll(/#EXT-X-KEY:.*\n/g, '')),
   },
+  'playlists without an init segment: E no_init_segment': {
+    kind: 'hls',
+    change: (stream) => changePlaylists(stream, (text) => text.replaceAll(/#EXT-X-MAP.*\n/g, '')),
+    says: /^In v3\.m4s: There is no moov box: the manifest or playlist must name an init segment /,
+  },
   'clear media whose playlists name a key: E not_protected': {
     kind: 'hls',
     options: { packaging: undefined, flags: [] },

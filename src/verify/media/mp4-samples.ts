@@ -29,8 +29,7 @@ export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
   try {
     const file = createFile();
     file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(guarded.value.safe, 0), true);
-    if (!file.moov)
-      return refused('no_init_segment', 'The segment has no moov box; give its init segment, too.');
+    if (!file.moov) return refused('no_init_segment', NO_INIT_SEGMENT);
     const reader = new Mp4Reader(file, bytes, init?.length ?? 0);
     const tracks = (file.moov.traks ?? []).map((track) => reader.track(track));
     if (guarded.value.isCutShort)
@@ -53,6 +52,8 @@ const SENC_MALFORMED =
 const SUBSAMPLES_MALFORMED =
   'Clear and encrypted bytes of a sample (subsamples in senc) are not as many as the sample has. Players refuse it; use a packager that counts them correctly.';
 
+const NO_INIT_SEGMENT =
+  'There is no moov box: the manifest or playlist must name an init segment (Initialization, EXT-X-MAP) that has one.';
 const OUTSIDE =
   'Samples lie outside of the media: the file is cut short, or its tables belong to another file.';
 const IV_MISSING =
