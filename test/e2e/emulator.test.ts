@@ -87,6 +87,8 @@ test('keeps its state and its files in a file from one run to the next, also whe
   const first = await start(env);
   await upload(first.url, 'kept');
   const { body: channel } = await call(`${first.url}${CHANNELS}`, 'POST', { metadata: { title: 'Mine' } });
+  await call(`${first.controlUrl}/encoder/connect`, 'POST', { stream_key: channel.stream_key });
+  await call(`${first.controlUrl}/faults`, 'POST', { target: 'webhook:*', kind: 'reset' });
   first.send('SIGTERM');
   expect((await first.ended).code).toBe(0);
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
@@ -95,6 +97,7 @@ test('keeps its state and its files in a file from one run to the next, also whe
     expect([body.metadata.title, body.stream_key]).toEqual(['Mine', channel.stream_key]);
     const { body: state } = await call(`${again.controlUrl}/state`, 'GET');
     expect([state.media.length, state.uploads.bytes]).toEqual([1, 4]);
+    expect([state.saved.encoders.length, state.faults.length]).toEqual([1, 1]);
     again.send(signal);
     await again.ended;
   }

@@ -108,9 +108,9 @@ async function stopAll(
   { graceMs, stateFile }: { readonly graceMs: number; readonly stateFile: { close(): void } | undefined },
 ): Promise<void> {
   const { clock, broadcast, webhooks, uploads, faults, packaging } = context;
-  broadcast.reset();
+  broadcast.reset(true);
   webhooks.stop();
-  faults.clear();
+  faults.letGo();
   await Promise.all(running.map((each) => each.stop(graceMs)));
   await packaging.stop();
   try {

@@ -60,6 +60,11 @@ export class FaultSwitches {
 
   clear(): void {
     this.#switches = [];
+    this.letGo();
+  }
+
+  /** Lets all calls continue that are held back. */
+  letGo(): void {
     for (const letGo of [...this.#held]) letGo();
   }
 

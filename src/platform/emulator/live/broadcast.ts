@@ -186,10 +186,10 @@ export function createBroadcast(parts: BroadcastParts) {
     },
     /** Ends the channel's current event, if there is one, and drops its encoder. */
     stop: end,
-    /** Drops every encoder and forgets every event under way, without ending them. */
-    reset(): void {
-      const all = [...onAir.values()];
-      onAir.clear();
+    /** Drops encoders and forgets their events, without ending them. @param isStop keeps the simulated ones for the state. */
+    reset(isStop = false): void {
+      const all = [...onAir.values()].filter(({ encoder }) => !isStop || !encoder || encoder.drop);
+      for (const { channel } of all) onAir.delete(channel.id);
       for (const { encoder } of all) encoder?.drop?.('reset');
     },
   };
