@@ -267,11 +267,13 @@ function createConnections(isTls: boolean, credentials: () => ClientTls) {
           headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
         });
         sending.on('socket', (socket) => {
-          const sent = () => {
+          // Not before: Node doubles a socket's time limit while something waits to be written.
+          const end = () => {
             isSent = true;
+            sending.end(body);
           };
-          if (sending.reusedSocket) sent();
-          else socket.once(isTls ? 'secureConnect' : 'connect', sent);
+          if (sending.reusedSocket) end();
+          else socket.once(isTls ? 'secureConnect' : 'connect', end);
         });
         sending.on('timeout', () => {
           const silence = Object.assign(new Error('silence'), { code: 'ETIMEDOUT' });
@@ -290,7 +292,6 @@ function createConnections(isTls: boolean, credentials: () => ClientTls) {
         });
         sending.on('error', (thrown) => fail(failureCode(thrown)));
         sending.on('close', () => fail('ECONNRESET'));
-        sending.end(body);
       }),
     close: () => kept?.destroy(),
   };

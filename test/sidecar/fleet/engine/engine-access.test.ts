@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createPlainServer } from 'node:net';
 import { join } from 'node:path';
@@ -6,7 +7,7 @@ import { ConfigError } from '../../../../src/http/config';
 import { groupCalls } from '../../../../src/sidecar/fleet/engine/grouped';
 import { openEngineAccess } from '../../../../src/sidecar/fleet/join';
 import { afterTest, folderOfEachTest } from '../../../support/after-test';
-import { openEngine, startGateway } from '../../../support/etcd-gateway';
+import { openEngine, startGateway, startSilent } from '../../../support/etcd-gateway';
 import { FakeCluster } from '../../../support/fake-engine';
 import { listening } from '../../../support/listening';
 import { type LogLine, recordedLog } from '../../../support/recorded-log';
@@ -82,6 +83,18 @@ describe('TLS', () => {
       kind: 'unavailable',
     });
   });
+});
+
+// Node doubles the time limit of a socket while something waits to be written.
+test('nothing is given to write before TLS is there', async () => {
+  const given: unknown[] = [];
+  const hear = (message: unknown) => void given.push(message);
+  subscribe('http.client.request.start', hear);
+  afterTest(() => unsubscribe('http.client.request.start', hear));
+  const silent = (await startSilent()).replace('http:', 'https:');
+  const asked = openEngine([silent], { timeoutMs: 200 }).read(['a']);
+  await expect(asked).rejects.toMatchObject({ kind: 'unavailable' });
+  expect(given).toEqual([]);
 });
 
 describe('access to an engine', () => {
