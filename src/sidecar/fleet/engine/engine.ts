@@ -37,7 +37,7 @@ export interface Engine {
   servers(): Promise<readonly EngineServer[]>;
   /** False: the revision is compacted. @throws EngineError */
   remembers(revision: number): Promise<boolean>;
-  /** This machine's clock minus the engine's, in ms, to about a second; undefined before an answer. */
+  /** This machine's clock minus the engine's, in ms, rounded to a second; undefined before an answer. */
   clockAhead(): number | undefined;
   close(): void;
 }

@@ -89,7 +89,7 @@ export function createMembership(options: MembershipOptions) {
 type PacedOptions = Omit<MembershipOptions, 'pace'> & { readonly pace: Pace };
 type NameLease = ReturnType<typeof createNameLease>;
 
-/** Holds a name by a lease that the heartbeat renews. `onHeld` is called each time that the name was taken. */
+/** Holds a name by a lease that the heartbeat renews. `onHeld`: the name was taken, or a check found it held. */
 function createNameLease(options: PacedOptions, onHeld: () => void) {
   const { engine, keys, name, streams, version, log, clock, pace } = options;
   const [liveKey, registrationKey, reportKey] = [keys.live(name), keys.packager(name), keys.report(name)];
@@ -158,7 +158,10 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
         return false;
       }
       const changes = await missingChanges(values);
-      if (changes.length === 0) return true;
+      if (changes.length === 0) {
+        onHeld();
+        return true;
+      }
       const guard = { key: liveKey, revision: values[0]?.revision ?? 0 };
       const changed = await engine.change(changes, guard).catch((thrown: unknown) => {
         // It may have been refused because the lease has ended.
@@ -292,7 +295,7 @@ function createReporter(options: PacedOptions, lease: NameLease) {
 
   return {
     hurry,
-    /** Writes an unchanged report, too: the engine may have lost it. */
+    /** Writes an unchanged report, too: the engine may have lost it, and it says when this packager was last there. */
     renew() {
       sent = undefined;
       hurry();

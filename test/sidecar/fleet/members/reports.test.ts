@@ -14,9 +14,9 @@ import { until } from '../../../support/until';
 
 const KEY = KEYS.report('origin-1');
 /** A packager that has joined and reported what it has. */
-async function joined() {
+async function joined(checkMs?: number) {
   const cluster = new FakeCluster();
-  const member = fleetMember(cluster, 'origin-1');
+  const member = fleetMember(cluster, 'origin-1', checkMs === undefined ? {} : { pace: { checkMs } });
   await member.membership.join();
   await until(() => cluster.get(KEY) !== undefined);
   return { cluster, member };
@@ -73,12 +73,15 @@ test('a report that no client waits for is written once in a while', async () =>
   expect(writes(member) - before).toBe(1);
 });
 
-test('nothing is sent when the report says what the last one said', async () => {
-  const { member } = await joined();
+test('a report that says what the last one said is sent only when the name is checked', async () => {
+  const { member } = await joined(60_000);
   const before = writes(member);
   member.membership.reportSoon();
   await rest(160);
   expect(writes(member)).toBe(before);
+  const checked = await joined();
+  checked.cluster.set(KEY, undefined);
+  await until(() => checked.cluster.get(KEY) !== undefined);
 });
 
 test.each([
