@@ -1,9 +1,10 @@
 import { createInterface } from 'node:readline/promises';
 import type { Problem } from '../http/errors';
 import type { Output } from '../terminal/output';
+import { showProgress } from '../terminal/progress';
 import { shown, showSome } from '../terminal/text';
-import { CliError, EXIT, interrupted, usageError } from './cli-error';
-import { SidecarAway } from './client';
+import { answerOrError, CliError, EXIT, interrupted, usageError } from './cli-error';
+import { SidecarAway, withRetries } from './client';
 import type { CliContext } from './context';
 import { EXIT_CODES, showWaiting, type WaitedForFleet } from './fleet/wait';
 
@@ -41,14 +42,43 @@ export async function confirm(context: CliContext, question: string, otherwise: 
 }
 
 /**
- * With `stopped` a command for many streams ends; without it only this call failed, and the next is made.
- * @throws other errors than those of a call.
+ * Makes a call for each item; it resolves with the fleet's revision of a change. A refusal is of this item alone.
+ * Without the sidecar, or after an interruption, the others are left: `stopped` says why.
  */
-export function failureOf(thrown: unknown) {
-  if (!(thrown instanceof CliError)) throw thrown;
-  const { exitCode, problems } = thrown;
-  const away = thrown instanceof SidecarAway ? new CliError(EXIT.unreachable, problems) : undefined;
-  return { stopped: away ?? (exitCode === EXIT.failed ? undefined : thrown), problems };
+export async function callEach<Item>(
+  context: CliContext,
+  title: string,
+  items: readonly Item[],
+  {
+    call,
+    refused,
+    streamsOf = () => 1,
+  }: {
+    readonly call: (item: Item) => Promise<number | undefined>;
+    readonly refused: (item: Item, problems: readonly Problem[]) => void | Promise<void>;
+    readonly streamsOf?: (item: Item) => number;
+  },
+) {
+  const total = items.reduce((sum, item) => sum + streamsOf(item), 0);
+  const progress = showProgress(context, title, total);
+  let revision: number | undefined;
+  try {
+    for (const item of items) {
+      if (context.interrupted.aborted) throw interrupted();
+      const done = await answerOrError(withRetries(context, progress, () => call(item)));
+      if (done instanceof SidecarAway) throw new CliError(EXIT.unreachable, done.problems);
+      if (!(done instanceof CliError)) revision = Math.max(done ?? 0, revision ?? 0) || undefined;
+      else if (done.exitCode === EXIT.failed) await refused(item, done.problems);
+      else throw done;
+      progress.advance(streamsOf(item));
+    }
+    return { revision };
+  } catch (thrown) {
+    if (!(thrown instanceof CliError)) throw thrown;
+    return { revision, stopped: thrown };
+  } finally {
+    progress.stop();
+  }
 }
 
 export function stopFields(stopped: CliError | undefined) {

@@ -2,10 +2,9 @@ import type { BatchResult } from '../../api/answers';
 import { groupedBy } from '../../drm/bytes';
 import type { Problem } from '../../http/errors';
 import type { Output } from '../../terminal/output';
-import { showProgress } from '../../terminal/progress';
 import { count, shown, showSome, someNames } from '../../terminal/text';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
-import { type SidecarApi, withRetries } from '../client';
+import type { SidecarApi } from '../client';
 import type { CliContext } from '../context';
 import { requireFleet, waitFields, waitForPackagers } from '../fleet/wait';
 import { providerFields, statsOf, unusable } from '../input';
@@ -14,7 +13,7 @@ import { hasGroupRules, type Manifest, type ManifestItem } from '../manifest/ent
 import { readManifest, requireFaultless } from '../manifest/read-manifest';
 import { readAllowances } from '../manifest/secrets';
 import type { Options } from '../options';
-import { confirm, countsOf, countsText, endAs, failureOf, requireTerminal, stopFields } from '../outcome';
+import { callEach, confirm, countsOf, countsText, endAs, requireTerminal, stopFields } from '../outcome';
 
 export async function apply(
   context: CliContext,
@@ -217,34 +216,23 @@ async function send(
   manifest: Manifest,
   { dryRun, isAwaited = false }: { readonly dryRun: boolean; readonly isAwaited?: boolean },
 ) {
-  const total = manifest.reduce((sum, item) => sum + namesOf(item).length, 0);
-  const progress = showProgress(context, dryRun ? 'Comparing' : 'Writing', total);
   const results = new Map<ManifestItem, readonly StreamResult[]>();
-  let revision: number | undefined;
-  let stopped: CliError | undefined;
   const chunks = chunksOf(manifest);
-  try {
-    for (const chunk of chunks) {
-      if (context.interrupted.aborted) stopped ??= interrupted();
-      if (stopped) break;
+  const { revision, stopped } = await callEach(context, dryRun ? 'Comparing' : 'Writing', chunks, {
+    streamsOf: (chunk) => chunk.flatMap(namesOf).length,
+    call: async (chunk) => {
       // With the last changes the packagers report at once that they have all of them, else within five seconds.
       const wait = isAwaited && chunk === chunks.at(-1) ? 1 : undefined;
-      try {
-        const body = { [chunk[0]?.kind ?? 'streams']: chunk.map((item) => item.body) };
-        const answer = await withRetries(context, progress, () => sidecar.batch(body, dryRun, wait));
-        if (answer.revision !== undefined) revision = Math.max(answer.revision, revision ?? 0);
-        for (const [item, own] of resultsOf(chunk, answer.results, sidecar.address)) results.set(item, own);
-      } catch (thrown) {
-        const failure = failureOf(thrown);
-        stopped = failure.stopped;
-        if (!stopped) for (const item of chunk) results.set(item, allOf(item, 'failed', failure.problems));
-      }
-      progress.advance(chunk.reduce((sum, item) => sum + (results.get(item)?.length ?? 0), 0));
-    }
-    return { results, revision, stopped };
-  } finally {
-    progress.stop();
-  }
+      const body = { [chunk[0]?.kind ?? 'streams']: chunk.map((item) => item.body) };
+      const answer = await sidecar.batch(body, dryRun, wait);
+      for (const [item, own] of resultsOf(chunk, answer.results, sidecar.address)) results.set(item, own);
+      return answer.revision;
+    },
+    refused: (chunk, problems) => {
+      for (const item of chunk) results.set(item, allOf(item, 'failed', problems));
+    },
+  });
+  return { results, revision, stopped };
 }
 
 /** The results of each item of a chunk. @throws CliError when they are not those of the chunk. */

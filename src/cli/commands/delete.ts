@@ -1,20 +1,19 @@
 import { namesEtag } from '../../drm/bytes';
 import type { Problem } from '../../http/errors';
 import type { Output } from '../../terminal/output';
-import { showProgress } from '../../terminal/progress';
 import { count, shown, showSome, timeText } from '../../terminal/text';
-import { answerOrError, CliError, EXIT, interrupted, usageError } from '../cli-error';
-import { listPages, quotedEtag, type SidecarApi, withRetries } from '../client';
+import { answerOrError, CliError, EXIT, usageError } from '../cli-error';
+import { listPages, quotedEtag, type SidecarApi } from '../client';
 import type { CliContext } from '../context';
 import { requireFleet, secondsOfOne, waitFields, waitForPackagers } from '../fleet/wait';
 import { readStreamIds } from '../manifest/read-manifest';
 import type { Options } from '../options';
 import {
+  callEach,
   confirm,
   countsOf,
   countsText,
   endAs,
-  failureOf,
   requireTerminal,
   showFailed,
   stopFields,
@@ -51,7 +50,7 @@ export async function deleteKeyFiles(
   }
   const sent = isDry ? undefined : await deleteFiles(context, deletions);
   const results: readonly DeleteResult[] =
-    sent?.results ?? deletions.map(({ streamid }) => ({ streamid, result: 'deleted', errors: [] }));
+    sent?.results ?? deletions.map((deletion) => resultOf(deletion, 'deleted'));
   const waited = await waitForPackagers(context, {
     streamIds: results.flatMap(({ streamid, result }) => (result === 'deleted' ? [streamid] : [])),
     revision: sent?.revision,
@@ -154,24 +153,21 @@ async function findByRule(context: CliContext, { prefix, notIn }: Options): Prom
 async function withEtags(context: CliContext, candidates: readonly Deletion[]): Promise<Found> {
   const deletions: Deletion[] = [];
   const failed: DeleteResult[] = [];
-  const progress = showProgress(context, 'Looking at', candidates.length);
   const sidecar = context.sidecar();
-  try {
-    for (const candidate of candidates) {
-      const { streamid, modified } = candidate;
-      const etag = await answerOrError(withRetries(context, progress, () => sidecar.etagOf(streamid)));
-      if (!(etag instanceof CliError) && !isNamed(candidate.etag, etag))
-        failed.push({ streamid, result: 'failed', errors: [OTHER_ETAG] });
-      else if (!(etag instanceof CliError)) deletions.push({ ...candidate, etag: candidate.etag ?? etag });
-      else if (etag.exitCode !== EXIT.failed) throw etag;
+  const { stopped } = await callEach(context, 'Looking at', candidates, {
+    call: async (candidate) => {
+      const etag = await sidecar.etagOf(candidate.streamid);
+      if (isNamed(candidate.etag, etag)) deletions.push({ ...candidate, etag: candidate.etag ?? etag });
+      else failed.push(resultOf(candidate, 'failed', [OTHER_ETAG]));
+      return undefined;
+    },
+    refused: (candidate, problems) => {
       // A file that was listed a moment ago and is deleted now needs no deletion.
-      else if (modified === undefined || !isAbsent(etag))
-        failed.push({ streamid, result: 'failed', errors: etag.problems });
-      progress.advance(1);
-    }
-  } finally {
-    progress.stop();
-  }
+      if (candidate.modified === undefined || !isAbsent({ problems }))
+        failed.push(resultOf(candidate, 'failed', problems));
+    },
+  });
+  if (stopped) throw stopped;
   return { deletions, failed };
 }
 
@@ -192,39 +188,30 @@ interface DeleteResult {
   readonly errors: readonly Problem[];
 }
 
+function resultOf(
+  { streamid }: Deletion,
+  result: DeleteResult['result'],
+  errors: readonly Problem[] = [],
+): DeleteResult {
+  return { streamid, result, errors };
+}
+
 /** Deletes a key file only if it is still the one that was looked at; `stopped` says why others are left. */
 async function deleteFiles(context: CliContext, deletions: readonly Deletion[]) {
   const sidecar = context.sidecar({ finishCalls: true });
   const results: DeleteResult[] = [];
-  let revision: number | undefined;
-  let stopped: CliError | undefined;
-  const progress = showProgress(context, 'Deleting', deletions.length);
-  try {
-    for (const { streamid, etag } of deletions) {
-      if (context.interrupted.aborted) stopped = interrupted();
-      if (stopped) break;
-      try {
-        const call = () => sidecar.remove(streamid, { ifMatch: etag });
-        const deleted = await withRetries(context, progress, call);
-        revision = Math.max(deleted.revision ?? 0, revision ?? 0) || undefined;
-        results.push({ streamid, result: 'deleted', errors: [] });
-      } catch (thrown) {
-        const { stopped: why, problems: errors } = failureOf(thrown);
-        stopped = why;
-        if (stopped) break;
-        const isDone = await isGone(sidecar, streamid, errors);
-        results.push(
-          isDone ? { streamid, result: 'gone', errors: [] } : { streamid, result: 'failed', errors },
-        );
-      }
-      progress.advance(1);
-    }
-  } finally {
-    progress.stop();
-  }
-  const left = deletions.slice(results.length).map(({ streamid }): DeleteResult => {
-    return { streamid, result: 'not_reached', errors: [] };
+  const { revision, stopped } = await callEach(context, 'Deleting', deletions, {
+    call: async (deletion) => {
+      const deleted = await sidecar.remove(deletion.streamid, { ifMatch: deletion.etag });
+      results.push(resultOf(deletion, 'deleted'));
+      return deleted.revision;
+    },
+    refused: async (deletion, problems) => {
+      const isDone = await isGone(sidecar, deletion.streamid, problems);
+      results.push(isDone ? resultOf(deletion, 'gone') : resultOf(deletion, 'failed', problems));
+    },
   });
+  const left = deletions.slice(results.length).map((deletion) => resultOf(deletion, 'not_reached'));
   return { results: [...results, ...left], revision, stopped };
 }
 

@@ -215,6 +215,18 @@ describe('delete', () => {
     const ended = await run(['a', 'b', '--yes', '--url', upstream.url], { onWait });
     expect([...endOf(ended), pauses]).toEqual([0, 'Key files: 1 deleted, 1 gone.', [1000, 1000]]);
   });
+
+  test('ends the look at a sidecar that stays busy, and does not wait for each key file again', async () => {
+    const upstream = await startFakeUpstream();
+    const errors = [{ code: 'too_many_requests', description: 'The sidecar is busy.' }];
+    for (const stream of ['a', 'b']) upstream.on(`/api/keyfile/${stream}`, { status: 503, body: { errors } });
+    let pauses = 0;
+    const onWait = () => {
+      pauses += 1;
+    };
+    const ended = await run(['a', 'b', '--yes', '--url', upstream.url], { onWait });
+    expect([...endOf(ended), pauses]).toEqual([3, 'error: The sidecar is busy.', 5]);
+  });
 });
 
 describe('list', () => {
