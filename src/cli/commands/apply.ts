@@ -39,9 +39,9 @@ export async function provision(
   fields: object,
   options: Options,
 ): Promise<void> {
-  const { dryRun = false, yes = false, verbose = false, wait } = options;
+  const { dryRun = false, yes = false, verbose = false } = options;
   const { out } = context;
-  await requireFleet(context, wait);
+  await requireFleet(context, options.wait);
   // The sidecar leaves unchanged files. A look asks the key provider for every content, so with --yes it is made only
   // for the changed lines, and for groups, whose rules the sidecar alone knows.
   const isLooking = !yes || dryRun || verbose || manifest.some(hasGroupRules);
@@ -49,10 +49,8 @@ export async function provision(
   const planned = looked ? [...looked.values()].flat() : [];
   const isShown = looked !== undefined && (!yes || dryRun || verbose);
   if (isShown && !out.json) showChanges(out, planned, 'would', options);
-  const changes = planned.filter(isChange).length;
-  const isDry = dryRun || (looked !== undefined && changes === 0);
-  if (!isDry && !yes && !(await isConfirmed(context, changes))) return;
-  const done = await writeManifest(context, manifest, looked, { isDry, wait });
+  const done = await writeManifest(context, manifest, looked, options);
+  if (!done) return;
   const { sent, results } = done;
   if (!looked && sent?.stopped && sent.results.size === 0) throw sent.stopped;
   if (out.json) out.document({ ...fields, dry_run: dryRun, ...provisionedFields(done) });
@@ -125,25 +123,25 @@ export async function lookAt(context: CliContext, path: string, manifest: Manife
   return results;
 }
 
-export function isConfirmed(context: CliContext, keyFiles: number): Promise<boolean> {
-  return confirm(context, `Write ${count(keyFiles, 'key file')} at ${context.sidecar().address}?`, NOTHING);
-}
-
-type Provisioned = Awaited<ReturnType<typeof writeManifest>>;
+type Provisioned = NonNullable<Awaited<ReturnType<typeof writeManifest>>>;
 
 /**
- * Writes the changes, and waits for the packagers if wanted. An interruption does not cut a request.
+ * Asks, writes the changes, and waits for the packagers if wanted. An interruption does not cut a request.
  * @param looked the expected changes, which are the result of an item without any; undefined: they were not read.
- * @returns `sent` is undefined when nothing was sent, `waited` when the user did not wait for packagers.
+ * @returns undefined when the user said no; `sent` is it when nothing was sent, `waited` without a wait for packagers.
  */
 export async function writeManifest(
   context: CliContext,
   manifest: Manifest,
   looked: Results | undefined,
-  { isDry, wait }: { readonly isDry: boolean; readonly wait: Options['wait'] },
+  { dryRun = false, yes = false, wait }: Options,
 ) {
   const due = new Set(manifest.filter((item) => looked?.get(item)?.some(isChange) ?? !looked));
   const sidecar = context.sidecar({ finishCalls: true });
+  const changes = [...(looked?.values() ?? [])].flat().filter(isChange).length;
+  const question = `Write ${count(changes, 'key file')} at ${sidecar.address}?`;
+  const isDry = dryRun || due.size === 0;
+  if (!isDry && !yes && !(await confirm(context, question, NOTHING))) return undefined;
   const isAwaited = wait !== undefined;
   const sent = isDry ? undefined : await send(context, sidecar, [...due], { dryRun: false, isAwaited });
   const results = manifest.flatMap((item) =>

@@ -3,7 +3,7 @@ import { MAX_ENTRIES } from '../../api/list';
 import { isError } from '../../drm/finding';
 import type { Output } from '../../terminal/output';
 import { count, csvRow, shown, table, timeText } from '../../terminal/text';
-import { CliError, EXIT, usageError } from '../cli-error';
+import { answerOrError, CliError, EXIT, usageError } from '../cli-error';
 import { listPages } from '../client';
 import type { CliContext } from '../context';
 import type { Options } from '../options';
@@ -14,31 +14,32 @@ export async function list(context: CliContext, options: Options): Promise<void>
   if (csv && out.json) throw usageError('Give --csv or --json, not both.');
   const found: ListedKeyFile[] = [];
   const room = () => (faulty ? MAX_ENTRIES : limit - found.length);
-  let hasMore = false;
-  let failure: CliError | undefined;
-  try {
+  const readPages = async (): Promise<boolean> => {
     for await (const { keyfiles, cursor } of listPages(context.sidecar(), { prefix, room })) {
       found.push(...keyfiles.filter(({ faults }) => !faulty || faults.length > 0));
-      hasMore = cursor !== null || found.length > limit;
-      if (found.length >= limit) break;
+      if (found.length >= limit) return cursor !== null || found.length > limit;
     }
-  } catch (thrown) {
-    if (!(thrown instanceof CliError) || !out.json || found.length === 0) throw thrown;
-    failure = thrown;
-  }
+    return false;
+  };
+  const hasMore = await answerOrError(readPages());
   const keyfiles = found.slice(0, limit).sort((one, other) => (one.streamid < other.streamid ? -1 : 1));
-  if (out.json) out.document({ keyfiles, ...(failure && { errors: failure.problems }) });
+  if (hasMore instanceof CliError) {
+    if (!out.json || found.length === 0) throw hasMore;
+    out.document({ keyfiles, errors: hasMore.problems });
+    context.endWith(hasMore.exitCode);
+    return;
+  }
+  if (out.json) out.document({ keyfiles });
   else if (csv) out.write([CSV_HEADER, ...keyfiles.map(cellsOf)].map(csvRow).join(''));
   else showTable(out, keyfiles);
-  if (failure) context.endWith(failure.exitCode);
   await out.finish();
-  if (failure || !(await out.ready())) return;
+  if (!(await out.ready())) return;
   const wrong = keyfiles.filter(({ faults }) => faults.length > 0);
   const trouble =
     wrong.length === 0 ? 'no faults' : `${count(wrong.length, 'of them', 'of them')} with faults`;
   const end = hasMore ? '; --limit ends the list here, there may be more.' : '.';
   out.note(`${count(keyfiles.length, 'key file')}, ${trouble}${end}`, 'dim');
-  if (faulty && wrong.some(hasError)) context.endWith(EXIT.failed);
+  if (faulty && wrong.some((one) => severityOf(one) === 'error')) context.endWith(EXIT.failed);
 }
 
 const HEADER = ['STREAM', 'MODIFIED (UTC)', 'PARTS', 'KEY ID', 'CONTENT ID', 'FAULTS'];
@@ -56,7 +57,7 @@ function showTable(out: Output, keyFiles: readonly ListedKeyFile[]): void {
       shown(content_id ?? '-'),
       shown(faults.map(({ code }) => code).join(', ')) || '-',
     ];
-    return { cells, style: hasError(keyFile) ? 'red' : faults.length > 0 ? 'yellow' : undefined } as const;
+    return { cells, style: STYLES[severityOf(keyFile)] };
   });
   out.write(
     table(out.style, [{ cells: HEADER }, ...rows])
@@ -79,12 +80,15 @@ function cellsOf(keyFile: ListedKeyFile): string[] {
     parts.join(' '),
     key_id ?? '',
     content_id ?? '',
-    hasError(keyFile) ? 'error' : faults.length > 0 ? 'warning' : '',
+    severityOf(keyFile),
     faults.map(({ code }) => code).join(' '),
     faults.map(({ description }) => description).join('\n'),
   ];
 }
 
-function hasError({ faults }: ListedKeyFile): boolean {
-  return faults.some(isError);
+const STYLES = { error: 'red', warning: 'yellow', '': undefined } as const;
+
+function severityOf({ faults }: ListedKeyFile): keyof typeof STYLES {
+  if (faults.some(isError)) return 'error';
+  return faults.length > 0 ? 'warning' : '';
 }

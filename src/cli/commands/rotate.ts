@@ -1,3 +1,4 @@
+import type { Output } from '../../terminal/output';
 import { count, shellWord, shown, showSome, someNames } from '../../terminal/text';
 import { CliError, EXIT, optionOf, usageError } from '../cli-error';
 import { listPages, type SidecarApi } from '../client';
@@ -14,7 +15,6 @@ import {
   failedIn,
   INDENT,
   isChange,
-  isConfirmed,
   lookAt,
   provisionedFields,
   type StreamResult,
@@ -49,7 +49,7 @@ export async function rotate(
 const OF_STREAM = ['every', 'count', 'cpix', 'track', 'random'] as const;
 
 async function rotateAll(context: CliContext, path: string, options: RotateOptions): Promise<void> {
-  const { dryRun = false, yes = false, wait, application, packagerUrl } = options;
+  const { dryRun = false, yes = false } = options;
   const { out } = context;
   const folder = checkCall(context, options);
   if (!dryRun && !yes) requireTerminal(context, 'write the new keys');
@@ -61,7 +61,7 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
     allowed: readAllowances(context, options),
     needsContentId: false,
   });
-  await requireFleet(context, wait);
+  await requireFleet(context, options.wait);
   const streamIds = manifest.flatMap((item) => item.streamIds);
   const old = await presentContents(context.sidecar(), streamIds);
   const absent = folder === undefined ? [] : [...old.keys()].filter((id) => !stateOf(folder, id));
@@ -88,22 +88,22 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
     show(of('changed'), 'would get a new key', showOne);
     show(of('created'), 'would get a first key file', showOne);
     show(of('failed'), "can't be provisioned", showOne);
-    const same = count(of('unchanged').length, 'stream');
-    if (of('unchanged').length > 0)
-      out.write(`${out.style('bold', `${same} would stay: they have this content id already`)}\n`);
+    const same = of('unchanged').length;
+    const stay = `${count(same, 'stream')} would stay: they have this content id already`;
+    if (same > 0) out.write(`${out.style('bold', stay)}\n`);
     show(rotation.supplied, 'not rotated: the manifest has the keys; write new ones there', (streamid) =>
       out.write(`  = ${shown(streamid)}\n`),
     );
   }
   const due = planned.filter(isChange).map(({ streamid }) => streamid);
-  const isDry = dryRun || due.length === 0;
-  if (!isDry && !yes && !(await isConfirmed(context, due.length))) return;
-  const before = folder === undefined ? undefined : new Map(due.map((id) => [id, stateOf(folder, id)]));
+  const timeoutMs = 1000 * (options.timeout ?? WATCH_SECONDS);
+  const watch = folder === undefined ? undefined : watchReads(context, folder, due, timeoutMs);
   // Packagers first: a packager without the new key would start with the former one.
-  const done = await writeManifest(context, rotation.manifest, looked, { isDry, wait });
+  const done = await writeManifest(context, rotation.manifest, looked, options);
+  if (!done) return;
   const isWritten = (one: StreamResult) => isChange(one) && due.includes(one.streamid);
   const written = (done.sent ? done.results.filter(isWritten) : []).map(({ streamid }) => streamid);
-  const restart = restartCommands(written, { application, packagerUrl });
+  const restart = restartCommands(written, options);
   if (!out.json) show(failedIn(done), 'failed', showOne);
   const resume = `Run it again with --content-id ${shellWord(pattern)} to continue: written key files are left as they are.`;
   endAsProvisioned(context, done, { name: path, dryRun, resume });
@@ -112,21 +112,9 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
       out.warn(
         `${path} still gives other content ids: applying it unchanged restores the former keys; write the new ones into it (--json lists them)`,
       );
-    const isUnknown = restart.some(({ command }) => command.includes('APPLICATION'));
-    out.write(
-      `# ${count(restart.length, 'stream')} to restart: each goes on with its former key until it starts again.\n# At a Wowza Streaming Engine (the commands of other packagers are not known here), with PACKAGER_LOGIN=user:password${isUnknown ? ' and APPLICATION=application' : ''}:\n`,
-    );
-    for (const { command } of restart) out.write(`${command}\n`);
+    showRestart(out, restart);
   }
-  const seen =
-    folder !== undefined && before && written.length > 0 && !done.sent?.stopped
-      ? await watchReads(
-          context,
-          folder,
-          new Map(written.map((streamId) => [streamId, before.get(streamId)])),
-          1000 * (options.timeout ?? WATCH_SECONDS),
-        )
-      : undefined;
+  const seen = written.length > 0 && !done.sent?.stopped ? await watch?.(written) : undefined;
   if (out.json) {
     const lines = new Map(planned.map((one) => [one.streamid, one.lines ?? []]));
     const { results, summary, ...ending } = provisionedFields(done);
@@ -159,6 +147,14 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
     context.endWith(seen.end === 'interrupted' ? EXIT.interrupted : EXIT.failed);
 }
 
+function showRestart(out: Output, restart: ReturnType<typeof restartCommands>): void {
+  const isUnknown = restart.some(({ command }) => command.includes('APPLICATION'));
+  out.write(
+    `# ${count(restart.length, 'stream')} to restart: each goes on with its former key until it starts again.\n# At a Wowza Streaming Engine (the commands of other packagers are not known here), with PACKAGER_LOGIN=user:password${isUnknown ? ' and APPLICATION=application' : ''}:\n`,
+  );
+  for (const { command } of restart) out.write(`${command}\n`);
+}
+
 function showStream(
   { out }: CliContext,
   one: StreamResult,
@@ -167,20 +163,19 @@ function showStream(
   verbose: boolean | undefined,
 ): void {
   const { result, lines = [] } = one;
-  const keys = keyIdChange(lines);
+  if (result === 'failed') {
+    showResult(out, one, '');
+    return;
+  }
+  const keys = verbose ? undefined : keyIdChange(lines);
   // An address that follows the content id changes with it.
   const others = lines.filter(
     ({ value, former: before }) => former === undefined || before?.replaceAll(former, now) !== value,
   );
-  const change =
-    result !== 'changed'
-      ? ''
-      : keys && !verbose
-        ? renderKeyChange(out, keys, others, INDENT)
-        : renderChanges(out, lines, INDENT);
+  const change = keys ? renderKeyChange(out, keys, others, INDENT) : renderChanges(out, lines, INDENT);
   const before = former === undefined ? '' : `${shown(former)} → `;
   const contentId = `${INDENT}content id ${before}${out.style('green', shown(now))}\n`;
-  showResult(out, one, `${change}${result === 'failed' ? '' : contentId}`);
+  showResult(out, one, `${result === 'changed' ? change : ''}${contentId}`);
 }
 
 function showWatched({ out }: CliContext, { end, read, unread, elsewhere }: Watched): void {

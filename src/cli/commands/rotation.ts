@@ -165,7 +165,7 @@ export function fillPattern(
  */
 export function restartCommands(
   streamIds: readonly string[],
-  { application, packagerUrl }: { readonly application: string | undefined; readonly packagerUrl: string },
+  { application, packagerUrl }: { readonly application?: string | undefined; readonly packagerUrl: string },
 ) {
   const server = `${packagerUrl.replace(/\/$/, '')}/v2/servers/_defaultServer_/vhosts/_defaultVHost_`;
   return streamIds.map((streamid) => {

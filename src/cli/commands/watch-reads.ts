@@ -39,39 +39,41 @@ export function stateOf(folder: string, streamId: string): BigIntStats | undefin
 }
 
 /**
- * Waits until each key file that was written since `before`, its states by stream, has been read. With relatime, too,
- * the first read after a change is later than the change; the reader is not known.
+ * Notes the present key files of streams. The returned function waits until each of those that were written since has
+ * been read. With relatime, too, the first read after a change is later than the change; the reader is not known.
  */
-export async function watchReads(
+export function watchReads(
   context: CliContext,
   folder: string,
-  before: ReadonlyMap<string, BigIntStats | undefined>,
+  streamIds: readonly string[],
   timeoutMs: number,
-): Promise<Watched> {
-  const streamIds = [...before.keys()];
-  const elsewhere = streamIds.filter((streamId) => !isNew(before.get(streamId), stateOf(folder, streamId)));
-  if (elsewhere.length > 0) return { read: [], unread: streamIds, elsewhere, end: 'other_folder' };
-  let unread = streamIds;
-  const progress = showProgress(context, 'Read', streamIds.length);
-  const result = (end: Watched['end']): Watched => ({
-    read: streamIds.filter((streamId) => !unread.includes(streamId)),
-    unread,
-    elsewhere,
-    end,
-  });
-  try {
-    for (let waited = 0; ; waited += LOOK_MS) {
-      const left = unread.filter((streamId) => !isRead(stateOf(folder, streamId)));
-      progress.advance(unread.length - left.length);
-      unread = left;
-      if (unread.length === 0) return result('all_read');
-      if (context.interrupted.aborted) return result('interrupted');
-      if (waited >= timeoutMs) return result('timeout');
-      await context.wait(LOOK_MS, context.interrupted);
+) {
+  const before = new Map(streamIds.map((streamId) => [streamId, stateOf(folder, streamId)]));
+  return async (written: readonly string[]): Promise<Watched> => {
+    const elsewhere = written.filter((streamId) => !isNew(before.get(streamId), stateOf(folder, streamId)));
+    if (elsewhere.length > 0) return { read: [], unread: written, elsewhere, end: 'other_folder' };
+    let unread = written;
+    const progress = showProgress(context, 'Read', written.length);
+    const result = (end: Watched['end']): Watched => ({
+      read: written.filter((streamId) => !unread.includes(streamId)),
+      unread,
+      elsewhere,
+      end,
+    });
+    try {
+      for (let waited = 0; ; waited += LOOK_MS) {
+        const left = unread.filter((streamId) => !isRead(stateOf(folder, streamId)));
+        progress.advance(unread.length - left.length);
+        unread = left;
+        if (unread.length === 0) return result('all_read');
+        if (context.interrupted.aborted) return result('interrupted');
+        if (waited >= timeoutMs) return result('timeout');
+        await context.wait(LOOK_MS, context.interrupted);
+      }
+    } finally {
+      progress.stop();
     }
-  } finally {
-    progress.stop();
-  }
+  };
 }
 
 function isNew(before: BigIntStats | undefined, now: BigIntStats | undefined): boolean {

@@ -83,11 +83,12 @@ export async function waitForPackagers(
   try {
     // The clock may be set back meanwhile, and a call may take its time.
     for (let paused = 0; ; paused += LOOK_MS) {
-      const answer = interrupted.aborted ? undefined : await answerOrError(fleet.status());
-      if (!answer || interrupted.aborted) return { ...last, end: 'interrupted' };
+      const answer = await answerOrError(fleet.status());
+      const isOver = Math.max(paused, now().getTime() - began) >= limitMs;
+      if (interrupted.aborted) return { ...last, end: 'interrupted' };
       if (answer instanceof CliError) {
         last = { ...last, errors: answer.problems };
-        if (!(answer instanceof SidecarAway)) return { ...last, end: 'unknown' };
+        if (isOver || !(answer instanceof SidecarAway)) return { ...last, end: 'unknown' };
       } else {
         // Waits for earlier changes, too.
         revision ??= answer.revision ?? undefined;
@@ -95,10 +96,9 @@ export async function waitForPackagers(
         progress ??= showProgress(context, 'Packagers with everything', last.packagers);
         progress.advance(last.packagers - last.behind.length - done);
         done = last.packagers - last.behind.length;
-        if (last.behind.length === 0) return { ...last, end: 'all' };
+        if (done === last.packagers) return { ...last, end: 'all' };
+        if (isOver) return { ...last, end: 'timeout' };
       }
-      if (Math.max(paused, now().getTime() - began) >= limitMs)
-        return { ...last, end: answer instanceof CliError ? 'unknown' : 'timeout' };
       await wait(LOOK_MS, interrupted);
     }
   } finally {
