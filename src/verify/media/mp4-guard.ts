@@ -54,6 +54,37 @@ function tooShort(type: string): Refusal {
   return malformed(`A box ${type} is too short for the content that it declares.`);
 }
 
+interface TableHead {
+  readonly version: number;
+  readonly flags: number;
+  /** A number behind the header of the box; 0 beyond its end. */
+  field(offset: number, bytes: number): number;
+}
+
+/** Where a table counts its entries, the bytes of each, and those of fields before them. */
+type Layout = readonly [counted: number, each: number, more?: number];
+
+const ones = (bits: number) => bits.toString(2).replaceAll('0', '').length;
+const behindType = (flags: number) => (flags & 1 ? 12 : 4);
+
+const TABLES: Readonly<Record<string, (head: TableHead) => Layout>> = {
+  stsd: () => [4, 0],
+  stts: () => [4, 8],
+  stsc: () => [4, 12],
+  stco: () => [4, 4],
+  co64: () => [4, 8],
+  stsz: ({ field }) => [8, field(4, 4) === 0 ? 4 : 0],
+  trun: ({ flags }) => [4, 4 * ones(flags & 0xf00), 4 * ones(flags & 5)],
+  saiz: ({ flags, field }) => [behindType(flags) + 1, field(behindType(flags), 1) === 0 ? 1 : 0],
+  saio: ({ flags, version }) => [behindType(flags), version === 0 ? 4 : 8],
+  sbgp: ({ version }) => [version === 1 ? 12 : 8, 8],
+};
+const COUNTED_AS: Readonly<Record<string, 'samples' | 'saiz'>> = {
+  trun: 'samples',
+  stsz: 'samples',
+  saiz: 'saiz',
+};
+
 class Guard {
   isCutShort = false;
   #boxes = 0;
@@ -100,50 +131,31 @@ class Guard {
   }
 
   #table(type: string, box: number, at: number, end: number): void {
-    const room = end - at;
-    const need = (bytes: number) => {
-      if (room < bytes) throw tooShort(type);
-    };
-    const flags = room >= 4 ? this.bytes.readUInt32BE(at) & 0xffffff : 0;
-    const version = room >= 4 ? this.bytes.readUInt8(at) : 0;
-    const count = (offset: number) => {
-      need(offset + 4);
-      return this.bytes.readUInt32BE(at + offset);
-    };
-    if (type === 'stsd') {
-      const entries = count(4);
-      let entry = at + 8;
-      for (let index = 0; index < entries; index += 1) {
-        if (end - entry < 16) throw tooShort(type);
-        const size = this.bytes.readUInt32BE(entry);
-        if (size < 16 || entry + size > end) throw malformed('A sample entry reaches beyond its box stsd.');
-        this.bytes.write('none', entry + 4, 'latin1');
-        entry += size;
-      }
-    } else if (type === 'trun') {
-      const samples = count(4);
-      this.#count(samples);
-      const perSample = [0x100, 0x200, 0x400, 0x800].filter((flag) => flags & flag).length;
-      need(8 + (flags & 1 ? 4 : 0) + (flags & 4 ? 4 : 0) + 4 * perSample * samples);
-    } else if (type === 'stsz') {
-      const samples = count(8);
-      this.#count(samples);
-      need(12 + (this.bytes.readUInt32BE(at + 4) === 0 ? 4 * samples : 0));
-    } else if (type === 'saiz') {
-      const optional = flags & 1 ? 8 : 0;
-      const samples = count(4 + optional + 1);
-      this.#count(samples, 'saiz');
-      need(9 + optional + (this.bytes.readUInt8(at + 4 + optional) === 0 ? samples : 0));
-    } else if (type === 'saio') {
-      const optional = flags & 1 ? 8 : 0;
-      need(8 + optional + count(4 + optional) * (version === 0 ? 4 : 8));
-    } else if (type === 'sbgp') {
-      const optional = version === 1 ? 4 : 0;
-      need(12 + optional + 8 * count(8 + optional));
-    } else if (type === 'sgpd') this.#groups(box, at, end, version);
-    else if (type === 'stts' || type === 'co64') need(8 + 8 * count(4));
-    else if (type === 'stco') need(8 + 4 * count(4));
-    else if (type === 'stsc') need(8 + 12 * count(4));
+    const field = (offset: number, bytes: number) =>
+      at + offset + bytes <= end ? this.bytes.readUIntBE(at + offset, bytes) : 0;
+    const version = field(0, 1);
+    if (type === 'sgpd') this.#groups(box, at, end, version);
+    const layout = TABLES[type]?.({ version, flags: field(1, 3), field });
+    if (!layout) return;
+    const [counted, each, more = 0] = layout;
+    const entries = field(counted, 4);
+    const of = COUNTED_AS[type];
+    if (of) this.#counts[of] += entries;
+    if (Math.max(...Object.values(this.#counts)) > MAX_SAMPLES)
+      throw tooLarge(`The media say that they have more than ${MAX_SAMPLES} samples.`);
+    if (counted + 4 + more + each * entries > end - at) throw tooShort(type);
+    if (type === 'stsd') this.#entries(entries, at + 8, end);
+  }
+
+  #entries(count: number, start: number, end: number): void {
+    let at = start;
+    for (let index = 0; index < count; index += 1) {
+      if (end - at < 16) throw tooShort('stsd');
+      const size = this.bytes.readUInt32BE(at);
+      if (size < 16 || at + size > end) throw malformed('A sample entry reaches beyond its box stsd.');
+      this.bytes.write('none', at + 4, 'latin1');
+      at += size;
+    }
   }
 
   #groups(box: number, at: number, end: number, version: number): void {
@@ -151,12 +163,6 @@ class Guard {
     const counted = version === 0 ? 8 : 12;
     if (!isKeys) this.bytes.write('free', box + 4, 'latin1');
     else if (end - at < 16 || this.bytes.readUInt32BE(at + counted) * 20 > end - at) throw tooShort('sgpd');
-  }
-
-  #count(samples: number, of: 'samples' | 'saiz' = 'samples'): void {
-    this.#counts[of] += samples;
-    if (this.#counts[of] > MAX_SAMPLES)
-      throw tooLarge(`The media say that they have more than ${MAX_SAMPLES} samples.`);
   }
 }
 
