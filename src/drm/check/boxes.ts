@@ -105,32 +105,29 @@ function otherSystem(report: Report, name: string, found: string, system: string
 /** `at` begins the name of each field. */
 export function describeWidevineData(report: Report, at: string, data: WidevinePsshData): void {
   const { algorithm, contentId, protectionScheme } = data;
-  const show = (name: string, value: string | number | undefined, note?: string) => {
-    if (value !== undefined) report.field(`${at}${name}`, String(value), note);
-  };
-  show('algorithm', algorithm === undefined ? undefined : (ALGORITHMS[algorithm] ?? algorithm));
+  report.field(`${at}algorithm`, ALGORITHMS[algorithm ?? -1] ?? algorithm);
   data.keyIds.forEach((keyId, index) => {
     const name = `${at}${nameOfKeyId(data, index)}`;
     showKeyId(report, name, keyId);
     report.claim({ of: 'box', at: name, keyId });
   });
-  show('provider', data.provider);
+  report.field(`${at}provider`, data.provider);
   if (contentId) {
     const { value, note } = textOrHex(contentId);
-    show('content_id', value, note);
+    report.field(`${at}content_id`, value, note);
     report.claim({ of: 'content_id', at: `${at}content_id`, contentId });
   }
-  show('track_type', data.trackType);
-  show('policy', data.policy);
-  show('crypto_period_index', data.cryptoPeriodIndex);
-  show('grouped_license', data.groupedLicense && `${data.groupedLicense.length} bytes`);
+  report.field(`${at}track_type`, data.trackType);
+  report.field(`${at}policy`, data.policy);
+  report.field(`${at}crypto_period_index`, data.cryptoPeriodIndex);
+  report.field(`${at}grouped_license`, data.groupedLicense && `${data.groupedLicense.length} bytes`);
   if (protectionScheme !== undefined) {
     const name = schemeName(protectionScheme);
     const cipher = cipherOf(name);
     if (cipher) report.claim({ of: 'cipher', at: `${at}protection_scheme`, cipher });
-    show('protection_scheme', name ?? protectionScheme, name && `uint32 ${protectionScheme}`);
+    report.field(`${at}protection_scheme`, name ?? protectionScheme, name && `uint32 ${protectionScheme}`);
   }
-  show('crypto_period_seconds', data.cryptoPeriodSeconds);
+  report.field(`${at}crypto_period_seconds`, data.cryptoPeriodSeconds);
   report.add(...widevineFindings(data, at.replace(/\.$/, '')));
 }
 

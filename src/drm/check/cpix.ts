@@ -58,10 +58,10 @@ export function describeCpix(report: Report, input: Buffer | string): CpixDocume
     return undefined;
   }
   const document = read.value;
-  const { id, version, contentId, keys, periods, systems, isSigned } = document;
-  if (version !== undefined) report.field('version', version);
-  if (id !== undefined) report.field('id', id);
-  if (contentId !== undefined) report.field('content_id', contentId);
+  const { id: documentId, version, contentId, keys, periods, systems, isSigned } = document;
+  report.field('version', version);
+  report.field('id', documentId);
+  report.field('content_id', contentId);
   if (isSigned) {
     report.field('signature', 'present');
     report.add(SIGNED);
@@ -78,29 +78,29 @@ export function describeCpix(report: Report, input: Buffer | string): CpixDocume
     if (version !== undefined && !/^\s*2(?:\.[0-4])?\s*$/.test(version))
       report.warning('unknown_version', 'version', 'is not 2.0 to 2.4; key servers refuse it');
   }
-  const placed = keys.map((key, index) => ({ ...key, at: keys.length > 1 ? `key[${index}]` : 'key' }));
-  const keyOf = new Map(placed.map((key) => [formatUuid(key.keyId), key]));
   const rulesOf = byKeyId(document.rules);
   const systemsOf = byKeyId(systems);
-  const periodIds = new Set(periods.map(({ id: periodId }) => periodId));
+  const placed = keys.map((key, index) => {
+    const id = formatUuid(key.keyId);
+    const at = keys.length > 1 ? `key[${index}]` : 'key';
+    return { ...key, id, at, rules: rulesOf.get(id) ?? [], systems: systemsOf.get(id) ?? [] };
+  });
+  const keyOf = new Map(placed.map((key) => [key.id, key]));
+  const periodIds = new Set(periods.map(({ id }) => id));
   // Only keys with a value are chosen.
   const isChosen = chooseKeys(document, {}).ok;
   for (const key of placed) {
-    const rules = rulesOf.get(formatUuid(key.keyId)) ?? [];
     describeKey(report, key, isRequest);
     // Without the key of sound alone, a key file is whole.
-    if (!key.value && !isRequest)
-      report.add(
-        finding(isChosen || isForSound(rules) ? 'warning' : 'error', 'missing', `${key.at}.value`, NO_VALUE),
-      );
-    describeRules(report, key.at, rules, periodIds);
+    const severity = isChosen || isForSound(key.rules) ? 'warning' : 'error';
+    if (!key.value && !isRequest) report.add(finding(severity, 'missing', `${key.at}.value`, NO_VALUE));
+    describeRules(report, key.at, key.rules, periodIds);
   }
   periods.forEach(({ id: name, index }, at) => {
     report.field(`period[${at}]`, name ?? '', index === undefined ? undefined : `index ${index}`);
   });
   describeDeliveries(report, document);
-  for (const key of placed)
-    claimKey(report, key, systemsOf.get(formatUuid(key.keyId)) ?? [], systems.length > 0);
+  for (const key of placed) claimKey(report, key, key.systems, systems.length > 0);
   for (const system of systems) {
     const key = keyOf.get(formatUuid(system.keyId));
     if (!key) continue;
@@ -109,15 +109,14 @@ export function describeCpix(report: Report, input: Buffer | string): CpixDocume
     report.take(part, isRoom || part.findings.length > 0 ? undefined : 1);
   }
   if (keys.length > 0 && systems.length === 0) reportNoSystem(report, THE_DOCUMENT);
-  for (const { at, keyId } of systems.length > 0 ? placed : [])
-    if (!systemsOf.has(formatUuid(keyId))) reportNoSystem(report, at);
+  else for (const key of placed) if (key.systems.length === 0) reportNoSystem(report, key.at);
   return document;
 }
 
 function describeKey(report: Report, key: PlacedKey, isRequest: boolean): void {
   const { at, keyId, scheme, value, explicitIv } = key;
   keyIdField(report, `${at}.key_id`, keyId);
-  if (scheme !== undefined) report.field(`${at}.scheme`, schemeName(key) ?? '', NOTES[scheme]);
+  report.field(`${at}.scheme`, scheme && schemeName(key), NOTES[scheme ?? '']);
   if (scheme === 'cens' || scheme === 'cbc1') {
     const sentence = `is ${schemeName(key)}, which key files have no lines for; ask the key provider for cenc or cbcs`;
     report.warning('unsupported_scheme', `${at}.scheme`, sentence);

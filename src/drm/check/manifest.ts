@@ -39,7 +39,7 @@ function rootOf(xml: string): string | undefined {
 export function describeManifest(report: Report, manifest: string): void {
   const root = rootOf(manifest);
   const xml = withoutComments(manifest);
-  if (root !== undefined) report.field('type', root);
+  report.field('type', root);
   const protections = readProtections(report, xml);
   const { named } = describeElements(report, xml, '', THE_MANIFEST);
   compareBoxes(report, named, protections);

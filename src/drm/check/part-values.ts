@@ -168,6 +168,6 @@ function readAddress(report: Report, name: string, system: AddressOf, value: unk
 function showChecksum(report: Report, name: string, value: unknown): string | undefined {
   const text = textOf(value);
   const checksum = text === undefined ? undefined : readChecksum(report, name, text);
-  if (checksum !== undefined) report.field(name, checksum);
+  report.field(name, checksum);
   return checksum;
 }

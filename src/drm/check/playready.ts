@@ -76,7 +76,7 @@ export function describePlayReadyHeader(report: Report, at: string, xml: string)
     return NO_SIGNALLING;
   }
   const { version } = root.attributes;
-  if (version !== undefined) report.field(`${at}version`, version);
+  report.field(`${at}version`, version);
   const keys = headerKeys(root);
   for (const [code, sentence] of Object.entries(faultsOf(root, xml, keys)))
     if (sentence) report.add(finding(WARNINGS.has(code) ? 'warning' : 'error', code, header, sentence));
@@ -105,7 +105,7 @@ function describeKey(report: Report, at: string, key: HeaderKey): Buffer[] {
     report.claim({ of: 'box', at: `${at}key_id`, keyId: swapKeyIdOrder(guid) });
     if (!isZero(guid)) suspectByteOrder(report, name, swapKeyIdOrder(guid));
   }
-  if (key.algorithm !== undefined) report.field(`${at}algorithm`, key.algorithm);
+  report.field(`${at}algorithm`, key.algorithm);
   if (isCipher(key.algorithm)) report.claim({ of: 'cipher', at: `${at}algorithm`, cipher: key.algorithm });
   if (key.checksum !== undefined && key.algorithm !== 'COCKTAIL') {
     const checksum = readChecksum(report, `${at}checksum`, key.checksum);

@@ -54,7 +54,7 @@ export function describeProtections(
   const isSome = protections.some(({ keyId }) => keyId && isAmong(keyId, boxes.keyIds));
   protections.forEach(({ scheme, keyId }, index) => {
     const at = protections.length > 1 ? `track[${index}]` : 'track';
-    if (scheme !== undefined) report.field(`${at}.scheme`, scheme);
+    report.field(`${at}.scheme`, scheme);
     report.claim({ of: 'track', at, scheme, keyId: rotates && keyId && isZero(keyId) ? undefined : keyId });
     if (!keyId) return;
     if (rotates && isZero(keyId)) {

@@ -59,8 +59,11 @@ export class Report {
     return this.findings.length >= MAX_FINDINGS;
   }
 
-  field(name: string, value: string, note?: string): void {
-    if (this.fields.length < MAX_FIELDS) this.fields.push({ name, value, ...(note && { note }) });
+  /** Shows a value that is there. */
+  field(name: string, value: string | number | undefined, note?: string): void {
+    if (value === undefined) return;
+    if (this.fields.length < MAX_FIELDS)
+      this.fields.push({ name, value: String(value), ...(note && { note }) });
     else this.#cut();
   }
 
