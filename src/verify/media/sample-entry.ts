@@ -38,44 +38,40 @@ function readSampleEntry({ type, body }: Mp4Box, kind: MediaKind): SampleEntry {
     boxes = [...boxes, ...boxesIn(body.subarray(info))];
   const sinf = boxes.find((box) => box.type === 'sinf');
   const within = sinf ? boxesIn(sinf.body) : [];
-  const find = (list: readonly Mp4Box[], wanted: string) => list.find((box) => box.type === wanted)?.body;
-  const original = find(within, 'frma')?.toString('latin1', 0, 4) ?? type;
-  const described = describeFormat(original, boxes);
+  const described = describeFormat(bodyOf(within, 'frma')?.toString('latin1', 0, 4) ?? type, boxes);
   if (!sinf) return { ...described, protection: undefined };
-  const scheme = find(within, 'schm');
-  const track = find(boxesIn(find(within, 'schi') ?? Buffer.alloc(0)), 'tenc');
-  const name = scheme?.toString('latin1', FULL_BOX, FULL_BOX + 4);
-  return { ...described, protection: { scheme: name, track: track && readTrackEncryption(track) } };
+  const scheme = bodyOf(within, 'schm')?.toString('latin1', FULL_BOX, FULL_BOX + 4);
+  const track = bodyOf(boxesIn(bodyOf(within, 'schi') ?? ABSENT), 'tenc');
+  return { ...described, protection: { scheme, track: track && readTrackEncryption(track) } };
+}
+
+const ABSENT = Buffer.alloc(0);
+
+function bodyOf(boxes: readonly Mp4Box[], type: string): Buffer | undefined {
+  return boxes.find((box) => box.type === type)?.body;
 }
 
 function describeFormat(type: string, boxes: readonly Mp4Box[]): { codec: string; format: SampleFormat } {
-  const find = (wanted: string) => boxes.find((box) => box.type === wanted)?.body;
   if (/^avc[1-4]$/.test(type)) {
-    const config = find('avcC');
-    const profile = config?.toString('hex', 1, 4) ?? '';
-    const parameterSets = config ? avcParameterSets(config) : [];
-    const lengthSize = ((config?.[4] ?? 3) & 3) + 1;
-    return {
-      codec: profile ? `${type}.${profile}` : type,
-      format: { codec: 'h264', lengthSize, parameterSets },
-    };
+    const config = bodyOf(boxes, 'avcC') ?? ABSENT;
+    const profile = config.toString('hex', 1, 4);
+    const lengthSize = ((config[4] ?? 3) & 3) + 1;
+    const format: SampleFormat = { codec: 'h264', lengthSize, parameterSets: avcParameterSets(config) };
+    return { codec: profile ? `${type}.${profile}` : type, format };
   }
   if (/^(?:hvc1|hev1|dvh1|dvhe)$/.test(type)) {
-    const config = find('hvcC');
-    const lengthSize = ((config?.[21] ?? 3) & 3) + 1;
-    const parameterSets = config ? hevcParameterSets(config) : [];
-    return { codec: type, format: { codec: 'h265', lengthSize, parameterSets } };
+    const config = bodyOf(boxes, 'hvcC') ?? ABSENT;
+    const lengthSize = ((config[21] ?? 3) & 3) + 1;
+    return { codec: type, format: { codec: 'h265', lengthSize, parameterSets: hevcParameterSets(config) } };
   }
   if (type === 'mp4a') {
-    const sound = find('esds');
-    const { objectType, config } = sound ? readDescriptors(sound) : { objectType: 0, config: undefined };
+    const { objectType, config } = readDescriptors(bodyOf(boxes, 'esds') ?? ABSENT);
     if (objectType === 0xa5 || objectType === 0xa6) return { codec: 'mp4a.a5', format: { codec: 'ac3' } };
+    if (objectType !== 0x40 && objectType !== 0)
+      return { codec: `mp4a.${objectType.toString(16)}`, format: { codec: 'unknown' } };
     const audioType = (config?.[0] ?? 0) >> 3;
-    const codec = config ? `mp4a.40.${audioType}` : 'mp4a';
-    if (objectType === 0x40 || objectType === 0) {
-      return { codec, format: { codec: 'aac', adts: false, config } };
-    }
-    return { codec: `mp4a.${objectType.toString(16)}`, format: { codec: 'unknown' } };
+    const format: SampleFormat = { codec: 'aac', adts: false, config };
+    return { codec: config ? `mp4a.40.${audioType}` : 'mp4a', format };
   }
   const codec = SIMPLE[type] ?? 'unknown';
   return { codec: codec === 'opus' ? 'opus' : type, format: { codec } };
@@ -136,8 +132,9 @@ function readDescriptors(body: Buffer): { objectType: number; config: Buffer | u
     }
     if (tag === 3) {
       const flags = body[at + 2] ?? 0;
-      at +=
-        3 + (flags & 0x80 ? 2 : 0) + (flags & 0x40 ? 1 + (body[at + 3] ?? 0) : 0) + (flags & 0x20 ? 2 : 0);
+      at += flags & 0x80 ? 5 : 3;
+      if (flags & 0x40) at += 1 + (body[at] ?? 0);
+      if (flags & 0x20) at += 2;
     } else if (tag === 4) {
       objectType = body[at] ?? 0;
       at += 13;
