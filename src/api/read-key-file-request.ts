@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
-import { isJsonObject } from '../drm/bytes';
+import { isJsonObject, type JsonObject } from '../drm/bytes';
 import type { CpixChoice } from '../drm/cpix/choose';
 import { looksLikeCpixBytes, readCpix } from '../drm/cpix/read';
 import { BOX_FOR_DATA } from '../drm/cross-check';
@@ -144,6 +144,7 @@ export function readForm(
   rules: ProviderRules,
 ): ({ readonly ok: true } & FormedBody) | { readonly ok: false; readonly faults: readonly SchemaFault[] } {
   const { needed, taken, hasAes = false } = rules;
+  if (!isJsonObject(body)) return { ok: false, faults: [nothing(NO_OBJECT)] };
   const given = givenFields(body);
   if (given.has('keyfile')) {
     const others = othersThan(importedBody, given);
@@ -156,11 +157,10 @@ export function readForm(
     return formed('cpix', cpixBody, withoutFields(body, others), broken);
   }
   const isSupplied = SUPPLYING.some((name) => given.has(name));
-  const namesAes = isJsonObject(body) && Array.isArray(body.systems) && body.systems.includes('aes');
+  const namesAes = Array.isArray(body.systems) && body.systems.includes('aes');
   const takes: readonly string[] =
     isSupplied || !given.has('contentId') ? [] : [...taken, ...(namesAes && hasAes ? ['systems'] : [])];
-  const isHlsAlone = !given.has('cenc') && (given.has('fairplay') || given.has('aes'));
-  const isCmafAsked = isHlsAlone && isJsonObject(body) && body.cmaf !== false;
+  const isCmafAsked = (given.has('fairplay') || given.has('aes')) && body.cmaf !== false;
   const ofCenc = given.has('cenc') ? [] : ['playready', 'widevine', ...(isCmafAsked ? ['cmaf'] : [])];
   const orphans = [
     ...orphansIn(given, ofCenc, 'cenc; give cenc.keyid and cenc.contentkey with it'),
@@ -185,7 +185,7 @@ export function readForm(
   const isMeant = PROVIDER_FIELDS.some((name) => given.has(name));
   const faults = [...orphans, ...(isMeant ? found : found.filter(({ kind }) => kind === 'unknown'))];
   if (result.success && faults.length === 0) return { ok: true, form: 'provider', value: result.data };
-  return { ok: false, faults: faults.length > 0 ? faults : [nothingGiven(body, needed)] };
+  return { ok: false, faults: faults.length > 0 ? faults : [nothing(namesNoKeys(needed))] };
 }
 
 function formed<Form extends FormedBody['form'], Value>(
@@ -259,13 +259,11 @@ function suppliedValues(body: z.output<typeof suppliedBody>) {
 
 const BOX_UNWRAPPED = warning('box_for_data', 'widevine.psshdata', BOX_FOR_DATA);
 
-function givenFields(body: unknown): Set<string> {
-  if (!isJsonObject(body)) return new Set();
+function givenFields(body: JsonObject): Set<string> {
   return new Set(Object.keys(body).filter((name) => body[name] !== null && body[name] !== undefined));
 }
 
-function withoutFields(body: unknown, others: readonly string[]): unknown {
-  if (!isJsonObject(body)) return body;
+function withoutFields(body: JsonObject, others: readonly string[]): JsonObject {
   const given = givenFields(body);
   // Built from entries, so that a field called `__proto__` stays a field and is refused by its name.
   return Object.fromEntries(
@@ -290,11 +288,14 @@ function orphansIn(given: ReadonlySet<string>, names: readonly string[], needed:
   return names.filter((name) => given.has(name)).map((name) => missing(name, `needs ${needed}`));
 }
 
-function nothingGiven(body: unknown, needed: ProviderRules['needed']): SchemaFault {
+const NO_OBJECT = 'Send a JSON object with content-type: application/json.';
+
+function namesNoKeys(needed: ProviderRules['needed']): string {
   const provisioned = [...needed, 'contentId'].join(', ').replace(/, (?=contentId$)/, ' and ');
-  const sentence = isJsonObject(body)
-    ? `The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or a CPIX document with cpix, or have them provisioned with ${provisioned}.`
-    : 'Send a JSON object with content-type: application/json.';
+  return `The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or a CPIX document with cpix, or have them provisioned with ${provisioned}.`;
+}
+
+function nothing(sentence: string): SchemaFault {
   return { kind: 'wrong', path: [], reason: 'missing', sentence };
 }
 

@@ -112,19 +112,16 @@ function lineFinder(document: Document.Parsed, lineAt: (offset: number) => numbe
     let node: unknown = document.contents;
     let offset = offsetOf(node);
     for (const [depth, name] of path.entries()) {
-      if (isAlias(node)) node = node.resolve(document);
-      if (isMap(node)) {
-        const pair = node.items.find(({ key }) => (isScalar(key) ? key.value : key) === name);
+      const parent: unknown = isAlias(node) ? node.resolve(document) : node;
+      const isNamed = of === 'name' && depth === path.length - 1;
+      let key: unknown;
+      if (isSeq(parent)) node = parent.items[Number(name)];
+      else if (isMap(parent)) {
+        const pair = parent.items.find((each) => (isScalar(each.key) ? each.key.value : each.key) === name);
         if (pair === undefined) break;
-        node = pair.value;
-        offset =
-          (of === 'name' && depth === path.length - 1 ? undefined : offsetOf(node)) ??
-          offsetOf(pair.key) ??
-          offset;
-      } else if (isSeq(node)) {
-        node = node.items[Number(name)];
-        offset = offsetOf(node) ?? offset;
+        ({ key, value: node } = pair);
       } else break;
+      offset = (isNamed && key ? undefined : offsetOf(node)) ?? offsetOf(key) ?? offset;
     }
     return offset === undefined ? undefined : lineAt(offset);
   };

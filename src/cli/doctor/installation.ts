@@ -33,12 +33,8 @@ const NOT_READ =
   'change the file so that it can be checked; it is not known whether the packager can read it';
 
 export async function readPackager(packager: string) {
-  let configured: string[];
-  try {
-    configured = await foldersIn(join(packager, 'conf'));
-  } catch (thrown) {
-    return unread(thrown);
-  }
+  const configured = await foldersIn(join(packager, 'conf')).catch((thrown) => unread(thrown));
+  if ('problem' in configured) return configured;
   const own: string[] = [];
   for (const name of configured) {
     const failure = await stat(join(packager, 'conf', name, APPLICATION_XML)).catch((thrown) => thrown);
@@ -67,13 +63,10 @@ export async function readPackager(packager: string) {
       ],
     });
   }
-  const defaults = await readText(join(packager, 'conf/HTTPStreamers.xml'));
-  const streamerDefaults: Checked<readonly Setting[]> = defaults.ok
-    ? readStreamerDefaults(defaults.value)
-    : defaults.isAbsent
-      ? { ok: true, value: [] }
-      : defaults;
-  return { applications, streamerDefaults };
+  const text = await readText(join(packager, 'conf/HTTPStreamers.xml'));
+  const defaults: Checked<readonly Setting[]> = text.ok ? readStreamerDefaults(text.value) : text;
+  const isAbsent = !text.ok && text.isAbsent;
+  return { applications, streamerDefaults: isAbsent ? ({ ok: true, value: [] } as const) : defaults };
 }
 
 export async function readNamedStreams(folders: readonly string[]) {
