@@ -5,7 +5,7 @@ import { importKeyFile } from '../../drm/import-key-file';
 import { decodeKeys, keysIn } from '../../drm/key-file';
 import type { Problem } from '../../http/errors';
 import { count, shown } from '../../terminal/text';
-import { CliError, EXIT, interrupted, usageError } from '../cli-error';
+import { answerOrError, CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { requireDocument } from '../cpix-document';
 import { secondsOfOne } from '../fleet/wait';
@@ -43,15 +43,14 @@ export async function rotateStream(context: CliContext, streamId: string, option
     await pause(context, due - now().getTime());
     if (signal.aborted) break;
     const at = now().toISOString();
-    try {
-      done.push({ at, ...(await writeNext(context, streamId, source, seconds)) });
-    } catch (thrown) {
-      if (thrown instanceof CliError && thrown.exitCode === EXIT.interrupted) break;
-      // A failure at the first turn may be a wrong call: its own exit code says more.
-      if (!(thrown instanceof CliError) || turn === 0) throw thrown;
-      done.push({ at, errors: thrown.problems });
-    }
-    if (!out.json) showTurn(context, done.at(-1), turn + 1 < turns && !signal.aborted);
+    const written = await answerOrError(writeNext(context, streamId, source, seconds));
+    const isFailed = written instanceof CliError;
+    if (isFailed && written.exitCode === EXIT.interrupted) break;
+    // A failure at the first turn may be a wrong call: its own exit code says more.
+    if (isFailed && turn === 0) throw written;
+    const ended: Turn = isFailed ? { at, errors: written.problems } : { at, ...written };
+    done.push(ended);
+    if (!out.json) showTurn(context, ended, turn + 1 < turns && !signal.aborted);
     const late = now().getTime() - due;
     // Missed turns are skipped, and a clock that was set back delays none.
     due += every * (late < -every ? 1 + late / every : Math.max(1, 1 + Math.floor(late / every)));
@@ -96,11 +95,11 @@ function keyIdOf(bytes: Buffer | undefined): string | undefined {
   return keys && formatUuid(keys.keyId);
 }
 
-function showTurn({ out }: CliContext, turn: Turn | undefined, hasNext: boolean): void {
-  if (turn?.errors) {
+function showTurn({ out }: CliContext, turn: Turn, hasNext: boolean): void {
+  if (turn.errors) {
     out.errors(turn.errors);
     out.warn(`${turn.at}: the former key stays${hasNext ? '; the next turn tries again' : ''}`);
-  } else if (turn) {
+  } else {
     const { at, of = '', former, key_id: now } = turn;
     const ids =
       former === now ? (now ?? 'FairPlay') : `${former ?? 'none'} → ${out.style('green', now ?? 'none')}`;

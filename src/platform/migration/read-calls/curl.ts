@@ -40,39 +40,30 @@ function unescapedCmd(text: string): string {
   return text.replaceAll(/\^\r?\n/g, ' ').replaceAll(/\^([\s\S])/g, '$1');
 }
 
-const QUOTES: ReadonlyMap<string, { readonly end: string; readonly escapes: boolean }> = new Map([
-  ["'", { end: "'", escapes: false }],
-  ["$'", { end: "'", escapes: true }],
-  ['"', { end: '"', escapes: true }],
-]);
+/** A shell's text in parts: escapes, ends of lines, comments, and each kind of quote as a whole; `open` has no end. */
+const PARTS =
+  /(?<join>\\\r?\n)|\\[\s\S]|(?<end>\r?\n)|(?<comment>(?<!\S)#[^\n]*)|'[^']*'|"[^\\"]*(?:\\[\s\S][^\\"]*)*"|\$'[^\\']*(?:\\[\s\S][^\\']*)*'|(?:\$(?='))?(?<open>['"])[\s\S]*|[^\\'"#$\r\n]+|[\s\S]/g;
 
 /** The lines of a shell's text without comments, with those joined that a backslash or a quote continues. */
 function commandLines(given: string): string[] {
   const text = /\^["\r\n]/.test(given) ? unescapedCmd(given) : given;
   const lines: string[] = [];
   let line = '';
-  let quote: ReturnType<typeof QUOTES.get>;
-  let isComment = false;
-  let before = '';
-  for (const [sign] of text.matchAll(/\\\r?\n|\\[\s\S]|\$?'|["#]|\r?\n|[^\\'"#$\r\n]+|[\s\S]/g)) {
-    const isEnd = /^\r?\n$/.test(sign) || (isComment && sign.endsWith('\n'));
-    if (isEnd && !quote) {
+  for (const { 0: part, groups: { join, end, comment, open } = {} } of text.matchAll(PARTS)) {
+    if (end) {
       lines.push(line);
       line = '';
-      isComment = false;
-    } else if (!isComment && !quote && sign === '#' && /^\s?$/.test(before)) isComment = true;
-    else if (!isComment) {
-      const isJoin = /^\\\r?\n$/.test(sign) && quote?.escapes !== false;
-      line += isJoin ? (quote ? '' : ' ') : sign;
-      if (!quote) quote = QUOTES.get(sign);
-      else if (sign.endsWith(quote.end) && !(quote.escapes && sign.startsWith('\\'))) quote = undefined;
-    }
-    before = isEnd ? '' : sign.slice(-1);
+    } else if (!comment) line += join ? ' ' : joined(part);
+    // A shell would wait for the rest, and this text would be lost.
+    if (open && line.includes('curl')) throw new UnreadableInput(`has a quote (${open}) that is not closed`);
   }
-  // A shell would wait for the rest, and this text would be lost.
-  if (quote && line.includes('curl'))
-    throw new UnreadableInput(`has a quote (${quote.end}) that is not closed`);
   return [...lines, line].filter((each) => each.includes('curl'));
+}
+
+/** A part without the ends of lines that a backslash hides, which it does not in single quotes. */
+function joined(part: string): string {
+  if (part.startsWith("'")) return part;
+  return part.replaceAll(/\\(?:\r?\n|[\s\S])/g, (pair) => (pair.endsWith('\n') ? '' : pair));
 }
 
 function wordsOf(line: string): ParseEntry[] {
