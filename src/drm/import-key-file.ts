@@ -1,5 +1,12 @@
 import { type Checked, decodeBase64Block, decodeHexBlock, parseUuid } from './bytes';
-import { checkKeyFile, hlsParts, readMeantText, UNREADABLE, unknownLine } from './check/key-file-text';
+import {
+  CONTROL_CHARACTER,
+  checkKeyFile,
+  hlsParts,
+  readMeantText,
+  UNREADABLE,
+  unknownLine,
+} from './check/key-file-text';
 import { Report } from './check/report';
 import { type Finding, type Problem, warning } from './finding';
 import {
@@ -250,5 +257,5 @@ function textProblems(line: NumberedLine): Problem[] {
   const { name, value } = line;
   if (value === '') return [problemOf(line, 'empty', 'has no value; give it one, or remove the line')];
   if (isLineText(name) && isLineText(value)) return [];
-  return [problemOf(line, 'control_character', 'holds a control character, which no key file can have')];
+  return [problemOf(line, 'control_character', CONTROL_CHARACTER)];
 }

@@ -9,6 +9,7 @@ import {
   FAIRPLAY_KEY_FORMAT,
   FOREIGN_LINE,
   HLS,
+  isLineText,
   KNOWN_LINES,
   parseKeyFile,
 } from '../key-file';
@@ -279,10 +280,12 @@ function readLines(report: Report, text: string): Lines {
     else if (former === value) report.warning('duplicate_line', name, 'appears twice; remove one');
     else report.error('duplicate_line', name, 'appears twice with different values; remove the wrong one');
     if (value === '') report.error('empty', name, 'has no value');
+    else if (!isLineText(value)) report.error('control_character', name, CONTROL_CHARACTER);
   }
   return values;
 }
 
+export const CONTROL_CHARACTER = 'holds a control character, which no key file can have';
 export const UNREADABLE = 'is not "name: value"; correct it, or start it with # to make it a comment';
 
 /** Whether a text is a key file or a failed attempt at one; it may have only comments. */

@@ -68,6 +68,10 @@ describe('a key file', () => {
       'an unknown line: W unknown_line note': `${FILE}note: by hand\n`,
       'a key for a name: E unknown_line': `${FILE}${cenc.contentkey}: x\n`,
       'a line twice: W duplicate_line D-algorithm': `${FILE}${DASH}-algorithm: AESCTR\n`,
+      'a control character: E control_character H-key-format, W wrong_constant H-key-format': FILE.replace(
+        'com.apple',
+        '\u0001com.apple',
+      ),
       'two values of a line: E duplicate_line D-key-id': `${FILE}${DASH}-key-id: AAAA\n`,
       'no value: E empty H-key-format, W wrong_constant H-key-format': set({ 'H-key-format': '' }),
       'another version: W wrong_constant H-key-format-version': set({ 'H-key-format-version': '2' }),
