@@ -30,11 +30,16 @@ export function schemaRef(name: string): OpenApi.ReferenceObject {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-export function contentOf(schemas: Readonly<Record<string, Schema>>): Content {
-  return Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema }]));
-}
+/** By media type. */
+export type Bodies = Readonly<Record<string, Schema | z.ZodType>>;
 
-export const jsonContent = (schema: Schema): Content => contentOf({ 'application/json': schema });
+export function contentOf(bodies: Bodies): Content {
+  const content = Object.entries(bodies).map(([type, body]) => {
+    const schema = body instanceof z.ZodType ? jsonSchema(body) : body;
+    return [type, { schema }] as const;
+  });
+  return Object.fromEntries(content);
+}
 
 type ParameterSchema = NonNullable<OpenApi.ParameterObject['schema']>;
 
@@ -47,11 +52,13 @@ export function parameter(
   return { name, in: 'query', required: more.in === 'path', description, schema, ...more };
 }
 
+/** Without `null`, which an address cannot have. */
 export function queryParameters(query: z.ZodObject): OpenApi.ParameterObject[] {
   return Object.entries(jsonSchema(query).properties ?? {}).map(([name, property]) => {
-    const { description = '', ...schema } = property as OpenApi.SchemaObject;
+    const { description = '', anyOf = [], type, ...rest } = Object(property);
+    const schema = { ...anyOf[0], ...rest, ...(type && { type: [type].flat()[0] }) };
     const required = !(query.shape[name] as z.ZodType).isOptional();
-    return parameter(name, description, schema as ParameterSchema, { required });
+    return parameter(name, description, schema, { required });
   });
 }
 
@@ -75,7 +82,9 @@ export function failures(
       {
         description: [`${STATUS_CODES[status]}.`, ...lines].join('\n\n'),
         ...(hasRetryAfter && { headers: { 'retry-after': RETRY_AFTER } }),
-        content: jsonContent({ allOf: [schemaRef('Errors'), { properties: { errors: { items } } }] }),
+        content: contentOf({
+          'application/json': { allOf: [schemaRef('Errors'), { properties: { errors: { items } } }] },
+        }),
       },
     ];
   });

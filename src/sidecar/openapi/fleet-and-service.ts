@@ -59,7 +59,7 @@ export const FLEET: Operations = {
     description: `The state of a stream in the fleet, its last change, and which of the packagers that take it have it. It covers deleted streams, too. ${TENANTS}`,
     parameters: [pathParameter('streamid', 'The stream id, its slashes written as `%2F`.', 200, STREAM)],
     content: json('FleetStream'),
-    errors: [...COMMON, 'invalid_stream_id', 'fleet_entry_not_found', ...ENGINE_READ_ERRORS],
+    errors: [...COMMON, 'fleet_entry_not_found', ...ENGINE_READ_ERRORS],
     examples: [{ summary: 'Ask' }],
   },
   'post /api/fleet/import': {

@@ -82,19 +82,11 @@ const CPIX_BODY = textOf(
   `A CPIX document in UTF-8 or UTF-16, ${MAX_CPIX_BYTES / 1024} KiB at most. The query chooses among its keys.`,
 );
 const CPIX_BODIES = Object.fromEntries(CPIX_TYPES.map((type) => [type, CPIX_BODY]));
-const CPIX_PARAMETERS = textParameters(cpixQuery).map(({ description, ...each }) => ({
+const CPIX_PARAMETERS = queryParameters(cpixQuery).map(({ description, ...each }) => ({
   ...each,
   description: `Only with a CPIX document as the body. ${description}`,
 }));
 const EXPORTED_CPIX = textOf('With `as=cpix`: a CPIX 2.3 document (DASH-IF) with plain content keys.');
-
-/** The parameters of a query as texts: an address has no null. */
-function textParameters(query: z.ZodObject): OpenApi.ParameterObject[] {
-  return queryParameters(query).map(({ schema, ...each }) => {
-    const { anyOf, ...rest } = Object(schema);
-    return { ...each, schema: { ...anyOf?.[0], ...rest, type: 'string' } };
-  });
-}
 
 const READ_ERRORS = ['key_files_not_readable', 'too_many_open_files'] as const;
 const WHOLE = ['not_a_key_file', 'key_file_malformed'] as const;
@@ -123,10 +115,7 @@ export const KEY_FILES: Operations = {
       [CPIX_TYPE]: EXPORTED_CPIX,
     },
     answers: { 304: NOT_MODIFIED },
-    errors: [
-      ...(['invalid_stream_id', 'invalid_query', 'forbidden', 'key_file_not_found'] as const),
-      ...(['keys_missing', ...WHOLE, ...READ_ERRORS] as const),
-    ],
+    errors: ['forbidden', 'key_file_not_found', 'keys_missing', ...WHOLE, ...READ_ERRORS],
     examples: [THE_FILE],
   },
   'post /api/keyfile/{streamid}': {
@@ -151,14 +140,13 @@ export const KEY_FILES: Operations = {
     content: { [TEXT_TYPE]: TEXT, [JSON_TYPE]: { anyOf: [schemaRef('KeyFile'), schemaRef('DryRun')] } },
     answers: { 202: ACCEPTED_FILE },
     errors: [
-      ...(['invalid_body', 'unknown_field', 'unknown_line', 'malformed_json'] as const),
-      ...(['key_id_byte_order', 'checksum_mismatch', 'key_and_key_id_swapped', 'all_zero'] as const),
+      ...(['unknown_field', 'unknown_line', 'key_id_byte_order', 'checksum_mismatch'] as const),
+      ...(['key_and_key_id_swapped', 'all_zero'] as const),
       ...(['session_id_in_address', 'content_key_in_address'] as const),
       ...(['escaped_ampersand', 'unknown_scheme'] as const),
       ...(['missing_line', 'wrong_constant', 'cmaf_disagrees', 'no_lines'] as const),
       ...(['invalid_cpix', 'cpix_choice', 'cpix_not_usable', 'cpix_not_opened'] as const),
-      ...(['invalid_stream_id', 'invalid_query', 'invalid_header', 'forbidden', ...WHOLE] as const),
-      ...(['precondition_failed', 'body_too_large', 'unsupported_media_type'] as const),
+      ...(['invalid_header', 'forbidden', 'precondition_failed', ...WHOLE] as const),
       ...READ_ERRORS,
       ...PROVISION_ERRORS,
     ],
@@ -183,9 +171,8 @@ export const KEY_FILES: Operations = {
     content: FILE,
     answers: { 202: ACCEPTED_FILE },
     errors: [
-      ...(['invalid_stream_id', 'invalid_query', 'invalid_header', 'forbidden'] as const),
-      ...(['key_file_not_found', 'precondition_failed', 'key_files_not_writable'] as const),
-      ...([...WHOLE, ...READ_ERRORS, ...FLEET_ERRORS] as const),
+      ...(['invalid_header', 'forbidden', 'key_file_not_found', 'precondition_failed'] as const),
+      ...(['key_files_not_writable', ...WHOLE, ...READ_ERRORS, ...FLEET_ERRORS] as const),
     ],
     examples: [THE_FILE],
   },
@@ -199,7 +186,7 @@ export const MANY_KEY_FILES: Operations = {
       'The key files that the API key reaches, page by page, with their contents and what is wrong with them, and no secrets. Ask again with `cursor` until it is `null`.',
     parameters: queryParameters(listQuery),
     content: json('KeyFileList'),
-    errors: ['invalid_query', 'cursor_expired', ...READ_ERRORS],
+    errors: ['cursor_expired', ...READ_ERRORS],
     examples: [{ summary: 'A page', query: { prefix: 'ne', limit: '10' } }],
   },
   'post /api/keyfiles': {
@@ -212,11 +199,7 @@ export const MANY_KEY_FILES: Operations = {
     headers: REVISION_HEADER,
     content: json('BatchResult'),
     answers: { 202: { ...ACCEPTED, content: contentOf(json('BatchResult')) } },
-    errors: [
-      ...(['invalid_body', 'unknown_field', 'malformed_json', 'invalid_query', 'invalid_header'] as const),
-      ...(['forbidden', 'body_too_large', 'unsupported_media_type'] as const),
-      ...(['too_many_batches', 'stopping'] as const),
-    ],
+    errors: ['unknown_field', 'invalid_header', 'forbidden', 'too_many_batches', 'stopping'],
     examples: [
       {
         summary: 'A stream, and a group with the same keys',
@@ -257,7 +240,6 @@ export const CHECK: Operations = {
       ),
     },
     content: json('CheckResult'),
-    errors: ['invalid_query', 'invalid_body', 'malformed_json', 'body_too_large', 'unsupported_media_type'],
     examples: [
       {
         summary: 'A body whose key id has the wrong byte order',
@@ -270,13 +252,12 @@ export const CHECK: Operations = {
     summary: 'Export keys for another packager',
     description:
       'Returns the keys of the body in the form of another packager, without a key file: those of a CPIX document, which may have one key for Widevine, PlayReady and FairPlay (`cbcs`), or of the lines of a key file. Encrypted content keys are refused. Nothing is written, kept or logged. Any API key will do.',
-    parameters: textParameters(exportBodyQuery),
+    parameters: queryParameters(exportBodyQuery),
     body: { ...CPIX_BODIES, [TEXT_TYPE]: textOf('The lines of a key file, or a CPIX document.') },
     headers: { Warning: WARNING },
     content: { [TEXT_TYPE]: TEXT, [JSON_TYPE]: DRM_INFO, [CPIX_TYPE]: EXPORTED_CPIX },
     errors: [
-      ...(['invalid_query', 'invalid_body', 'invalid_cpix', 'cpix_choice'] as const),
-      ...(['cpix_not_usable', 'cpix_not_opened', 'body_too_large', 'unsupported_media_type'] as const),
+      ...(['invalid_body', 'invalid_cpix', 'cpix_choice', 'cpix_not_usable', 'cpix_not_opened'] as const),
       { code: 'keys_missing', status: 400 },
       { code: 'key_file_malformed', status: 400 },
     ],
@@ -335,7 +316,7 @@ export const PULL: Operations = {
       [TEXT_TYPE]: textOf('With `as` of a form that is text.'),
     },
     answers: { 304: NOT_MODIFIED },
-    errors: ['invalid_query', ...PULL_ERRORS],
+    errors: PULL_ERRORS,
     examples: [{ summary: 'The key of DASH', query: { scheme: 'cenc' } }],
   },
   'post /speke/v2/{client}': {
@@ -345,7 +326,7 @@ export const PULL: Operations = {
     parameters: [CLIENT, CLIENT_KEY, SPEKE_VERSION],
     body: { [XML_TYPE]: textOf('A CPIX document that asks for a key.') },
     content: { [XML_TYPE]: textOf('The document with the key.') },
-    errors: ['invalid_cpix', 'body_too_large', 'unsupported_media_type', 'speke_refused', ...PULL_ERRORS],
+    errors: ['invalid_cpix', 'speke_refused', ...PULL_ERRORS],
     examples: [
       {
         summary: 'The key of DASH',

@@ -64,7 +64,7 @@ interface Described {
   readonly content: Readonly<Record<string, Schema>>;
   readonly headers?: Record<string, OpenApi.HeaderObject>;
   readonly answers?: Readonly<Record<number, Answer>>;
-  /** In addition to those of any operation with this access. */
+  /** In addition to those of any operation with this access, of a stream, a query and a body. */
   readonly errors?: readonly AnsweredError[];
   readonly examples: readonly Example[];
 }
@@ -88,12 +88,16 @@ export type Operations = Readonly<Record<string, Described>>;
 
 export function operation(path: string, method: Method, tag: string, described: Described): Operation {
   const { id, summary, description, access = 'key', parameters = [], body, examples } = described;
-  const errors = [
+  const errors = new Set<AnsweredError>([
+    ...(path.includes('{streamid}') ? (['invalid_stream_id'] as const) : []),
+    ...(parameters.some((each) => each.in === 'query') ? (['invalid_query'] as const) : []),
+    ...(body?.[JSON_TYPE] ? (['invalid_body', 'malformed_json'] as const) : []),
+    ...(body ? (['body_too_large', 'unsupported_media_type'] as const) : []),
     ...(described.errors ?? []),
     ...(access === 'key' ? BEHIND_THE_KEY : []),
     ...(access === 'probe' ? [] : BUT_FOR_PROBES),
     ...ALWAYS,
-  ];
+  ]);
   const success: Answer = {
     description: 'It is done.',
     ...(described.headers && { headers: described.headers }),
@@ -114,7 +118,7 @@ export function operation(path: string, method: Method, tag: string, described: 
     security: access === 'key' ? [{ apiKey: [] }] : [],
     parameters: [...parameters],
     ...(body && { requestBody: { required: true, content: shown(body, examples) } }),
-    responses: { 200: success, ...described.answers, ...errorAnswers(errors) },
+    responses: { 200: success, ...described.answers, ...errorAnswers([...errors]) },
     'x-codeSamples': examples.map((example) => ({
       lang: 'Shell',
       label: example.summary,

@@ -1,12 +1,12 @@
 import { STATUS_CODES } from 'node:http';
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import { errorsAnswer } from '../../../http/faults';
-import { jsonSchema, type Operation, type PathItem } from '../../../http/openapi';
+import { jsonSchema, type Operation } from '../../../http/openapi';
 import { DELIVERY } from './delivery';
 import { PROVIDER } from './key-provider';
-import { type Group, operationsOf, type Seeded } from './operation';
-import { resourceSchemas, resourceTags, SITES } from './resources';
-import { NOTIFICATIONS_TAG, notifications, SERVICE, UPLOADS } from './uploads-and-embed';
+import { pathsOf, type Seeded } from './operation';
+import { LIBRARY, resourceSchemas, SITES } from './resources';
+import { NOTIFICATIONS, notifications, SERVICE, UPLOADS } from './uploads-and-embed';
 import { V1, V1_ERROR_SCHEMA, V1_SIGNATURE } from './v1';
 
 const API_SECRET =
@@ -34,14 +34,9 @@ Every path is taken with a slash at its end and without. Bodies are read as JSON
 
 Errors of Management API v2 are \`{"errors":[{"code","description"}]}\`, with every problem of a request at once. Public delivery answers 404 with \`{"message"}\`. Errors of v1 have one \`code\`, \`title\` and \`message\`.`;
 
-const tagOf = ({ tag, says }: Group) => ({ name: tag, description: says });
+const GROUPS = [...LIBRARY, SITES, UPLOADS, DELIVERY, PROVIDER, V1, NOTIFICATIONS, SERVICE];
 
 export function openApiDocument(seeded: Seeded) {
-  const groups = [SITES, UPLOADS, DELIVERY, PROVIDER, V1, SERVICE];
-  const paths: Record<string, PathItem> = Object.assign(
-    {},
-    ...groups.map((group) => operationsOf(group, seeded)),
-  );
   const about = {
     openapi: '3.1.1',
     info: {
@@ -52,12 +47,7 @@ export function openApiDocument(seeded: Seeded) {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/', description: 'The emulator that answered this document.' }],
-    tags: [
-      ...resourceTags(),
-      ...[SITES, UPLOADS, DELIVERY, PROVIDER, V1].map(tagOf),
-      { name: NOTIFICATIONS_TAG, description: 'The notifications to webhooks.' },
-      tagOf(SERVICE),
-    ],
+    tags: GROUPS.map(({ tag, says }) => ({ name: tag, description: says })),
     components: {
       schemas: {
         Errors: jsonSchema(errorsAnswer),
@@ -88,7 +78,7 @@ export function openApiDocument(seeded: Seeded) {
     },
   } satisfies OpenApi.Document;
   // Each operation is checked against the type of OpenAPI where it is made.
-  return { ...about, paths, webhooks: notifications() };
+  return { ...about, paths: pathsOf(GROUPS, seeded), webhooks: notifications() };
 }
 
 /** Parameters and answers are components: readers, which parse all for each operation, need half the time. */

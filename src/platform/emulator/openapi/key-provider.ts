@@ -17,8 +17,6 @@ import {
   text,
 } from './operation';
 
-const CLIENT_ERRORS = ['api_key_missing', 'api_key_refused', 'client_unknown'] as const;
-const KEY_ERRORS = ['invalid_content_id', ...CLIENT_ERRORS] as const;
 const CPIX = { 'application/xml': { type: 'string', description: 'A CPIX document.' } } as const;
 
 type Kind = keyof typeof KEY_ANSWERS;
@@ -58,7 +56,7 @@ const License = z.object({
 });
 
 const NOT_A_REQUEST: readonly AnsweredError[] = [
-  ...KEY_ERRORS,
+  'invalid_content_id',
   [400, 'invalid_cpix', 'The body is no CPIX document, or one without a content key.'],
   'body_too_large',
   [
@@ -109,35 +107,30 @@ const SPEKE: Details = {
 const studio = (answers: Row['answers']): Details => ({
   parameters: [DRM],
   answers,
-  errors: [...KEY_ERRORS, [400, 'invalid_cpix', 'A name in `drm` is unknown.']],
+  errors: ['invalid_content_id', [400, 'invalid_cpix', 'A name in `drm` is unknown.']],
 });
 
 const DETAILS: Readonly<Record<string, Details>> = {
   clearKeyLicense: {
-    access: 'open',
+    access: undefined,
     body: { 'application/json': LicenseRequest },
     answers: { 200: json('The license.', License) },
-    errors: [
-      'invalid_body',
-      'malformed_json',
-      'body_too_large',
-      [404, 'key_unknown', 'The key provider has given out none of these keys. One error a key.'],
-    ],
+    errors: [[404, 'key_unknown', 'The key provider has given out none of these keys. One error a key.']],
   },
-  readClient: { answers: { 200: json('The record.', ClientRecord) }, errors: CLIENT_ERRORS },
+  readClient: { answers: { 200: json('The record.', ClientRecord) } },
   spekeKeys: SPEKE,
   speke2Keys: { ...SPEKE, parameters: [VERSION_HEADER] },
   cpixKeys: {
     parameters: [SCHEME],
     answers: CPIX_KEYS,
-    errors: [...KEY_ERRORS, [400, 'invalid_cpix', 'The scheme is unknown.']],
+    errors: ['invalid_content_id', [400, 'invalid_cpix', 'The scheme is unknown.']],
   },
   studiocpix: studio(CPIX_KEYS),
   studiomultikey: studio(CPIX_KEYS),
   studiokeys: studio({ 200: json('The keys.', StudioKeys) }),
 };
 
-const ENVELOPE: Details = { answers: { 200: json('The keys.', Envelope) }, errors: KEY_ERRORS };
+const ENVELOPE: Details = { answers: { 200: json('The keys.', Envelope) }, errors: ['invalid_content_id'] };
 
 const spekeOf = (id: string, path: string, version: number, rules: string) =>
   `${id} | POST ${path} | Get keys by SPEKE v${version} | The document that was sent, with the provider's key ids, values and signalling. The keys are those of the JSON answers, unless the usage rules name tracks or several periods: each has a key of its own then. A request with a certificate is answered with encrypted values. ${rules}`;
@@ -160,5 +153,5 @@ studiokeys | GET ${STUDIO_PATHS.keys} | Get the key of a content as JSON | The k
 export const PROVIDER: Group = {
   tag: 'Key provider',
   says: 'The DRM key provider, its configuration service and a ClearKey license server.',
-  rows: rowsOf(CALLS, ({ id }) => ({ access: 'client', ...(DETAILS[id] ?? ENVELOPE) })),
+  rows: rowsOf(CALLS, ({ id }) => ({ access: 'clientApiKey', ...(DETAILS[id] ?? ENVELOPE) })),
 };

@@ -3,15 +3,16 @@ import * as z from 'zod';
 import { HTTP_ERRORS } from '../../../http/errors';
 import {
   type Answer,
+  type Bodies,
   contentOf,
   type DescribedError,
   failures,
-  jsonSchema,
   type Operation,
   type PathItem,
   parameter,
   type Schema,
 } from '../../../http/openapi';
+import { isChange } from '../resources/resource';
 
 export interface Seeded {
   readonly siteId: string;
@@ -42,27 +43,28 @@ const ERRORS = {
 
 export type AnsweredError = keyof typeof ERRORS | readonly [status: number, code: string, when: string];
 
+/** By scheme: the errors of all operations that need it. */
 const ACCESS = {
-  management: [{ apiSecret: [] }],
-  upload: [{ uploadToken: [] }],
-  client: [{ clientApiKey: [] }],
-  v1: [{ v1Signature: [] }],
-  open: [],
-} as const satisfies Readonly<Record<string, readonly OpenApi.SecurityRequirementObject[]>>;
+  apiSecret: ['credential_missing', 'credential_refused', 'rate_limit_exceeded'],
+  uploadToken: ['credential_missing'],
+  clientApiKey: ['api_key_missing', 'api_key_refused', 'client_unknown'],
+  v1Signature: [],
+} as const satisfies Readonly<Record<string, readonly AnsweredError[]>>;
+
+const BODY_ERRORS = ['invalid_body', 'malformed_json', 'body_too_large'] as const;
 
 export interface Row {
   /** As Express writes it: `GET /media/:mediaId`. */
   readonly at: string;
   readonly id: string;
-  readonly tag?: string;
   readonly summary: string;
   readonly description: string;
-  /** `open` unless given. */
-  readonly access?: keyof typeof ACCESS;
+  /** The security scheme, if it needs any. */
+  readonly access?: keyof typeof ACCESS | undefined;
   readonly parameters?: readonly OpenApi.ParameterObject[];
   readonly body?: Bodies;
   readonly answers: Readonly<Record<number, Answer>>;
-  /** In addition to the errors of any request. */
+  /** In addition to those of its access, its path and a body in JSON. */
   readonly errors?: readonly AnsweredError[];
   /** Replaces all errors, for v1, which has its own form. */
   readonly failures?: Readonly<Record<string, Answer>>;
@@ -90,48 +92,52 @@ export function rowsOf(table: string, details: (words: Words) => Details): Row[]
     });
 }
 
-export function operationsOf(
-  { tag: group, rows }: Group,
-  { siteId, client }: Seeded,
-): Record<string, PathItem> {
-  const examples = new Map([
-    ['site_id', siteId],
-    ['api_key', siteId],
-    ['client', client],
-    ['content_id', 'somecontentid'],
-  ]);
+export function pathsOf(groups: readonly Group[], { siteId, client }: Seeded): Record<string, PathItem> {
+  const seeded = { site_id: siteId, api_key: siteId, client, content_id: 'somecontentid' };
+  const examples = new Map(Object.entries(seeded));
   const paths: Record<string, PathItem> = {};
-  for (const row of rows) {
-    const { at, id, tag = group, summary, description, access = 'open', parameters = [], body } = row;
-    const [method = '', pattern = ''] = at.split(' ');
-    const path = templateOf(pattern);
-    const errors: AnsweredError[] = [...(row.errors ?? []), 'server_error'];
-    if (path.includes('{') && !row.answers[400]) errors.push('invalid_path');
-    const made: Operation = {
-      operationId: id,
-      tags: [tag],
-      summary,
-      description,
-      security: [...ACCESS[access]],
-      parameters: [...pathParameters(path), ...parameters].map((each) => {
-        const example = examples.get(each.name);
-        return example === undefined ? each : { ...each, example };
-      }),
-      ...(body && { requestBody: { required: true, content: contentsOf(body) } }),
-      responses: {
-        ...row.answers,
-        ...(row.failures ?? failures(errors.map(describeError), ['rate_limit_exceeded'])),
-      },
-    };
-    paths[path] = { ...paths[path], [method.toLowerCase()]: made };
+  for (const { tag, rows } of groups) {
+    for (const row of rows) {
+      const { at, id, summary, description, access, parameters = [], body, answers } = row;
+      const [method = '', pattern = ''] = at.split(' ');
+      // The specification writes paths of the management API with a slash at their end; they are taken without, too.
+      const path = `${templateOf(pattern)}${access === 'apiSecret' ? '/' : ''}`;
+      const operation: Operation = {
+        operationId: id,
+        tags: [tag],
+        summary,
+        description,
+        security: access ? [{ [access]: [] }] : [],
+        parameters: [...pathParameters(path), ...parameters].map((each) => {
+          const example = examples.get(each.name);
+          return example === undefined ? each : { ...each, example };
+        }),
+        ...(body && { requestBody: { required: true, content: contentOf(body) } }),
+        responses: { ...answers, ...(row.failures ?? failures(errorsOf(row), ['rate_limit_exceeded'])) },
+      };
+      paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
+    }
   }
   return paths;
 }
 
-function describeError(error: AnsweredError): DescribedError {
-  const [status, code, when] =
-    typeof error === 'string' ? [ERRORS[error][0], error, ERRORS[error][1]] : error;
-  return { code, status, when };
+function errorsOf({ at, access, body, answers, errors = [] }: Row): DescribedError[] {
+  const [method = '', path = ''] = at.split(' ');
+  const isManagement = access === 'apiSecret';
+  const all: AnsweredError[] = [
+    ...(access ? ACCESS[access] : []),
+    ...(isManagement && path.includes(':siteId') ? (['site_forbidden'] as const) : []),
+    ...(isManagement && isChange(method, path) ? (['permission_insufficient'] as const) : []),
+    ...(body?.['application/json'] ? BODY_ERRORS : []),
+    ...errors,
+    ...(path.includes(':') && !answers[400] ? (['invalid_path'] as const) : []),
+    'server_error',
+  ];
+  return all.map((error) => {
+    const [status, code, when] =
+      typeof error === 'string' ? [ERRORS[error][0], error, ERRORS[error][1]] : error;
+    return { code, status, when };
+  });
 }
 
 /** A path of Express as OpenAPI writes it: `/media/:mediaId{.:ending}/*file` is `/media/{media_id}/{file}`. */
@@ -164,20 +170,8 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 
 export const text = z.string();
 
-type Bodies = Readonly<Record<string, Schema | z.ZodType>>;
-
-const contentsOf = (bodies: Bodies) =>
-  contentOf(
-    Object.fromEntries(
-      Object.entries(bodies).map(([type, body]) => [
-        type,
-        body instanceof z.ZodType ? jsonSchema(body) : body,
-      ]),
-    ),
-  );
-
 export function answer(description: string, bodies?: Bodies, headers?: Answer['headers']): Answer {
-  return { description, ...(headers && { headers }), ...(bodies && { content: contentsOf(bodies) }) };
+  return { description, ...(headers && { headers }), ...(bodies && { content: contentOf(bodies) }) };
 }
 
 export function json(description: string, body: Schema | z.ZodType): Answer {

@@ -13,7 +13,7 @@ import {
   valueForms,
 } from '../resources/fields';
 import { RESOURCES } from '../resources/library';
-import { type Action, isChange, type Resource, VERBS, type Verb } from '../resources/resource';
+import { type Action, type Resource, VERBS, type Verb } from '../resources/resource';
 import { TAG_ACTIONS } from '../resources/tags';
 import { USAGE_ACTIONS } from '../resources/usage';
 import { type AnsweredError, answer, type Group, type Row } from './operation';
@@ -30,9 +30,6 @@ function actionRows(actions: Readonly<Record<string, Action>>, resource?: Resour
     }),
   );
 }
-
-export const resourceTags = () =>
-  RESOURCES.map((resource) => ({ name: tagOf(resource), description: resource.says }));
 
 /** The types of playlists have the plural of all of them in common. */
 function tagOf({ type, plural }: Resource): string {
@@ -62,38 +59,22 @@ function verbRow(resource: Resource, verb: Verb): Row {
     verb
   ];
   return {
-    // The specification writes these paths with a slash at their end; they are taken without, too.
-    at: `${method} ${resource[path]}/`,
+    at: `${method} ${resource[path]}`,
     id: verb === 'list' ? `list${capital(camelCase(plural))}` : `${verb}${name}`,
-    tag: tagOf(resource),
     summary: `${capital(verb)} ${verb === 'list' ? words(plural) : `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`}`,
     description: descriptions[verb] ?? says,
-    access: 'management',
+    access: 'apiSecret',
     parameters: verb === 'list' ? listParameters(resource) : [],
     ...(takesBody && { body: { [JSON_TYPE]: schemaRef(`${name}${capital(verb)}`) } }),
     answers: { [status]: done(DONE[verb], answered === '' ? undefined : schemaRef(answered)) },
     errors: [
       ...(verb === 'list' ? (['invalid_parameter'] as const) : []),
-      ...(takesBody ? BODY_ERRORS : []),
-      ...managementErrors(resource[path], method),
       // The sites of a webhook are in its body.
       ...(type === 'webhook' && takesBody ? (['site_forbidden'] as const) : []),
       ...absentErrors(resource, verb),
       ...(refusals?.[verb] ?? []),
     ],
   };
-}
-
-const BODY_ERRORS = ['invalid_body', 'malformed_json', 'body_too_large'] as const;
-
-function managementErrors(path: string, method: string): readonly AnsweredError[] {
-  return [
-    'credential_missing',
-    'credential_refused',
-    ...(path.includes(':siteId') ? (['site_forbidden'] as const) : []),
-    ...(isChange(method, path) ? (['permission_insufficient'] as const) : []),
-    'rate_limit_exceeded',
-  ];
 }
 
 function absentErrors({ collection, noun }: Resource, verb: Verb): readonly AnsweredError[] {
@@ -128,19 +109,16 @@ function actionRow(id: string, method: string, action: Action, resource: Resourc
   const given = reuploaded ? schemaRef(`${schemaName(resource)}Reupload`) : body;
   const schema = reuploaded ? schemaRef(madeName(resource)) : answered;
   return {
-    at: `${method} ${action.path}/`,
+    at: `${method} ${action.path}`,
     id,
-    ...(resource && { tag: tagOf(resource) }),
     summary: title,
     description: says,
-    access: 'management',
+    access: 'apiSecret',
     parameters: query ? queryParameters(query) : [],
     ...(given && { body: { [JSON_TYPE]: given } }),
     answers: { [status]: done('It is done.', schema) },
     errors: [
-      ...(given ? BODY_ERRORS : []),
       ...(query ? (['invalid_parameter'] as const) : []),
-      ...managementErrors(action.path, method),
       ...(resource ? absentErrors(resource, 'read') : []),
       ...refusals,
     ],
@@ -244,14 +222,19 @@ function exampleBody({ type, noun, metadata }: Resource, verb: 'create' | 'updat
 
 const words = (name: string) => name.replaceAll('_', ' ');
 
+export const LIBRARY = RESOURCES.map(
+  (resource): Group => ({
+    tag: tagOf(resource),
+    says: resource.says,
+    rows: [
+      ...resource.verbs.map((verb) => verbRow(resource, verb)),
+      ...actionRows(resource.actions ?? {}, resource),
+    ],
+  }),
+);
+
 export const SITES: Group = {
   tag: 'Sites',
   says: 'Actions on all media of a site, and the usage of sites.',
-  rows: [
-    ...RESOURCES.flatMap((resource) => [
-      ...resource.verbs.map((verb) => verbRow(resource, verb)),
-      ...actionRows(resource.actions ?? {}, resource),
-    ]),
-    ...actionRows({ ...TAG_ACTIONS, ...USAGE_ACTIONS }),
-  ],
+  rows: actionRows({ ...TAG_ACTIONS, ...USAGE_ACTIONS }),
 };

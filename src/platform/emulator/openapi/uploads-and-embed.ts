@@ -1,6 +1,6 @@
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types';
 import * as z from 'zod';
-import { jsonContent, jsonSchema, parameter, queryParameters } from '../../../http/openapi';
+import { contentOf, parameter, queryParameters } from '../../../http/openapi';
 import { field } from '../json-body';
 import { PartsQuery } from '../uploads/upload-api';
 import { EVENT_NAMES, EVENTS, type WebhookEventName } from '../webhooks/notification';
@@ -15,7 +15,12 @@ import {
   text,
 } from './operation';
 
-export const NOTIFICATIONS_TAG = 'Notifications';
+/** Its operations are webhooks. */
+export const NOTIFICATIONS: Group = {
+  tag: 'Notifications',
+  says: 'The notifications to webhooks.',
+  rows: [],
+};
 
 const Part = z.object({
   id: field(z.int(), 'Its number, from 1.'),
@@ -51,7 +56,6 @@ const LINK_ERRORS: readonly AnsweredError[] = [
   [415, 'unsupported_media_type', 'The file is declared as a type that is not taken.'],
 ];
 const TOKEN_ERRORS: readonly AnsweredError[] = [
-  'credential_missing',
   [401, 'credential_refused', 'The token is not that of the upload.'],
   NO_UPLOAD,
   EXPIRED,
@@ -83,13 +87,13 @@ const SENT: Details = {
 
 const DETAILS: Readonly<Record<string, Details>> = {
   listParts: {
-    access: 'upload',
+    access: 'uploadToken',
     parameters: queryParameters(PartsQuery),
     answers: { 200: json('A page.', Parts) },
     errors: ['invalid_parameter', ...TOKEN_ERRORS],
   },
   completeUpload: {
-    access: 'upload',
+    access: 'uploadToken',
     answers: { 202: answer('The file has arrived.') },
     errors: [
       ...TOKEN_ERRORS,
@@ -120,11 +124,11 @@ function notification(event: WebhookEventName) {
   });
   return {
     operationId: `notifyOf_${event}`,
-    tags: [NOTIFICATIONS_TAG],
+    tags: [NOTIFICATIONS.tag],
     summary: event,
     description: EVENTS[event],
     security: [{ notificationToken: [] }],
-    requestBody: { required: true, content: jsonContent(jsonSchema(schema)) },
+    requestBody: { required: true, content: contentOf({ 'application/json': schema }) },
     responses: {
       '2XX': { description: 'It has arrived.' },
       '408': {

@@ -57,7 +57,7 @@ function callRows(mapping: RouteMapping): Row[] {
   const description = `${describeMapping(mapping)}.${takesCustom ? custom : ''}`;
   const call = {
     summary: `${capital(names.join(' '))}${v2.length > 0 ? '' : ' (not supported)'}`,
-    access: 'v1',
+    access: 'v1Signature',
     answers: v2.length > 0 ? { 200: answerOf(mapping) } : {},
     failures: CALL_ERRORS,
   } as const;
