@@ -203,9 +203,10 @@ testsTogether(undefined, {
     };
     const pictures = await hashesOf(source, 'video');
     expect(await recorded('')).toEqual(pictures);
-    const piece = await recorded('?from=2&to=4');
+    // Its key frames are a second apart.
+    const piece = await recorded('?from=2.6&to=4.6');
     const first = pictures.indexOf(piece[0] ?? '');
-    expect(first).toBeCloseTo(30, -1);
+    expect(first).toBe(39);
     expect(piece.length).toBeCloseTo(30, -1);
     // The last ones are cut in the order of their decoding.
     expect(pictures.slice(first, first + piece.length - 3)).toEqual(piece.slice(0, -3));

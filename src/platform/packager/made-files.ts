@@ -42,7 +42,7 @@ export function mountRecordings(app: Express, { streams, programs }: Parts): voi
       const asked = from === undefined && to === undefined ? '' : `, and nothing from ${from ?? 0} on`;
       throw packagerError('nothing_recorded', `The stream has ${total} seconds of recorded media${asked}.`);
     }
-    await sendMade(programs, response, (folder) => write(programs, folder, pieces));
+    await sendMade(programs, response, (folder) => write(programs, folder, pieces, from, to));
   });
 }
 
@@ -68,11 +68,11 @@ async function sendMade(
   });
 }
 
+/** The recording of a part, and where it is in the stream, in seconds. */
 interface Piece {
   readonly path: string;
-  /** In seconds of the part; undefined for its start or end. */
-  readonly from: number | undefined;
-  readonly to: number | undefined;
+  readonly start: number;
+  readonly seconds: number;
 }
 
 function piecesOf(
@@ -84,59 +84,54 @@ function piecesOf(
   const pieces: Piece[] = [];
   let start = 0;
   for (const part of parts) {
-    const length = part.isDone ? part.seconds : total - start;
-    const end = start + length;
+    const seconds = part.isDone ? part.seconds : total - start;
     const path = join(folder, part.name, RECORDING);
-    if (sizeOf(path) > 0 && end > from && start < to) {
-      pieces.push({
-        path,
-        from: from > start ? from - start : undefined,
-        to: to < end ? to - start : undefined,
-      });
-    }
-    start = end;
+    if (sizeOf(path) > 0 && start + seconds > from && start < to) pieces.push({ path, start, seconds });
+    start += seconds;
   }
   return pieces;
 }
 
-async function write(programs: Programs, folder: string, pieces: readonly Piece[]): Promise<void> {
-  const { ffmpeg, env } = programs;
-  const always = ['-hide_banner', '-nostdin', '-loglevel', 'error', '-y'];
-  const toMp4 = ['-c', 'copy', '-movflags', '+faststart', '-f', 'mp4', OUTPUT];
-  const cuts: string[] = [];
-  for (const [index, { path, from, to }] of pieces.entries()) {
-    const name = `${index}.ts`;
-    const begin = from === undefined ? [] : ['-ss', String(from)];
-    const end = to === undefined ? [] : ['-t', String(to - (from ?? 0))];
-    // One piece is cut straight into the file: then the times before the cut are kept out by its edit list.
-    const target = pieces.length === 1 ? toMp4 : ['-c', 'copy', '-f', 'mpegts', name];
-    await run(ffmpeg, [...always, ...begin, '-i', path, ...end, ...target], folder, env);
-    cuts.push(name);
-  }
-  if (pieces.length === 1) return;
-  await writeFile(
-    join(folder, 'list'),
-    ['ffconcat version 1.0', ...cuts.map((name) => `file ${name}`)].join('\n'),
-  );
-  await run(ffmpeg, [...always, '-f', 'concat', '-i', 'list', ...toMp4], folder, env);
-}
+/** In seconds; no encoder sends key frames more rarely. */
+const LONGEST_GROUP = 60;
 
-async function run(
-  ffmpeg: string,
-  args: readonly string[],
-  cwd: string,
-  env: Programs['env'],
+async function write(
+  { ffmpeg, env }: Programs,
+  folder: string,
+  pieces: readonly Piece[],
+  from = 0,
+  to?: number,
 ): Promise<void> {
-  const program = runProgram(ffmpeg, args, { cwd, env });
-  program.stdin.end();
-  program.stdout.resume();
-  const { code, notStarted, lastWords } = await program.ended;
-  if (notStarted !== undefined) {
-    const description = `The recording could not be written: ${ffmpeg} can't be started (${notStarted}). Set PACKAGER_FFMPEG.`;
-    throw packagerError('recording_failed', description);
-  }
-  if (code !== 0)
-    throw packagerError('recording_failed', `The recording could not be written: ${lastWords}.`);
+  const start = pieces[0]?.start ?? 0;
+  const begin = Math.max(0, from - start);
+  const early = Math.max(0, begin - LONGEST_GROUP);
+  const list = pieces.flatMap(({ path, seconds }) => [
+    `file '${path.replaceAll("'", "'\\''")}'`,
+    // Only with the length of each file does ffmpeg seek in a list.
+    ...(early > 0 ? [`duration ${seconds}`] : []),
+  ]);
+  await writeFile(join(folder, 'list'), ['ffconcat version 1.0', ...list].join('\n'));
+  const make = async (target: string, at: number, ...input: readonly string[]) => {
+    const end = to === undefined ? [] : ['-t', String(to - start - at)];
+    const args = [
+      ...['-hide_banner', '-nostdin', '-loglevel', 'error', '-y', '-ss', String(at), ...end, ...input],
+      ...['-c', 'copy', ...(target === OUTPUT ? ['-movflags', '+faststart'] : []), '-f', 'mp4', target],
+    ];
+    const program = runProgram(ffmpeg, args, { cwd: folder, env });
+    program.stdin.end();
+    program.stdout.resume();
+    const { code, notStarted, lastWords } = await program.ended;
+    if (code === 0) return;
+    const why =
+      notStarted === undefined
+        ? lastWords
+        : `${ffmpeg} can't be started (${notStarted}). Set PACKAGER_FFMPEG`;
+    throw packagerError('recording_failed', `The recording could not be written: ${why}.`);
+  };
+  const joined = begin === 0 ? OUTPUT : 'joined.mp4';
+  await make(joined, early, '-copyts', '-f', 'concat', '-safe', '0', '-i', 'list');
+  // In a transport stream, ffmpeg finds the key frame behind a time; in MP4 the one before, and hides what is too early.
+  if (begin > 0) await make(OUTPUT, begin, '-seek_timestamp', '1', '-i', joined);
 }
 
 const whole = (unit: string) =>
