@@ -67,10 +67,17 @@ export class Fetches {
     const until = this.ms + limits.requestMs;
     let { url } = resource;
     for (let hops = 0; hops <= limits.redirects; hops += 1) {
-      const answer = await this.#get({ ...resource, url }, wanted, most[wanted], until);
-      if ('ok' in answer) return answer;
+      const part = { ...resource, url };
+      const answer = await this.#get(part, wanted, most[wanted], until);
+      const isRedirect = 'status' in answer && REDIRECTS.includes(answer.status);
+      if (!isRedirect) {
+        const read = 'status' in answer ? readAnswer(answer, part, most[wanted]) : answer;
+        if (read.ok || hops === 0) return read;
+        const { protocol, host } = new URL(url);
+        const { code, description } = read.problem;
+        return refused(code, `redirects to ${protocol}//${host}, which ${description}`);
+      }
       const { location } = answer.headers;
-      if (!REDIRECTS.includes(answer.status)) return readAnswer(answer, { ...resource, url }, most[wanted]);
       if (location === undefined || !URL.canParse(location, url))
         return refused('answer_broken', `answers with ${answer.status} but names no new address`);
       url = new URL(location, url).href;

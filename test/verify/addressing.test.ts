@@ -118,6 +118,11 @@ describe('DASH', () => {
     const report = await stream.verify({ path: '/start.mpd' });
     expectToPlay(report, 1);
     expect(report.url).toBe(`${stream.url}/far/away/m.mpd`);
+    stream.answers.set('/gone.mpd', redirectTo('/nowhere.mpd'));
+    const { faults } = await stream.verify({ path: '/gone.mpd' });
+    expect(faults[0]?.description).toBe(
+      `${stream.url}/gone.mpd redirects to ${stream.url}, which is not there (404); check the path, and whether the stream is running.`,
+    );
   });
 
   test.each(['gzip', 'br'] as const)('unpacks a manifest in %s', async (encoding) => {
