@@ -190,6 +190,16 @@ describe('the content', () => {
     'says of HLS with a wrong key, no license or no license server why it is not decrypted, and of clear HLS that it is not encrypted':
       (own) => showsFailures(own, FAIRPLAY_KEYS, (keys) => hlsItem(keys, keys && [keys.keyId]), 'hls'),
 
+    'shows the first picture where nothing plays by itself, and, as in Firefox, no picture is counted before it plays':
+      async (own) => {
+        const page = await open(own, { one: await dashItem(KEYS) }, (each) =>
+          each.addInitScript(`Object.defineProperty(HTMLMediaElement.prototype, 'autoplay', { set() {} });
+            HTMLVideoElement.prototype.getVideoPlaybackQuality = () => ({ totalVideoFrames: 0 });`),
+        );
+        await untilState(page, 'playing');
+        expect(await page.evaluate("document.querySelector('video').paused")).toBe(true);
+      },
+
     'plays what is not packaged as it was uploaded': async (own) => {
       const media = await serveMedia(dirname(CLIP));
       const sources = [

@@ -202,10 +202,13 @@ function failureOf(error, { isEncrypted, asked, codes }) {
   return new Failure('unplayable', String(code ?? ''));
 }
 
-/** Whether a picture, or a sound where there is no picture, has come out of the decoder: time passes without. */
-function hasDecoded(video) {
+/**
+ * Whether a picture, or a sound where there is no picture, has come out of the decoder: time passes without. Firefox
+ * counts no picture before it plays.
+ */
+function hasDecoded(video, hasShown) {
   if (video.readyState < 2) return false;
-  return video.videoWidth === 0 || video.getVideoPlaybackQuality().totalVideoFrames > 0;
+  return hasShown || video.videoWidth === 0 || video.getVideoPlaybackQuality().totalVideoFrames > 0;
 }
 
 /** As shaka-player calls them. */
@@ -227,6 +230,7 @@ export function playSource({ video, source, tracks = [], report }) {
   let codes = {};
   let isEncrypted = false;
   let isPlaying = false;
+  let hasShown = false;
   let hasStalled = false;
   let isBuffering = false;
   let stuck = 0;
@@ -263,7 +267,7 @@ export function playSource({ video, source, tracks = [], report }) {
       waiting = undefined;
       stuck = 0;
     }
-    if (isPlaying || (hasStalled && !hasMore) || !hasDecoded(video)) return;
+    if (isPlaying || (hasStalled && !hasMore) || !hasDecoded(video, hasShown)) return;
     isPlaying = true;
     const known = [...(player?.drmInfo()?.keyIds ?? [])].map(asUuid);
     const keyIds = [...new Set(known.length > 0 ? known : asked)];
@@ -311,6 +315,10 @@ export function playSource({ video, source, tracks = [], report }) {
     isEncrypted = true;
   });
   for (const name of ['loadeddata', 'playing', 'timeupdate']) on(name, seePicture);
+  video.requestVideoFrameCallback?.(() => {
+    hasShown = true;
+    if (!isOver) seePicture();
+  });
   on('waiting', seeStall);
   on('ended', () => report('ended', {}));
 
