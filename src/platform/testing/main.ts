@@ -68,7 +68,9 @@ export interface ReceivedRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** JSON as it is, anything else as text; null if there is none, or if it is a file. */
   readonly body: unknown;
-  readonly answer: { readonly headers: Readonly<Record<string, string>>; readonly body: unknown };
+  /** Null where the length is not known. */
+  readonly body_bytes: number | null;
+  readonly answer: Pick<ReceivedRequest, 'headers' | 'body' | 'body_bytes'>;
   /** For a 400 or 404, what the client may have meant. */
   readonly hint: string | null;
 }
@@ -101,6 +103,7 @@ export interface Delivery {
   /** The status that the receiver answered; null if it did not. */
   readonly status: number | null;
   readonly failure: string | null;
+  readonly ms: number;
   readonly next_try_at: string | null;
 }
 
