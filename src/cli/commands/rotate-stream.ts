@@ -116,7 +116,7 @@ async function sourceOf(context: CliContext, streamId: string, options: Options)
   const pattern = contentId ?? '{streamid}-{date}-{time}';
   const fields = providerFields(context, options);
   const filled = () => {
-    const read = readPattern(pattern, context.now());
+    const read = readPattern(pattern, context.now(), true);
     const value = read.ok ? fillPattern(read.value, { streamid: streamId }) : read;
     if (!value.ok) throw usageError(`The pattern of --content-id ${value.problem.description}.`);
     return value.value;

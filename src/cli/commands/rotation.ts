@@ -113,14 +113,14 @@ function contentsOf({ body, streamIds }: ManifestItem): SharedContent[] {
 const PLACEHOLDERS = ['streamid', 'name', 'contentId', 'old', 'date', 'time'];
 
 /** Fills in date and time (UTC), so that the pattern repeats the run. A fault follows the option's name. */
-export function readPattern(pattern: string, now: Date): Checked<string> {
+export function readPattern(pattern: string, now: Date, isOfOne = false): Checked<string> {
   const found = [...pattern.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
   const unknown = found.find((name) => !PLACEHOLDERS.includes(name));
   if (unknown !== undefined) {
     const known = PLACEHOLDERS.map((name) => `{${name}}`).join(', ');
     return refused('unknown_place', `has the unknown placeholder {${unknown}}; it takes ${known}`);
   }
-  if (!found.some((name) => name !== 'date' && name !== 'time'))
+  if (!isOfOne && !found.some((name) => name !== 'date' && name !== 'time'))
     return refused(
       'same_for_all',
       'needs {streamid}, {name}, {contentId} or {old}: all streams would get one key otherwise',

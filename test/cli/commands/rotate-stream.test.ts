@@ -96,6 +96,8 @@ test('writes a key of the provider at each turn, under a content id of its own',
   ]);
   expect(turns.map(({ former }) => former)).toEqual([undefined, turns[0]?.key_id, turns[1]?.key_id]);
   expect(new Set(turns.map(({ key_id: id }) => id)).size).toBe(3);
+  const named = await rotate(...PROVIDED, '--content-id', 'show-{time}', '--json');
+  expect([named.stderr, outcomes(named.stdout)]).toEqual(['', ['show-100020']]);
 });
 
 test('keeps the last good key while the provider fails, tries again at the next turn, and ends with 1', async () => {
