@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { check } from '../../api/check';
-import { formatUuid, parseUuid } from '../../drm/bytes';
+import { formatUuid, type JsonObject, parseUuid } from '../../drm/bytes';
 import { cpixSystemOf, schemeName } from '../../drm/cpix/document';
 import { decodeXml, looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
 import { type Finding, isError } from '../../drm/finding';
@@ -29,6 +29,7 @@ import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { findingText } from '../findings-text';
 import { providerFields } from '../input';
+import { requireValues } from '../manifest/manifest-fields';
 import type { Options } from '../options';
 
 const URL_VARIABLE = 'PACKAGERDRMAPI_KEYPROVIDERURL';
@@ -62,6 +63,7 @@ export async function testProvider(
       `${URL_VARIABLE} is missing: run this with the variables of the sidecar, such as docker compose exec sidecar packager-drm provider test.`,
     );
   const asked: Asked = { contentId, ...providerFields(context, options) };
+  requireValues(asked);
   const configured = PROVIDER_PROTOCOLS.find((known) => known === env[PROTOCOL]) ?? 'json';
   const candidates = env[PROTOCOL] ? [configured] : PROVIDER_PROTOCOLS;
   const tested: TestedProtocol[] = [];
@@ -97,7 +99,7 @@ export async function testProvider(
   if (!tested.some((each) => each.protocol === configured && each.usable)) context.endWith(EXIT.failed);
 }
 
-interface Asked {
+interface Asked extends JsonObject {
   readonly contentId: string;
   readonly client?: string;
   readonly clientApiKey?: string;

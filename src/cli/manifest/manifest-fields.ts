@@ -3,8 +3,9 @@ import { cmafFault, cpixBody, providerBody, SUPPLYING, suppliedBody } from '../.
 import { parseStreamId } from '../../api/stream-id';
 import { isJsonObject, type JsonObject } from '../../drm/bytes';
 import { knownNames } from '../../http/faults';
+import { usageError } from '../cli-error';
 import { keyIdOf, namesOf } from '../cpix-document';
-import { checkFields, type FileProblem, type ReadText } from '../yaml-fields';
+import { checkFields, type FileProblem, type ReadText, sentenceIn } from '../yaml-fields';
 
 /** The fields of a manifest file. The schemas of the API check the values of a request. */
 const text = z.string('must be text; put it in quotes').min(1, 'is empty');
@@ -155,6 +156,12 @@ export function requestFaults(request: JsonObject, lineOf: ReadText['lineOf']): 
         (isUnknown ? path.length > 0 : path.length !== 1 || valueAt(request, path) !== undefined),
     ),
   ];
+}
+
+/** @throws CliError with the first fault of values that options gave. */
+export function requireValues(given: JsonObject): void {
+  const [wrong] = requestFaults(given, () => undefined);
+  if (wrong) throw usageError(`The options give a wrong value: ${sentenceIn(wrong)}`);
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

@@ -1,20 +1,13 @@
 import { dirname, resolve } from 'node:path';
 import { MAX_PROBLEMS } from '../../http/faults';
 import { count } from '../../terminal/text';
-import { CliError, EXIT, usageError } from '../cli-error';
+import { CliError, EXIT } from '../cli-error';
 import type { CliContext } from '../context';
 import { decodeText, readNamedFile, unusable } from '../input';
-import {
-  checkFields,
-  type FileProblem,
-  fieldName,
-  problemSentence,
-  readYaml,
-  sentenceIn,
-} from '../yaml-fields';
+import { checkFields, type FileProblem, fieldName, problemSentence, readYaml } from '../yaml-fields';
 import { readCsv } from './csv-manifest';
 import { buildManifest, claimStreams, type Manifest, type ReadFile } from './entries';
-import { type Defaults, manifestFile, requestFaults } from './manifest-fields';
+import { type Defaults, manifestFile, requireValues } from './manifest-fields';
 import { type Allowances, createNamedSecrets, readNamedText } from './secrets';
 
 /**
@@ -30,8 +23,7 @@ export function readManifest(
     needsContentId = true,
   }: { given: Defaults; allowed: Allowances; needsContentId?: boolean },
 ): Manifest {
-  const [wrong] = requestFaults(given, () => undefined);
-  if (wrong) throw usageError(`The options give a wrong value: ${sentenceIn(wrong)}`);
+  requireValues(given);
   const read = readEntries(context, path);
   const secrets = createNamedSecrets(context, read.folder, allowed);
   const file = { ...read.file, defaults: { ...read.file.defaults, ...withGivenKey(given) } };

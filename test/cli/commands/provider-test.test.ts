@@ -225,4 +225,13 @@ it('refuses settings that the sidecar does not start with', async () => {
       'PACKAGERDRMAPI_KEYPROVIDERURL is missing: run this with the variables of the sidecar, such as docker compose exec sidecar packager-drm provider test.',
     ),
   );
+  // The sidecar refuses it, so it is not asked for.
+  expect(
+    await cli(['provider', 'test', 'a b'], { cwd, env: { [`${NAME}URL`]: 'http://127.0.0.1' } }),
+  ).toEqual(
+    refused(
+      2,
+      'The options give a wrong value: contentId must be 1 to 200 letters, digits and _ - . (and not a dot or two alone).',
+    ),
+  );
 });
