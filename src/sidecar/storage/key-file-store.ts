@@ -105,31 +105,25 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     return found && bytesOf(found);
   };
 
-  /** Makes the sub-folders that are missing so that they survive a power cut. */
+  /** Holds a sub-folder, and makes a missing one so that it survives a power cut. */
+  const makeIn = async (held: HeldFolder, part: string, logical: string): Promise<HeldFolder> => {
+    const present = lasting.has(logical) && holdFolder(held, part);
+    if (present) return present;
+    if (makeFolder(held, part)) lasting.delete(logical);
+    if (!lasting.has(logical)) {
+      await writer.syncFolder(held.path, held.id);
+      lasting.add(logical);
+    }
+    const made = holdFolder(held, part);
+    if (!made) throw Object.assign(new Error('The sub-folder is gone again'), { code: 'ENOENT' });
+    return made;
+  };
+
   const make = async ({ subFolders }: KeyFilePath): Promise<HeldFolder> => {
     let held = root;
     for (const [index, part] of subFolders.entries()) {
-      const logical = subFolders.slice(0, index + 1).join('/');
-      try {
-        const present = lasting.has(logical) ? holdFolder(held, part) : undefined;
-        if (present) {
-          held.close();
-          held = present;
-          continue;
-        }
-        if (makeFolder(held, part)) lasting.delete(logical);
-        if (!lasting.has(logical)) {
-          await writer.syncFolder(held.path, held.id);
-          lasting.add(logical);
-        }
-        const next = holdFolder(held, part);
-        if (!next) throw Object.assign(new Error('The sub-folder is gone again'), { code: 'ENOENT' });
-        held.close();
-        held = next;
-      } catch (thrown) {
-        held.close();
-        throw thrown;
-      }
+      const above = held;
+      held = await makeIn(above, part, subFolders.slice(0, index + 1).join('/')).finally(() => above.close());
     }
     return held;
   };

@@ -128,7 +128,7 @@ export function mountPage(app: Express, path: string, get?: (asked: Asked) => Pa
         else if (answer.startsWith('/')) response.redirect(303, answer);
         else response.send(answer);
       } catch (thrown) {
-        const problems = wantsJson(request) || form === undefined ? undefined : problemsOf(thrown);
+        const problems = wantsJson(request) ? undefined : problemsOf(thrown);
         if (!problems || !again || form === undefined) throw thrown;
         const asked = { request, query: {}, refused: { form, sent, problems } };
         response.status(400).send(layout(asked, again(asked)));
