@@ -76,7 +76,8 @@ export function claimStreams({ file, lineOf, readText }: ReadFile, faults: FileP
     const streamIds = names.map((name) => (folder ? `${folder}/${name}` : name));
     for (const streamId of streamIds) claim(streamId, line);
     const first = smilFile ?? names[0];
-    return { entry, path, line, name: first ? `the group of ${first}` : 'the group', streamIds, smil };
+    const name = first ? `the group of ${first}` : 'the group';
+    return { entry, path, line, name, streamIds, names, smil };
   });
 
   return { streams, groups };
@@ -210,16 +211,15 @@ export function buildManifest(read: ReadFile, secrets: NamedSecrets, needsConten
   });
 
   const ofGroups = groups.map((group): ManifestItem => {
-    const { entry, path, line, name, streamIds, smil } = group;
+    const { entry, path, line, name, streamIds, names, smil } = group;
     const { members, tracks, folder, keys, heights, bitrates } = entry;
     if (tracks && !entry.cpix && (entry.contentId ?? groupDefaults.contentId) == null)
       report(line, 'tracks are for a CPIX document or a content; give cpix or contentId');
     const mayLackContentId = !needsContentId || keys !== 'quality';
-    const isNamedAlone = keys === 'each' && perStream && !entry.contentId;
-    const named = isNamedAlone ? members?.map((member) => withContentId(member, defaults)) : members;
+    const isNamedAlone = keys === 'each' && perStream && !entry.contentId && !tracks;
+    const named = (members ?? names).map((member) => withContentId(member, defaults));
     const body = {
-      members: named ?? undefined,
-      smil,
+      ...(isNamedAlone ? { members: named } : { members: members ?? undefined, smil }),
       tracks: tracks ?? undefined,
       folder: folder ?? undefined,
       keys: isJsonObject(keys) ? keysOf(keys, group) : (keys ?? undefined),

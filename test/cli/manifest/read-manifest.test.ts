@@ -144,6 +144,16 @@ groups:
 
 const SMIL = '<smil><body><video src="mp4:hi"/><video src="mp4:lo"/></body></smil>';
 
+test('names the content after each stream of a SMIL file where the defaults say so', async () => {
+  await fs.writeFile(join(cwd, 'event.smil'), SMIL);
+  const defaults = 'defaults: { client: c, clientApiKey: k, contentId: "show-{name}" }\n';
+  const group = 'groups: [{ smil: event.smil, folder: live, keys: each }]\n';
+  const members = ['hi', 'lo'].map((streamid) => ({ streamid, contentId: `show-${streamid}` }));
+  expect((await bodies('manifest.yaml', defaults + group)).groups).toEqual([
+    { members, folder: 'live', keys: 'each', client: 'c', clientApiKey: 'k' },
+  ]);
+});
+
 test('sends a SMIL file next to the manifest', async () => {
   const text = 'smil,folder,keys,contentId,client,clientApiKey\n../smil/event.smil,live,same,e,c,k\n';
   await fs.outputFile(join(cwd, 'smil', 'event.smil'), SMIL);
