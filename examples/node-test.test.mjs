@@ -1,4 +1,4 @@
-// With node:test: node --test
+// With node:test: node --test node-test.test.mjs
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
