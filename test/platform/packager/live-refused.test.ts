@@ -95,6 +95,15 @@ test('an encoder that sends H.265 is refused, with what to set it to, and stays 
     states.add((await packager.put('news', { source: sourceOf('live-hevc') })).state);
   }
   expect([...states]).toEqual(['refused']);
+  // A transport stream has no name for the codec; its sound alone would be half of what is sent.
+  await packager.put('flash', { source: sourceOf('live-flash'), keyFile: 'news' });
+  const flash = await packager.until(
+    'flash',
+    ({ state, started }) => state === 'refused' || started !== null,
+  );
+  expect(flash.problem?.description).toBe(
+    'The encoder sends media as stream type 0x06. Set it to H.264 video and AAC audio.',
+  );
 });
 
 test('an encoder that sends sound alone is packaged as sound', async () => {

@@ -286,9 +286,8 @@ function pull(source: string, withSound: boolean, { ffmpeg, folder, env }: Progr
 }
 
 function problemOfStreams(streams: readonly ProgramStream[]): Problem | undefined {
-  const media = streams.filter(({ kind }) => kind !== 'other');
-  const foreign = media.find(({ kind, codec }) => codec !== (kind === 'video' ? 'H.264' : 'AAC'));
-  if (media.length > 0 && !foreign) return undefined;
+  const foreign = streams.find(({ codec }) => codec !== 'H.264' && codec !== 'AAC');
+  if (streams.length > 0 && !foreign) return undefined;
   const description = foreign
     ? `The encoder sends ${foreign.kind} as ${foreign.codec}. Set it to H.264 video and AAC audio.`
     : 'The encoder sends neither video nor audio that can be packaged. Set it to H.264 and AAC.';

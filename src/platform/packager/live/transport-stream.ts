@@ -1,6 +1,7 @@
 export interface ProgramStream {
   readonly pid: number;
-  readonly kind: 'video' | 'audio' | 'other';
+  /** `media` is video or audio for whose codec a transport stream has no name. */
+  readonly kind: 'video' | 'audio' | 'media';
   /** `H.264` and `AAC` are the ones that are packaged. */
   readonly codec: string;
 }
@@ -119,7 +120,7 @@ function codecOf(type: number, descriptors: Buffer): Codec {
     const codec = descriptors[at] === REGISTRATION ? REGISTERED.get(format) : undefined;
     if (codec) return codec;
   }
-  return { kind: 'other', codec: `stream type 0x${type.toString(16).padStart(2, '0')}` };
+  return { kind: 'media', codec: `stream type 0x${type.toString(16).padStart(2, '0')}` };
 }
 
 /** Steps of a decoding time, in units of 1/90,000 s, that no pause of an encoder explains. */
