@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { FleetState, LackReason } from '../../src/api/fleet';
 import type { FleetAnswer, FleetPackager } from '../../src/api/fleet-answers';
+import { findingsIn } from '../../src/api/fleet-findings';
 import { parseStreamId, takes } from '../../src/api/stream-id';
 import type { HttpError } from '../../src/http/errors';
 import type { Lease } from '../../src/sidecar/fleet/engine/engine';
@@ -210,7 +211,8 @@ export function createFakeFleet({
         await until(isSettled);
         // An answer is kept for a second.
         skippedMs += 1000;
-        return { ...(await fleet.status()), ...said };
+        const answer = { ...(await fleet.status()), ...said };
+        return { ...answer, findings: findingsIn(answer) };
       },
       async whereIs(streamId) {
         await until(isSettled);

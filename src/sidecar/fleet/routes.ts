@@ -31,13 +31,7 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
     log.info(what, { requestId, key: callerOf(response).name, ...fields });
   };
 
-  routeAt(app, FLEET_PATH).get(
-    handle(false, async (present) => {
-      const { findingsIn } = await import('../../api/fleet-findings');
-      const answer = await present.status();
-      return { ...answer, findings: findingsIn(answer) };
-    }),
-  );
+  routeAt(app, FLEET_PATH).get(handle(false, (present) => present.status()));
 
   app.post(
     `${FLEET_PATH}/${IMPORT}`,

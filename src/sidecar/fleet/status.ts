@@ -1,5 +1,6 @@
 import { MAX_LACKS } from '../../api/fleet';
 import type { FleetAnswer, FleetStreamAnswer } from '../../api/fleet-answers';
+import { findingsIn } from '../../api/fleet-findings';
 import type { StreamId } from '../../api/stream-id';
 import { etagOf } from '../../drm/bytes';
 import { apiError } from '../errors';
@@ -34,7 +35,7 @@ export async function fleetStatus(
     ([streamId, { revision }]) => revision <= (moment?.revision ?? Infinity) && !isAbsent(streamId),
   );
   const deleted = known.filter(([, { tag }]) => tag === undefined).length;
-  return {
+  const answer: FleetAnswer = {
     name,
     fleet: ledger?.head.fleet ?? null,
     state: state.state,
@@ -50,6 +51,7 @@ export async function fleetStatus(
     ignored: membership?.ignored ?? 0,
     packagers: replicationLag(packagers, records, clock().getTime(), streams),
   };
+  return { ...answer, findings: findingsIn(answer) };
 }
 
 function entriesOf(streams: { readonly size: number; keys(): Iterable<StreamId> } | undefined) {
