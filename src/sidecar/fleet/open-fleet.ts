@@ -134,6 +134,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     const levelled = replication.missingSecrets.size === 0 ? { levelled: levelledStreams } : {};
     await ledger.noteHead({ ...levelled, highest: versions.highest });
     state.levelled();
+    membership.reportSoon();
     void list();
     await replication.follow(signal);
   };

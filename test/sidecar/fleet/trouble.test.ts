@@ -215,6 +215,17 @@ test('a packager that starts while the engine is full takes what it has', async 
   expect([two.file('news'), two.fleet.checkReady()]).toEqual([A, undefined]);
 });
 
+test('a packager reports what it has as soon as it is level', async () => {
+  const engine = new FakeCluster().connect();
+  const hasReported = () =>
+    engine.calls.some(({ method, keys }) => method === 'change' && keys[0]?.endsWith('reports/one'));
+  engine.before = async ({ method }) => {
+    if (method === 'list') await until(hasReported);
+  };
+  const one = await startLevel(engine, { name: 'one' });
+  expect(await one.fleet.waitFor([{ streamId: 'news' as StreamId, revision: 1 }], 1)).toEqual([]);
+});
+
 test('a packager takes the streams of its prefixes alone, and gives all', async () => {
   const cluster = new FakeCluster();
   const paris = await startLevel(cluster.connect(), { name: 'paris', streams: ['paris/', 'both_'] });

@@ -67,7 +67,7 @@ export function createMembership(options: MembershipOptions) {
   const waiter = createWaiter(list, pace);
   return {
     join: lease.join,
-    /** Writes the report within milliseconds, for a client that waits; otherwise that takes up to five seconds. */
+    /** Writes the report within milliseconds, not in up to five seconds. */
     reportSoon: reporter.hurry,
     /** By name. @throws EngineError */
     list,
