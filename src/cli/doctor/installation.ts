@@ -81,7 +81,7 @@ export async function readNamedStreams(folders: readonly string[]) {
       if (!entries.isAbsent) notRead.push({ what, todo: entries.todo });
       continue;
     }
-    const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+    const names = entries.filter((entry) => entry.isFile() || entry.isSymbolicLink()).map(({ name }) => name);
     for (const name of names.sort()) {
       if (/\.stream$/i.test(name)) streamFiles.add(name);
       if (!/\.smil$/i.test(name)) continue;

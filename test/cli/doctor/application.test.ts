@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import fs from 'fs-extra';
 import {
   type ApplicationParts,
   applicationXml,
@@ -186,6 +188,16 @@ key files are faulty:
 key files are faulty:
   warning key_file_doubtful: camera.stream: The file has Windows line ends; save it with line feeds (LF)."
 `);
+  });
+
+  test('finds the documents that links in a content folder lead to', async () => {
+    const packager = await install({ 'shared/film.smil': smil('film'), 'shared/gate.stream': 'udp://x:1' });
+    for (const name of ['film.smil', 'gate.stream'])
+      await fs.symlink(join('..', 'shared', name), join(packager, 'content', name));
+    expect((await troubles(packager)).map(({ code }) => code)).toEqual([
+      'group_without_keys',
+      'stream_without_key',
+    ]);
   });
 
   test('checks the streams that the user names, by their stream ids and by their names in the key folder', async () => {
