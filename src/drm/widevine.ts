@@ -59,24 +59,22 @@ export const MAX_PSSH_CHARACTERS = 16 * 1024;
 
 /** Reads Widevine PSSH data. Fields that newer packagers add are passed over; a known field of another type is a fault. */
 export function parseWidevinePsshData(bytes: Uint8Array): Checked<WidevinePsshData> {
-  if (bytes.length === 0) return refused('malformed_data', 'holds no Widevine PSSH data: it is empty');
+  if (bytes.length === 0) return malformed('holds no Widevine PSSH data: it is empty');
   const message = parseProtobuf(bytes);
-  if (!message.ok)
-    return refused('malformed_data', `is not Widevine PSSH data: ${message.problem.description}`);
+  if (!message.ok) return notWidevine(message.problem.description);
   const keyIds: Buffer[] = [];
   const read: Record<string, number | string | Buffer> = {};
   for (const { number, wireType, varint = 0, bytes: value } of message.value) {
     const [name, type] = FIELDS[number] ?? [];
     if (name === undefined) continue;
     if (wireType !== (type === 'number' ? 0 : 2))
-      return refused('malformed_data', `is not Widevine PSSH data: its field ${number} is of another type`);
+      return notWidevine(`its field ${number} is of another type`);
     if (name !== 'keyIds')
       read[name] = type === 'number' ? varint : type === 'text' ? value.toString('utf8') : value;
     else if (value.length === 16) keyIds.push(value);
-    else return refused('malformed_data', `names a key id of ${value.length} bytes; key ids have 16`);
+    else return malformed(`names a key id of ${value.length} bytes; key ids have 16`);
   }
-  if (keyIds.length === 0 && Object.keys(read).length === 0)
-    return refused('malformed_data', 'is not Widevine PSSH data: it has none of its fields');
+  if (keyIds.length === 0 && Object.keys(read).length === 0) return notWidevine('it has none of its fields');
   return { ok: true, value: { ...read, keyIds } };
 }
 
@@ -129,7 +127,7 @@ export function widevinePsshDataOf(
   }).toString('base64');
 }
 
-export function schemeName(scheme: number): ProtectionScheme | undefined {
+export function schemeName(scheme: number | undefined): ProtectionScheme | undefined {
   const names = Object.keys(PROTECTION_SCHEMES) as ProtectionScheme[];
   return names.find((name) => PROTECTION_SCHEMES[name] === scheme);
 }
@@ -188,6 +186,7 @@ function contentIdFindings(contentId: Buffer, at: string): Finding[] {
 }
 
 const malformed = refusedAs('malformed_data');
+const notWidevine = (why: string) => malformed(`is not Widevine PSSH data: ${why}`);
 
 /** One field of a protobuf message as it stands on the wire. `varint` is set for type 0, `bytes` for types 1, 2 and 5. */
 interface ProtobufField {

@@ -79,8 +79,7 @@ function describeData(report: Report, at: string, box: PsshBox, depth: number): 
       return NO_SIGNALLING;
     }
     describeWidevineData(report, `${name}.`, widevine.value);
-    const scheme = widevine.value.protectionScheme;
-    const cipher = scheme === undefined ? undefined : cipherOf(schemeName(scheme));
+    const cipher = cipherOf(schemeName(widevine.value.protectionScheme));
     return { keyIds: widevine.value.keyIds, ciphers: cipher ? [cipher] : [] };
   }
   if (systemId === PLAYREADY_SYSTEM_ID) {
@@ -121,12 +120,10 @@ export function describeWidevineData(report: Report, at: string, data: WidevineP
   report.field(`${at}policy`, data.policy);
   report.field(`${at}crypto_period_index`, data.cryptoPeriodIndex);
   report.field(`${at}grouped_license`, data.groupedLicense && `${data.groupedLicense.length} bytes`);
-  if (protectionScheme !== undefined) {
-    const name = schemeName(protectionScheme);
-    const cipher = cipherOf(name);
-    if (cipher) report.claim({ of: 'cipher', at: `${at}protection_scheme`, cipher });
-    report.field(`${at}protection_scheme`, name ?? protectionScheme, name && `uint32 ${protectionScheme}`);
-  }
+  const scheme = schemeName(protectionScheme);
+  const cipher = cipherOf(scheme);
+  if (cipher) report.claim({ of: 'cipher', at: `${at}protection_scheme`, cipher });
+  report.field(`${at}protection_scheme`, scheme ?? protectionScheme, scheme && `uint32 ${protectionScheme}`);
   report.field(`${at}crypto_period_seconds`, data.cryptoPeriodSeconds);
   report.add(...widevineFindings(data, at.replace(/\.$/, '')));
 }

@@ -270,7 +270,7 @@ function checkWidevineData(report: Report, bytes: Buffer): CheckKind {
 /** Data that can't be a random key id: it names a real scheme. */
 function isSurelyWidevine(bytes: Buffer): boolean {
   const data = parseWidevinePsshData(bytes);
-  return data.ok && schemeName(data.value.protectionScheme ?? 0) !== undefined;
+  return data.ok && schemeName(data.value.protectionScheme) !== undefined;
 }
 
 function isXml(bytes: Buffer): boolean {
