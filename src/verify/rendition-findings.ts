@@ -64,7 +64,7 @@ const CONSEQUENCES = [
   { of: 'not_protected no_tenc_box scheme_unknown', are: 'not_encrypted not_signalled' },
   {
     of: 'senc_malformed subsamples_malformed',
-    are: 'iv_missing undetermined content_key_wrong content_key_byte_order subsamples_malformed',
+    are: 'iv_missing undetermined partly_noise content_key_wrong content_key_byte_order subsamples_malformed',
   },
   { of: 'not_encrypted', are: 'iv_missing' },
   { of: 'not_media', are: 'segment_index_broken' },
@@ -246,11 +246,18 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFin
   return [
     ...ofClearLead(segment, first),
     ...ofUndetermined(segment, judgement),
+    ...ofNoise(name, judgement),
     ...ofIv(segment, judgement, meantFiles(options.keyFiles, keyIdsOf(tested), segment.source)),
     ...(options.keyFiles.length > 0 || segment.identityKey
       ? ofKeys(tested, segment, judgement, options)
       : []),
   ];
+}
+
+function ofNoise(name: string, { tracks }: MediaJudgement): StreamFinding[] {
+  const track = tracks.find(({ cause }) => cause === 'partly_noise');
+  const text = `Some samples of ${THIS} are noise, although the key decrypts the others: they are damaged, not encrypted, or encrypted with another key or IV, and players show a broken picture there. Look for errors in the packager's log`;
+  return track ? [streamFinding('warning', 'partly_noise', name, text, track)] : [];
 }
 
 function ofUndetermined({ opened, name }: TestedSegment, judgement: MediaJudgement): StreamFinding[] {

@@ -102,9 +102,9 @@ function judgeGroup(
   const isOfKey = parts.every(({ track }) => track.scheme === 'sample-aes' && !track.constantIv);
   for (const { key, iv } of fitting) {
     const tallies = tallyParts(parts, withKey(key, isOfKey && iv?.length === 16 ? iv : undefined));
-    const state = verdictOf(addTallies(tallies));
-    if (state === 'valid')
-      return conclude(tallies, { state: 'decrypts', description: 'The key decrypts it.' });
+    const pooled = addTallies(tallies);
+    const state = verdictOf(pooled);
+    if (state === 'valid') return conclude(tallies, pooled.broken > 0 ? MOSTLY : DECRYPTS);
     if (!tried || state === 'broken') tried = tallies;
   }
   const clear = tallyParts(parts, asIs, FIRST);
@@ -115,13 +115,12 @@ function judgeGroup(
   if (!tried) return conclude(tallyParts(parts, asIs, 0), hasIvs ? NO_KEY : NO_IV);
   const pooled = addTallies(tried);
   for (const { decrypt, cause, description } of attemptsOf(parts, fitting, keys)) {
-    const tallies = tallyParts(parts, decrypt, FIRST);
-    if (verdictOf(addTallies(tallies)) === 'valid')
-      return conclude(tried, { state: 'garbage', cause, description });
+    const isValid = (most?: number) => verdictOf(addTallies(tallyParts(parts, decrypt, most))) === 'valid';
+    if (isValid(FIRST) && isValid()) return conclude(tried, { state: 'garbage', cause, description });
   }
   if (parts.some(({ track }) => lacksSubsamples(track))) return conclude(tried, NO_SUBSAMPLES);
   const state = verdictOf(pooled);
-  if (hasWrongIv(parts, fitting)) return conclude(tried, FIRST_BLOCK);
+  if (pooled.broken > pooled.valid && hasWrongIv(parts, fitting)) return conclude(tried, FIRST_BLOCK);
   if (state === 'broken') return conclude(tried, { state: 'garbage', ...wrongKey(parts) });
   const description =
     pooled.valid === 0 || pooled.broken === 0
@@ -138,6 +137,12 @@ interface Conclusion {
   readonly description: string;
 }
 
+const DECRYPTS: Conclusion = { state: 'decrypts', description: 'The key decrypts it.' };
+const MOSTLY: Conclusion = {
+  state: 'decrypts',
+  cause: 'partly_noise',
+  description: 'The key decrypts it, except some samples.',
+};
 const FIRST_BLOCK: Conclusion = {
   state: 'garbage',
   cause: 'wrong_iv',

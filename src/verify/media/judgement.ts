@@ -66,6 +66,8 @@ export type JudgementCause =
   | 'encrypted_twice'
   /** Nothing says that it is encrypted, and it is no valid picture or sound. */
   | 'not_signalled'
+  /** Of `decrypts`: some samples do not. */
+  | 'partly_noise'
   /** Of `clear`: something says that it is encrypted. The others are of `garbage`. */
   | 'not_encrypted';
 

@@ -117,7 +117,9 @@ export function addTallies(tallies: readonly Tally[]): Tally {
 
 export function verdictOf({ valid, broken, weight }: Tally): 'valid' | 'broken' | 'undecided' {
   if (valid >= 9 * broken && weight >= SURE) return 'valid';
-  return broken >= 2 && broken > valid ? 'broken' : 'undecided';
+  // So many valid ones are no noise: of some samples, the key is right.
+  const isMixed = weight >= SURE + valid + broken;
+  return broken >= 2 && broken > valid && !isMixed ? 'broken' : 'undecided';
 }
 
 /** The encrypted part of a sample: how many bytes, and whether it has the first (after a header) and the last. */

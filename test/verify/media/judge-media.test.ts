@@ -87,6 +87,26 @@ test('another content key under the right key id is garbage', () => {
   expect(judgement.evidence).toMatch(/^\d+ of 47 AAC frames are noise: none begin and end as valid AAC/);
 });
 
+test.each([
+  ['cenc', 'v', 'first'],
+  ['cbcs', 'a', 'last'],
+  ['cbcs', 'a', 'odd'],
+] as const)(
+  'of %s, nothing is claimed of the key when the %s half of the samples of %s is noise',
+  (scheme, track, half) => {
+    const { tracks, ...media } = of(scheme === 'cenc' ? cenc : cbcs, track);
+    const changed = tracks.map(({ content, ...rest }) => {
+      const samples = content.samples.map((sample, index, all) => {
+        const isFirst = index < all.length * 0.6;
+        const isNoise = half === 'odd' ? index % 2 === 1 : isFirst === (half === 'first');
+        return isNoise ? { ...sample, data: decryptSample(sample, content.format, otherKey(1)) } : sample;
+      });
+      return { ...rest, content: { ...content, samples } };
+    });
+    expect(judged({ ...media, tracks: changed }, { key: KEY })).toEqual({ state: 'unknown' });
+  },
+);
+
 test('a key for another key id is no key', () => {
   expect(judged(of(cenc, 'v'), { keyId: otherKey(1), key: KEY })).toEqual({ state: 'no_key' });
   expect(judged(of(cenc, 'v'))).toEqual({ state: 'no_key' });
