@@ -51,7 +51,7 @@ export interface ShakaStream {
   readonly select: 'video' | 'audio' | number;
   /** Names the files and the media playlist (`<name>.m3u8`), so that no two streams of a job may have the same. */
   readonly name: string;
-  /** HLS groups renditions of sound, and shows `title`. */
+  /** HLS groups renditions of sound, and shows `title`; DASH shows it for one of several. */
   readonly kind: 'video' | 'audio';
   readonly title: string;
 }
@@ -107,6 +107,7 @@ function protectionFlagsOf({ system, keys }: ShakaJob): string[] {
 
 /** The descriptors of a job's streams. A comma would begin another field. */
 function descriptorsOf({ system, folder, streams }: ShakaJob): string[] {
+  const hasChoice = streams.filter(({ kind }) => kind === 'audio').length > 1;
   return streams.map(({ input, select, name, kind, title }) => {
     const fields = [
       ['in', input],
@@ -117,6 +118,8 @@ function descriptorsOf({ system, folder, streams }: ShakaJob): string[] {
       ...(system === 'hls' && kind === 'audio'
         ? [['hls_group_id', 'audio'] as const, ['hls_name', title]]
         : []),
+      // Those of one language would be in one AdaptationSet: players take them for bit rates of the same sound.
+      ...(system === 'dash' && kind === 'audio' && hasChoice ? [['dash_label', title]] : []),
     ];
     const broken = fields.find(([, value]) => value?.includes(','));
     if (broken) throw new Error(`shaka-packager takes no ${broken[0]} with a comma`);

@@ -93,6 +93,8 @@ describe('the streams of a file', () => {
     expect(masterPlaylist([await text('hls/master.m3u8')], undefined)).toMatch(
       /^#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-INDEPENDENT-SEGMENTS\n#EXT-X-MEDIA:TYPE=AUDIO,URI="audio.m3u8",GROUP-ID="audio",LANGUAGE="en",NAME="Audio 1 \(eng\)",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="1"\n#EXT-X-MEDIA:TYPE=AUDIO,URI="audio-2.m3u8",GROUP-ID="audio",LANGUAGE="de",NAME="Audio 2 \(deu\)",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="1"\n#EXT-X-STREAM-INF:BANDWIDTH=\d+,AVERAGE-BANDWIDTH=\d+,CODECS="avc1.64000a,mp4a.40.2",RESOLUTION=64x36,FRAME-RATE=5.000,AUDIO="audio",CLOSED-CAPTIONS=NONE\nvideo.m3u8\n$/,
     );
+    const labels = (await text('dash/manifest.mpd')).match(/<Label>.*<\/Label>/g);
+    expect(labels).toEqual(['<Label>Audio 1 (eng)</Label>', '<Label>Audio 2 (deu)</Label>']);
     const part = { folder: 'part-1', text: await text('hls/video.m3u8') };
     expect(joinMediaPlaylists([part], { ended: true, windowSeconds: undefined })).toBe(`#EXTM3U
 #EXT-X-VERSION:6

@@ -153,7 +153,7 @@ function readTimeline(lines: string): Segment[] {
 
 type Track = ReturnType<typeof readTrack>;
 
-/** One `Representation`, or the `AdaptationSet` whose template all of its representations share. */
+/** The `SegmentTemplate` of a `Representation`. */
 function readTrack({ attributes, children }: XmlElement, timelines: readonly Segment[][]) {
   const timeline = children.find(({ name }) => name === 'SegmentTimeline');
   return {
