@@ -127,8 +127,9 @@ export function createBroadcast(parts: BroadcastParts) {
       event.encoderGoneAt = now;
     }
     const until = event.encoderGoneAt.getTime() + channel.metadata.reconnect_window * 1000;
-    const wait = Math.max(until - now.getTime(), 0);
-    air.window = clock.after(wait, () => end(channel, 'encoder_gone'));
+    const wait = until - now.getTime();
+    if (wait > 0) air.window = clock.after(wait, () => end(channel, 'encoder_gone'));
+    else end(channel, 'encoder_gone');
   }
 
   return {

@@ -96,6 +96,14 @@ test('an encoder that stays away for the whole window ends the event, and its ne
   expect([again.status, again.recent_events]).toEqual(['active', events]);
 });
 
+test('without a reconnect window, an event ends with its encoder, not a moment later', async () => {
+  const { emulator, channel } = await startOnAir({ reconnect_window: 0 });
+  const { broadcast, state } = emulator.context;
+  const session = broadcast.sessionOf(channel.id);
+  if (session) broadcast.disconnect(session);
+  expect(state.channels.find(channel.id)?.status).toBe('idle');
+});
+
 test('an event becomes a replay under its own id at once when it ends, as long as its encoders streamed', async () => {
   const { emulator, channel, event } = await startOnAir({
     title: 'Show',
