@@ -6,7 +6,7 @@ darkMode.addEventListener('change', followDarkMode);
 followDarkMode();
 
 /** Adds examples; gives names where Swagger UI has none or others than are seen, and the focus back to what opened a dialog. */
-function Components({ React: { createElement, Fragment, useEffect, useState } }) {
+function Parts({ React: { createElement, Fragment, useEffect, useState } }) {
   return {
     wrapComponents: {
       responses: (Responses) => (props) => {
@@ -108,7 +108,7 @@ async function show() {
     // Swagger's own validator would be sent the address of this service.
     validatorUrl: null,
     syntaxHighlight: { theme: 'tomorrow-night' },
-    plugins: [Components, XmlExamples, ResolveUnfolded],
+    plugins: [Parts, XmlExamples, ResolveUnfolded],
     onComplete: () => {
       document.title = ui.specSelectors.specJson().getIn(['info', 'title']);
     },
