@@ -127,6 +127,14 @@ function checkSetting(
   const { code, name, type, value: right, good } = wanted;
   const xml = propertyXml(wanted);
   const isRight = ({ value }: Setting) => value.toLowerCase() === right;
+  const wrong = ({ value }: Setting, by: string, todo: string, remedy: { readonly xml: string }) =>
+    wanted === EXT_X_VERSION && /^\d{1,3}$/.test(value) && Number(value) > 5
+      ? warning(
+          code,
+          `EXT-X-VERSION is ${value}${by}: enough for SAMPLE-AES, but key files are documented with 5`,
+          'set it to 5 unless a higher version is intended',
+        )
+      : error(code, `${wanted.bad} ${quoted(value)}${by}`, todo, remedy);
   const named = settings.filter((setting) => setting.name === name);
   const [here, ...others] = named.filter(({ place }) => place === PLACE);
   if (here) {
@@ -136,14 +144,7 @@ function checkSetting(
       const description = `${name} is set more than once, to ${values}`;
       return error(`${code}_twice`, description, `in ${PLACE} leave only`, { xml });
     }
-    if (wanted === EXT_X_VERSION && /^\d{1,3}$/.test(value) && Number(value) > 5)
-      return warning(
-        code,
-        `EXT-X-VERSION is ${value}: enough for SAMPLE-AES, but key files are documented with 5`,
-        'set it to 5 unless a higher version is intended',
-      );
-    if (!isRight(here))
-      return error(code, `${wanted.bad} ${quoted(value)}`, `change the Value in ${PLACE} to`, { xml });
+    if (!isRight(here)) return wrong(here, '', `change the Value in ${PLACE} to`, { xml });
     if (here.type === type) return ok(code, good);
     return warning(
       `${code}_type`,
@@ -166,6 +167,7 @@ function checkSetting(
     return error(`${code}_misspelt`, description, `remove it and ${add}`, remedy);
   }
   if (byDefault && isRight(byDefault)) return ok(code, `${good} (by conf/HTTPStreamers.xml)`);
+  if (byDefault) return wrong(byDefault, ' by conf/HTTPStreamers.xml', add, remedy);
   return error(code, wanted.unset, add, remedy);
 }
 

@@ -99,11 +99,22 @@ the key folder is a relative path:
 });
 
 test('takes a setting from the defaults of all applications', async () => {
-  const defaults = (name: string) =>
-    `<Root><HTTPStreamers><HTTPStreamer><Name>${name}</Name><Properties>${SESSION_ID}${EXT_X_VERSION}</Properties></HTTPStreamer></HTTPStreamers></Root>`;
+  const defaults = (name: string, version = EXT_X_VERSION) =>
+    `<Root><HTTPStreamers><HTTPStreamer><Name>${name}</Name><Properties>${SESSION_ID}${version}</Properties></HTTPStreamer></HTTPStreamers></Root>`;
   const parts = properties();
   expect(await troublesOf(parts, { 'conf/HTTPStreamers.xml': defaults('cupertinostreaming') })).toEqual([]);
   expect(await troublesOf(parts, { 'conf/HTTPStreamers.xml': defaults('sanjosestreaming') })).toHaveLength(2);
+  const ofVersion = async (version: string) => {
+    const text = defaults('cupertinostreaming', property('cupertinoExtXVersion', version, 'Integer'));
+    const [found = ''] = await troublesOf(parts, { 'conf/HTTPStreamers.xml': text });
+    return found.split(' → ')[0];
+  };
+  expect(await ofVersion('4')).toBe(
+    'fault ext_x_version: SAMPLE-AES needs EXT-X-VERSION 5; it is "4" by conf/HTTPStreamers.xml',
+  );
+  expect(await ofVersion('6')).toBe(
+    'warning ext_x_version: EXT-X-VERSION is 6 by conf/HTTPStreamers.xml: enough for SAMPLE-AES, but key files are documented with 5',
+  );
 });
 
 test('finds nothing wrong with other ways to write it, and other kinds of application', async () => {
