@@ -343,7 +343,10 @@ function ofKeys(
     return [streamFinding(severity, 'key_id_unknown', name, text)];
   }
   const isOfTwo = isForFairPlay(source) && meant.some(({ cenc, fairPlay }) => cenc && fairPlay);
-  const [code, text] = wrongKey(cause, files, each, isOfTwo);
+  // Of SAMPLE-AES, the IV comes with the key.
+  const isOfKey = opened?.tracks.every(({ scheme, constantIv }) => scheme === 'sample-aes' && !constantIv);
+  const key = isOfKey ? 'content key or IV' : 'content key';
+  const [code, text] = wrongKey(cause, files, each, isOfTwo, key);
   return [withHistory(streamFinding('error', code, name, text, { evidence }), options)];
 }
 
@@ -352,6 +355,7 @@ function wrongKey(
   files: string,
   each: 'key file' | 'document',
   isOfTwo: boolean,
+  key: string,
 ): readonly [code: string, text: string] {
   if (cause === 'wrong_iv') {
     const text = `The content key of ${files} is right for ${THIS}, but the IV that the media or the playlist name is not the one it was encrypted with. Let the packager take the IV from the ${each}, and restart the stream`;
@@ -370,6 +374,6 @@ function wrongKey(
     return ['encrypted_twice', text];
   }
   const which = isOfTwo ? ', perhaps the one for DASH' : '';
-  const text = `The content key of ${files} does not decrypt ${THIS}, although it should: the packager used another content key${which}. Players that get the key of the ${each} show an error. Restart the stream ${withTheseKeys(each)}; if that does not help, compare the key with the one at the license server`;
+  const text = `The ${key} of ${files} does not decrypt ${THIS}, although it should: the packager used another ${key}${which}. Players that get the key of the ${each} show an error. Restart the stream ${withTheseKeys(each)}; if that does not help, compare the key with the one at the license server`;
   return ['content_key_wrong', text];
 }

@@ -401,6 +401,7 @@ const CASES: Readonly<Record<string, Case>> = {
     kind: 'hls',
     options: { extension: 'ts' },
     verify: withFairPlay({ key: OTHER_KEY }),
+    says: /^The content key or IV of news\.key does not decrypt v3\.ts, .* The same is true of a3\.ts\./,
   },
   "the key of DASH in the place of FairPlay's: E content_key_wrong": {
     kind: 'hls',
