@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { FleetAnswer } from '../../api/fleet-answers';
 import { takes } from '../../api/stream-id';
 import { cached, kept } from '../../http/cached';
 import { HttpError, systemCode } from '../../http/errors';
@@ -19,7 +20,6 @@ import { createIdentity, type Identity } from './identity';
 import type { openFleetSecret } from './join';
 import { createFolderCheck, type Ledger, openLedger } from './ledger/ledger';
 import { createMembership, type Membership } from './members/membership';
-import type { Packager } from './members/packagers';
 import { createMembershipState } from './membership-state';
 import { fleetFigures, fleetStatus, whereStream } from './status';
 
@@ -135,7 +135,11 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
     await ledger.noteHead({ ...levelled, highest: versions.highest });
     state.levelled();
     membership.reportSoon();
-    void list();
+    // For the first who asks when the engine is away.
+    void readStatus();
+    void rest(RETRY_MS, signal).then(async () => {
+      if (!signal.aborted) await readStatus();
+    });
     await replication.follow(signal);
   };
 
@@ -187,11 +191,11 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   const readServers = async () => {
     servers = await engine.servers();
   };
-  let listed: readonly Packager[] = [];
-  /** The packagers as last known: while the engine is away, a request would only wait for the time limit. */
-  const list = async (): Promise<readonly Packager[]> => {
-    if (present && state.state !== 'away') listed = await present.membership.list().catch(() => listed);
-    return listed;
+  let lastKnown: FleetAnswer['packagers'] = [];
+  const readStatus = async (): Promise<FleetAnswer> => {
+    const answer = await fleetStatus(parts, state, present, lastKnown);
+    lastKnown = answer.packagers;
+    return answer;
   };
 
   return {
@@ -220,7 +224,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
       const secrets = present?.replication.missingSecrets;
       if (secrets?.size) throw missingSecret(secrets);
     },
-    status: cached(STATUS_KEPT_MS, now, () => fleetStatus(parts, state, present, list)),
+    status: cached(STATUS_KEPT_MS, now, readStatus),
     whereIs: (streamId) => asked(({ membership: { list } }) => whereStream(streamId, { ...parts, list })),
     waitFor: (awaited, seconds) => asked(({ membership }) => membership.waitFor(awaited, seconds)),
     importStep: (step, by) =>

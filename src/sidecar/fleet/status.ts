@@ -13,19 +13,20 @@ import type { Member } from './open-fleet';
 /** Below this revision, an engine has nothing to compact. */
 const YOUNG_REVISION = 100_000;
 
-/** Leaves out unreachable parts. `present` is undefined before the folder can be used; `list` is as last known. */
+/** Leaves out unreachable parts. `present` is undefined before the folder can be used. */
 export async function fleetStatus(
   { name, streams, engine, clock }: FleetParts,
   state: MembershipState,
   present: Member | undefined,
-  list: () => Promise<readonly Packager[]>,
+  lastKnown: FleetAnswer['packagers'],
 ): Promise<FleetAnswer> {
   const { moment } = state;
   const { ledger, replication, membership } = present ?? {};
   const isOld = moment !== undefined && moment.revision >= YOUNG_REVISION;
   const [servers, packagers, remembers] = await Promise.all([
     engine.servers(),
-    list(),
+    // While the engine is away, it would only wait for the time limit.
+    state.state === 'away' ? undefined : membership?.list().catch(() => undefined),
     isOld ? engine.remembers(1).catch(() => undefined) : undefined,
   ]);
   const known = [...(ledger?.records() ?? [])];
@@ -49,7 +50,7 @@ export async function fleetStatus(
     former_secret: entriesOf(replication?.formerSecrets),
     missing_secret: entriesOf(replication?.missingSecrets),
     ignored: membership?.ignored ?? 0,
-    packagers: replicationLag(packagers, records, clock().getTime(), streams),
+    packagers: packagers ? replicationLag(packagers, records, clock().getTime(), streams) : lastKnown,
   };
   return { ...answer, findings: findingsIn(answer) };
 }

@@ -279,7 +279,10 @@ test('after a compaction that a packager slept through, it is level again', asyn
   engine.isAway = true;
   await until(() => stateOf(two) === 'away');
   expect(() => two.fleet.checkReady()).not.toThrow();
-  expect((await two.fleet.status()).packagers.map(({ name }) => name)).toEqual(['one', 'two']);
+  expect((await two.fleet.status()).packagers.map(({ name, behind }) => [name, behind])).toEqual([
+    ['one', 0],
+    ['two', 0],
+  ]);
   await one.remove('gone');
   await one.put('changed', B);
   await one.put('news', A);
