@@ -36,7 +36,7 @@ export function mountRecordings(app: Express, { streams, programs }: Parts): voi
   routeAt(app, '/streams/:id/recording').get(async ({ params, query }, response) => {
     const { from, to } = parsedOr400(readQuery(CUT, query));
     const stream = streams.get(params.id);
-    const { seconds: total } = stream.document();
+    const total = stream.record.kind === 'live' ? stream.document().seconds : 0;
     const pieces = piecesOf(stream, total, from, to);
     if (pieces.length === 0) {
       const asked = from === undefined && to === undefined ? '' : `, and nothing from ${from ?? 0} on`;

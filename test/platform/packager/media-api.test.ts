@@ -209,6 +209,9 @@ test('a media file is packaged with a key file, and one that comes later takes i
     hls: { path: '/media/film/hls/master.m3u8', keyIds: [expect.any(String)] },
   });
   expect((await packager.api.get('/media/film/hls/video.m3u8')).text).toContain('METHOD=SAMPLE-AES');
+  const recording = await packager.api.get('/streams/film/recording').expect(409);
+  const description = 'The stream has 0 seconds of recorded media.';
+  expect(recording.body.errors).toEqual([{ code: 'nothing_recorded', description }]);
   const clear = await put('protection=none').expect(200);
   expect(clear.body).toMatchObject({ keyFile: null, protection: 'none', dash: { keyIds: [] } });
   expect((await packager.api.get('/media/film/hls/video.m3u8')).text).not.toContain('#EXT-X-KEY');
