@@ -25,7 +25,7 @@ const context = createContext(config, {
   log: createLog('warn', new Writable({ write: (_chunk, _encoding, done) => done() }), wallClock),
   wallClock,
   now: () => performance.now(),
-  newId: randomUUID,
+  newId: () => randomUUID(),
   newResourceId: () => randomUUID().slice(0, 8),
   newBytes: randomBytes,
   newSecret() {

@@ -18,7 +18,7 @@ const wallClock = () => new Date();
 const log = createLog(config.logLevel, process.stdout, wallClock, LOG_BATCH_MS);
 
 async function start() {
-  const own = { wallClock, now: () => performance.now(), newId: randomUUID, newBytes: randomBytes };
+  const own = { wallClock, now: () => performance.now(), newId: () => randomUUID(), newBytes: randomBytes };
   const tls = config.tls && (await openPlatformTls(config.tls, { log, clock: wallClock }));
   const { stop } = await startEmulator(config, surroundingsOf(log, __dirname, own), tls);
   return { stop: () => stop(GRACE_MS) };

@@ -15,7 +15,7 @@ export function textOf(bytes: Buffer): string {
 export const SEEDED_TIME = new Date('2030-01-01T00:00:00Z');
 
 /** Draws for one purpose do not depend on those for others, such as the ids of requests. */
-type Purpose = 'id' | 'resource' | 'secret' | 'bytes';
+type Purpose = 'id' | 'feed' | 'control' | 'resource' | 'secret' | 'bytes';
 
 /** Replaces random source and measured time in a run with a seed: the same draws give the same values. */
 export class SeededSource {
@@ -34,7 +34,7 @@ export class SeededSource {
 
   readonly surroundings = {
     now: () => 0,
-    newId: () => formatUuid(this.#draw('id', 16)),
+    newId: (purpose: Purpose = 'id') => formatUuid(this.#draw(purpose, 16)),
     newResourceId: () => textOf(this.#draw('resource', 8)),
     newSecret: () => textOf(this.#draw('secret', 40)),
     newBytes: (count: number) => this.#draw('bytes', count),

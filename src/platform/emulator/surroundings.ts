@@ -8,8 +8,8 @@ export interface Surroundings {
   readonly wallClock: () => Date;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** A new, unguessable request id. */
-  readonly newId: () => string;
+  /** A new, unguessable UUID: of a request unless it is of a delivered document, or of a call of the control port. */
+  readonly newId: (purpose?: 'feed' | 'control') => string;
   /** A new id of 8 letters and digits for a resource. */
   readonly newResourceId: () => string;
   /** A new secret of 40 letters and digits, for credentials, webhooks and stream keys. */

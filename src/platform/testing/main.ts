@@ -179,7 +179,7 @@ export async function startEmulator({
   const folder = await newFolder();
   const wallClock = () => new Date();
   const log = createLog(config.logLevel, process.stdout, wallClock);
-  const own = { wallClock, now: () => performance.now(), newId: randomUUID, newBytes: randomBytes };
+  const own = { wallClock, now: () => performance.now(), newId: () => randomUUID(), newBytes: randomBytes };
   const start = async () => {
     const tls = config.tls && (await openPlatformTls(config.tls, { log, clock: wallClock }));
     const seeds = { ...config, uploadsFolder: variables.EMULATOR_UPLOADSFOLDER ?? folder };

@@ -57,3 +57,16 @@ test('a webhook call that a fault delays takes real time, as the clock is stoppe
   await until(() => context.webhooks.history().length === 1);
   expect(receiver.received).toHaveLength(1);
 });
+
+test('what answers have does not depend on health checks and on polls of the control port', async () => {
+  const answered = async (polls: number) => {
+    const { admin, control, unauthenticated } = await startEmulator({ EMULATOR_SEED: '1' });
+    const { body } = await admin.post(`${LIBRARY}/playlists/manual_playlist/`).send({ metadata: {} });
+    for (let poll = 0; poll < polls; poll += 1) await control.get('/healthz').expect(200);
+    const { headers } = await admin.get('/v2/webhooks/');
+    for (let poll = 0; poll < polls; poll += 1) await unauthenticated.get('/healthz').expect(200);
+    const document = (await unauthenticated.get(`/v2/playlists/${body.id}`)).body;
+    return [headers['x-request-id'], document.feed_instance_id];
+  };
+  expect(await answered(3)).toEqual(await answered(0));
+});

@@ -17,7 +17,9 @@ import { mountSnapshot } from './snapshot';
 import { mountSwitches } from './switches';
 
 export function createControlApp(context: EmulatorContext): RequestListener {
-  return createApp({ ...context, quietPaths: ['/healthz'] }, (app) => {
+  // Polls and health checks draw no ids of the platform from a seed.
+  const newId = () => context.newId('control');
+  return createApp({ ...context, newId, quietPaths: ['/healthz'] }, (app) => {
     dateAnswers(app, context);
     routeAt(app, '/healthz').get((_request, response) => void response.json({ status: 'ok' }));
     app.use(refusePages, refuseWebhooks);

@@ -4,13 +4,14 @@ import type * as z from 'zod';
 import type { Clock } from '../clock';
 import type { Packaging } from '../packaging/packaging';
 import type { EmulatorState } from '../state';
+import type { Surroundings } from '../surroundings';
 import type { StoredFile } from '../uploads/uploads';
 
 export interface DeliveryParts {
   readonly state: EmulatorState;
   readonly clock: Clock;
   readonly packaging: Pick<Packaging, 'client' | 'deliverable' | 'encrypts' | 'isExpected' | 'whyNothing'>;
-  readonly newId: () => string;
+  readonly newId: Surroundings['newId'];
 }
 
 /** The answer for media that don't exist and for media that viewers may not see, so that they look the same. */

@@ -126,7 +126,7 @@ export async function entryOf(context: DeliveryParts, watchable: Watchable, show
 export async function mediaFeed(context: DeliveryParts, watchable: Watchable, origin: string): Promise<Feed> {
   const entry = await entryOf(context, watchable, { origin });
   const { title, description } = entry.item;
-  return { title, description, kind: 'Single Item', entries: [entry], feedInstanceId: context.newId() };
+  return { title, description, kind: 'Single Item', entries: [entry], feedInstanceId: context.newId('feed') };
 }
 
 /** Names that only documents of playlists have as fields. */

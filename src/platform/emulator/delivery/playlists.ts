@@ -95,7 +95,7 @@ async function playlistFeed(
     links: linksOf(address, { limit, offset, total: all.length }),
     customParams: metadata.custom_params,
     entries: await Promise.all(page.map((watchable) => entryOf(context, watchable, shown))),
-    feedInstanceId: context.newId(),
+    feedInstanceId: context.newId('feed'),
   };
 }
 
