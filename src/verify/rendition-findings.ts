@@ -347,8 +347,11 @@ function ofKeys(
   const isOfKey = opened?.tracks.every(({ scheme, constantIv }) => scheme === 'sample-aes' && !constantIv);
   const key = isOfKey ? 'content key or IV' : 'content key';
   const [code, text] = wrongKey(cause, files, each, isOfTwo, key);
-  return [withHistory(streamFinding('error', code, name, text, { evidence }), options)];
+  const said = identityKey && code === 'content_key_wrong' ? WRONG_AT_ADDRESS : text;
+  return [withHistory(streamFinding('error', code, name, said, { evidence }), options)];
 }
+
+const WRONG_AT_ADDRESS = `The key at the address that the playlist names does not decrypt ${THIS}, although it should: the packager used another key or IV. Let that address answer with the packager's key, or restart the stream with the key that is there`;
 
 function wrongKey(
   cause: MediaJudgement['cause'],

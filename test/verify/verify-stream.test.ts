@@ -209,7 +209,11 @@ describe('AES-128', () => {
   test('a key that is another one, or none, is one error', async () => {
     const stream = await startEncrypted();
     await fs.outputFile(join(stream.folder, 'keys/one.key'), Buffer.alloc(16, 7));
-    expect(codesOf(await stream.verify({ keyFiles: [] })).errors).toEqual(['content_key_wrong']);
+    const { faults } = await stream.verify({ keyFiles: [] });
+    const description = expect.stringMatching(
+      /^The key at the address that the playlist names does not decrypt v3\.ts, .* or package the stream again with the key that is there\. The same is true of a3\.ts\./,
+    );
+    expect(faults).toEqual([{ severity: 'error', code: 'content_key_wrong', description }]);
     await fs.outputFile(join(stream.folder, 'keys/one.key'), 'no key');
     expect(codesOf(await stream.verify({ keyFiles: [] })).errors).toEqual(['key_not_fetched']);
   });
