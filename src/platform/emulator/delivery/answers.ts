@@ -58,13 +58,12 @@ export function sendFile(response: Response, { path, md5 }: StoredFile, type: st
     etag: `"${md5}"`,
   });
   if (!SHOWN.test(type)) response.set('content-disposition', 'attachment');
-  // Of a path, no folder may begin with a dot; of a root it may.
-  const options = { root: dirname(path), cacheControl: false };
+  // Of a path, no folder may begin with a dot; of a root it may. The time of the file is not one of the platform's clock.
+  const options = { root: dirname(path), cacheControl: false, lastModified: false };
   response.sendFile(basename(path), options, (thrown?: Error & { readonly status?: number }) => {
     if (!thrown) return;
     if (response.headersSent) return void response.destroy();
-    for (const name of ['content-disposition', 'content-type', 'etag', 'last-modified'])
-      response.removeHeader(name);
+    for (const name of ['content-disposition', 'content-type', 'etag']) response.removeHeader(name);
     if (thrown.status === 416) response.status(416).json({ message: 'The file has no such range of bytes.' });
     else if (thrown.status === 412) response.status(412).json({ message: 'The file has changed.' });
     // It was deleted or replaced a moment ago.
