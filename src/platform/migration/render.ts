@@ -94,10 +94,9 @@ function phpMethod({ method, path, query }: V2Call): { name: string; values: str
     return { name: `Site->${collection}`, values: [site] };
   }
   if (collection === 'playlists' && (first.endsWith('_playlist') || second.endsWith('_playlist'))) {
-    const type = pascal(second === '' ? first : second);
-    const verb = VERBS[`${method} ${second === '' ? 0 : 1}`];
-    if (verb === undefined) return undefined;
-    return { name: `Playlist->${type}->${verb}`, values: second === '' ? [site] : [site, first] };
+    const [type, values] = second === '' ? [first, [site]] : [second, [site, first]];
+    const verb = VERBS[`${method} ${values.length - 1}`];
+    return verb === undefined ? undefined : { name: `Playlist->${pascal(type)}->${verb}`, values };
   }
   if (collection !== 'media') return undefined;
   if (second === 'reupload') return { name: 'Media->reupload', values: [site, first] };

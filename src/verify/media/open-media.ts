@@ -130,11 +130,9 @@ function openTransportStream(bytes: Buffer, encryption: ElementaryEncryption | u
   const whole = bytes.length - (bytes.length % PACKET);
   for (let at = 0; at < whole; at += PACKET) {
     const packet = bytes.subarray(at, at + PACKET);
+    if (packet[0] !== SYNC) broken += 1;
     const payload = packet[0] === SYNC ? payloadOf(packet) : undefined;
-    if (!payload) {
-      if (packet[0] !== SYNC) broken += 1;
-      continue;
-    }
+    if (!payload) continue;
     const pid = packet.readUInt16BE(1) & 0x1fff;
     const begins = (packet.readUInt8(1) & 0x40) !== 0;
     if (pid === 0 && begins) tablesAt = programMapOf(payload) ?? tablesAt;

@@ -99,16 +99,14 @@ export function createApply(options: ApplyOptions) {
     if (origin === 'news' && !lacks.has(streamId) && isNoted(ledger.get(streamId), entry, revision))
       return undefined;
     try {
-      for (;;) {
-        const applied = await step(entry, revision);
-        if (!applied) continue;
-        const { result } = applied;
-        // A newer entry was applied in between: its result counts.
-        const isPassed =
-          result === 'older' && (origin === 'made' || (origin === 'again' && !lacks.has(streamId)));
-        if (!isPassed) settle(streamId, result === 'kept' || result === 'older' ? result : undefined);
-        return applied;
-      }
+      let applied: Applied | undefined;
+      while (!applied) applied = await step(entry, revision);
+      const { result } = applied;
+      // A newer entry was applied in between: its result counts.
+      const isPassed =
+        result === 'older' && (origin === 'made' || (origin === 'again' && !lacks.has(streamId)));
+      if (!isPassed) settle(streamId, result === 'kept' || result === 'older' ? result : undefined);
+      return applied;
     } catch (thrown) {
       const cause = toStorageError('write', thrown);
       if (lacks.get(streamId) !== 'failed' && !isEnding())
