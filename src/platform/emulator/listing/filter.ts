@@ -99,6 +99,9 @@ export function readFilter<T>(
   }
 }
 
+const IN_QUOTES = /^(?:\\[\s\S]?|[^"\\])*/;
+const WORD = /^(?:\\[\s\S]?|[^\s()[\]"\\])*/;
+
 class FilterReader<T> {
   readonly faults = new Set<string>();
   #at = 0;
@@ -209,24 +212,15 @@ class FilterReader<T> {
 
   #pattern(): Pattern {
     const quoted = this.#take('"');
-    const end = quoted ? /"/y : /[\s()[\]"]|$/y;
-    const start = this.#at;
+    const [written = ''] = (quoted ? IN_QUOTES : WORD).exec(this.text.slice(this.#at)) ?? [];
+    this.#at += written.length;
     const pieces = [''];
-    for (;;) {
-      const character = this.text[this.#at];
-      end.lastIndex = this.#at;
-      if (end.test(this.text)) break;
-      if (character === undefined) throw this.#fault('a closing quote');
-      this.#at += 1;
-      if (character === '*') {
-        pieces.push('');
-        continue;
-      }
-      const literal = character === '\\' ? this.text[this.#at++] : character;
-      if (literal === undefined) throw this.#fault('a character after the backslash');
-      pieces.push(`${pieces.pop()}${literal}`);
+    for (const [part, literal = part] of written.matchAll(/\\([\s\S]?)|[\s\S]/g)) {
+      if (literal === '') throw this.#fault('a character after the backslash');
+      pieces.push(part === '*' ? '' : `${pieces.pop()}${literal}`);
     }
-    if (this.#at === start && !quoted) throw this.#fault('a word, a text in quotes or a range');
+    if (quoted && !this.text.startsWith('"', this.#at)) throw this.#fault('a closing quote');
+    if (!quoted && written === '') throw this.#fault('a word, a text in quotes or a range');
     if (quoted) this.#at += 1;
     return pieces;
   }
