@@ -122,14 +122,10 @@ function readDescriptors(body: Buffer): { objectType: number; config: Buffer | u
   let objectType = 0;
   for (let depth = 0; depth < 8 && at < body.length; depth += 1) {
     const tag = body[at];
-    at += 1;
-    let length = 0;
-    for (let index = 0; index < 4; index += 1) {
-      const byte = body[at] ?? 0;
-      at += 1;
-      length = (length << 7) | (byte & 0x7f);
-      if (byte < 0x80) break;
-    }
+    const most = body.subarray(at + 1, at + 5);
+    const size = most.subarray(0, most.findIndex((byte) => byte < 0x80) + 1 || most.length);
+    const length = size.reduce((sum, byte) => (sum << 7) | (byte & 0x7f), 0);
+    at += 1 + size.length;
     if (tag === 3) {
       const flags = body[at + 2] ?? 0;
       at += flags & 0x80 ? 5 : 3;
