@@ -240,24 +240,12 @@ export function encodeField(number: number, value: number | Uint8Array | undefin
 }
 
 function readVarint(bytes: Buffer, from: number): { value: number; end: number } | undefined {
-  let value = 0;
-  for (let index = 0; index < 8; index += 1) {
-    const byte = bytes[from + index];
-    if (byte === undefined) return undefined;
-    value += (byte & 0x7f) * 2 ** (7 * index);
-    if (value > Number.MAX_SAFE_INTEGER) return undefined;
-    if (byte < 0x80) return { value, end: from + index + 1 };
-  }
-  return undefined;
+  const end = from + bytes.subarray(from, from + 8).findIndex((byte) => byte < 0x80) + 1;
+  const value = bytes.subarray(from, end).reduceRight((sum, byte) => sum * 0x80 + (byte & 0x7f), 0);
+  return end === from || value > Number.MAX_SAFE_INTEGER ? undefined : { value, end };
 }
 
 function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  let rest = value;
-  while (rest >= 0x80) {
-    bytes.push((rest % 0x80) + 0x80);
-    rest = Math.floor(rest / 0x80);
-  }
-  bytes.push(rest);
-  return Buffer.from(bytes);
+  if (value < 0x80) return Buffer.from([value]);
+  return Buffer.concat([Buffer.from([(value % 0x80) + 0x80]), varint(Math.floor(value / 0x80))]);
 }
