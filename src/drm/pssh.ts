@@ -41,15 +41,10 @@ export function parsePsshBox(bytes: Uint8Array): Checked<PsshBox> {
     return malformed(`is a pssh box that says it is ${size} bytes but is ${box.length}`);
   const version = box.readUInt8(8);
   if (version !== 0 && version !== 1) return malformed(`is a pssh box of version ${version}; 0 and 1 exist`);
-  const keyIds: Buffer[] = [];
-  let at = 28;
-  if (version === 1) {
-    const count = box.readUInt32BE(at);
-    at += 4;
-    if (count * 16 + at + 4 > box.length)
-      return malformed(`is a pssh box that ends before its ${count} key ids do`);
-    for (let index = 0; index < count; index += 1, at += 16) keyIds.push(box.subarray(at, at + 16));
-  }
+  const count = version === 1 ? box.readUInt32BE(28) : 0;
+  const at = version === 1 ? 32 + 16 * count : 28;
+  if (at + 4 > box.length) return malformed(`is a pssh box that ends before its ${count} key ids do`);
+  const keyIds = Array.from({ length: count }, (_, index) => box.subarray(32 + 16 * index, 48 + 16 * index));
   const dataSize = box.readUInt32BE(at);
   if (at + 4 + dataSize !== box.length) {
     return malformed(`is a pssh box whose data should be ${dataSize} bytes but is ${box.length - at - 4}`);

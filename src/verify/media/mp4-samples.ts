@@ -256,10 +256,9 @@ class EntryReader {
     const counted = this.#take(2);
     const list = counted && this.#take(6 * counted.readUInt16BE(0));
     if (!list) return undefined;
-    const subsamples: Subsample[] = [];
-    for (let at = 0; at < list.length; at += 6) {
-      subsamples.push({ clear: list.readUInt16BE(at), protected: list.readUInt32BE(at + 2) });
-    }
+    const subsamples = Array.from({ length: list.length / 6 }, (_, index): Subsample => {
+      return { clear: list.readUInt16BE(6 * index), protected: list.readUInt32BE(6 * index + 2) };
+    });
     return { iv, subsamples: subsamples.length > 0 ? subsamples : undefined };
   }
 
