@@ -222,6 +222,15 @@ describe('DASH', () => {
     expect([await blamed(3), await blamed(5)]).toEqual([false, true]);
   });
 
+  test('takes of a live stream the period before one that has no segment yet', async () => {
+    const stream = await startStream('dash');
+    const text = mpd(NUMBER, { attributes: LIVE, period: ' start="PT0S"' });
+    const period = /<Period[\s\S]*<\/Period>/.exec(text)?.[0] ?? '';
+    const next = period.replace('PT0S', 'PT6S').replace('id="p"', 'id="q"');
+    const report = await verifyMpd(stream, text.replace('</MPD>', `${next}</MPD>`), { now: () => NOW });
+    expectToPlay(report, 1);
+  });
+
   test('takes an older segment when the newest is not there yet, and says so', async () => {
     const stream = await startStream('dash');
     const text = mpd(NUMBER, { attributes: LIVE, period: ' start="PT0S"' });

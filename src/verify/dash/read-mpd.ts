@@ -70,7 +70,14 @@ export function readMpd(
   const spanOf = spansOf(inherited, live, now);
   // Tracks other than video, audio and text have no samples: thumbnails, for example.
   const readable = inherited.filter((each) => kindOf(each) !== 'other' && spanOf(each).elapsed !== 0);
-  const last = Math.max(...readable.map(({ periodIndex }) => periodIndex));
+  const [before = -1, newest = before] = [...new Set(readable.map((each) => each.periodIndex))].slice(-2);
+  // A period that has just begun has no segment yet.
+  const isEmpty = (each: InheritedRepresentation) => {
+    const { segments } = addressesOf(each, spanOf(each));
+    return kindOf(each) !== 'text' && 'newest' in segments && segments.newest.length === 0;
+  };
+  const ofNewest = readable.filter(({ periodIndex }) => periodIndex === newest).slice(0, limits.renditions);
+  const last = live && ofNewest.some(isEmpty) ? before : newest;
   const chosen = readable.filter(({ periodIndex }) =>
     live ? periodIndex === last : periodIndex > last - limits.periods,
   );
