@@ -15,7 +15,7 @@ const YOUNG_REVISION = 100_000;
 
 /** Leaves out unreachable parts. `present` is undefined before the folder can be used. */
 export async function fleetStatus(
-  { name, streams, engine, clock }: FleetParts,
+  { name, engine, clock, isTaken }: FleetParts,
   state: MembershipState,
   present: Member | undefined,
   lastKnown: FleetAnswer['packagers'],
@@ -29,7 +29,8 @@ export async function fleetStatus(
     state.state === 'away' ? undefined : membership?.list().catch(() => undefined),
     isOld ? engine.remembers(1).catch(() => undefined) : undefined,
   ]);
-  const known = [...(ledger?.records() ?? [])];
+  // Records of other streams are of a former selection.
+  const known = [...(ledger?.records() ?? [])].filter(([streamId]) => isTaken(streamId));
   const isAbsent = (streamId: StreamId) => replication?.absent.has(streamId) ?? false;
   // Others are older than the engine's restoration or new foundation.
   const records = known.filter(
@@ -50,7 +51,7 @@ export async function fleetStatus(
     former_secret: entriesOf(replication?.formerSecrets),
     missing_secret: entriesOf(replication?.missingSecrets),
     ignored: membership?.ignored ?? 0,
-    packagers: packagers ? replicationLag(packagers, records, clock().getTime(), streams) : lastKnown,
+    packagers: packagers ? replicationLag(packagers, records, clock().getTime()) : lastKnown,
   };
   return { ...answer, findings: findingsIn(answer) };
 }

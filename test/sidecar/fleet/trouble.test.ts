@@ -235,6 +235,10 @@ test('a packager takes the streams of its prefixes alone, and gives all', async 
   await all.put('both_1', B);
   await until(() => paris.file('both_1') === B && paris.file('paris/news') === A);
   expect([paris.file('rome/news'), all.file('rome/news')]).toEqual([undefined, A]);
+  await paris.stop();
+  const { folder } = paris;
+  const both = await startLevel(cluster.connect(), { name: 'paris', streams: ['both_'], folder });
+  expect([both.file('paris/news'), (await both.fleet.status()).streams]).toEqual([A, 1]);
 });
 
 test('a restored backup takes nothing back, and an import brings what it lacked', async () => {

@@ -189,15 +189,14 @@ export async function retire(engine: Engine, keys: EngineKeys, name: string): Pr
 
 type Version = readonly [streamId: StreamId, record: Pick<LedgerRecord, 'version' | 'revision'>];
 
-/** `own`: prefixes that this sidecar takes, since its records of others may be outdated. `now`: ms since 1970. */
+/** `now`: ms since 1970. */
 export function replicationLag(
   packagers: readonly Packager[],
   records: Iterable<Version>,
   now: number,
-  own: readonly string[] | undefined,
 ): FleetPackager[] {
   const slowest = Math.min(...packagers.map(({ report }) => leastApplied(report) ?? -1));
-  const recent = [...records].filter(([id, { revision }]) => revision > slowest && takes(own, id));
+  const recent = [...records].filter(([, { revision }]) => revision > slowest);
   // Packagers with the same streams and the same report miss the same.
   const known = new Map<string, readonly Version[]>();
   return packagers.map((packager) => {
