@@ -2,6 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { folderOfEachTest } from '../support/after-test';
 import { DIST, runScript, startBuilt } from '../support/built-program';
+import { until } from '../support/until';
 
 const folder = folderOfEachTest();
 
@@ -106,6 +107,21 @@ test('keeps its state and its files in a file from one run to the next, also whe
   await upload(last.url, 'lost');
   last.send('SIGTERM');
   expect((await last.ended).code).toBe(1);
+});
+
+test('a sidecar of the library for tests ends with the process of the tests, also when that is killed', async () => {
+  const script = join(folder, 'tests.cjs');
+  const library = JSON.stringify(join(DIST, 'emulator', 'testing.js'));
+  await writeFile(script, `require(${library}).startSidecar().then(({ url }) => console.log(url));`);
+  const tests = runScript(script, { cwd: folder });
+  const [url] = await tests.until(/http:\S+/);
+  tests.send('SIGKILL');
+  const isGone = () =>
+    fetch(url).then(
+      () => false,
+      () => true,
+    );
+  await until(isGone);
 });
 
 test.each([

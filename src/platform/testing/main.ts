@@ -263,7 +263,7 @@ export async function startSidecar({
       const [, url] = LISTENING.exec(line) ?? [];
       if (url !== undefined) sidecar.ready(`${url}/readyz`).then(() => listens(url), reject);
     };
-    const args = [productProgram('sidecar')];
+    const args = ['--import', ENDS_WITH_PARENT, productProgram('sidecar')];
     const sidecar = programs.start({ name: 'sidecar', args, variables: used, onLine });
     sidecar.ended.then((how) => reject(new Error(how)));
   });
@@ -273,6 +273,9 @@ export async function startSidecar({
   });
   return { url, apiKey: used.PACKAGERDRMAPI_APIKEY, keyFilesFolder, ...ending };
 }
+
+/** For Node: the program ends when this process does, also by a signal, which runs no listener here. */
+const ENDS_WITH_PARENT = `data:text/javascript,setInterval(()=>process.ppid===${process.pid}||process.kill(process.pid),500).unref()`;
 
 function controlOf(controlUrl: string) {
   return async <Answer>(method: string, path: string, body?: object): Promise<Answer> => {
