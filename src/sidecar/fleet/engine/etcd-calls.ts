@@ -272,8 +272,9 @@ function createConnections(isTls: boolean, credentials: () => ClientTls) {
             isSent = true;
             sending.end(body);
           };
-          if (sending.reusedSocket) end();
-          else socket.once(isTls ? 'secureConnect' : 'connect', end);
+          // A kept connection that a call has waited for is no `reusedSocket`.
+          if (socket.connecting) socket.once(isTls ? 'secureConnect' : 'connect', end);
+          else end();
         });
         sending.on('timeout', () => {
           const silence = Object.assign(new Error('silence'), { code: 'ETIMEDOUT' });

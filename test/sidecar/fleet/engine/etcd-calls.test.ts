@@ -185,3 +185,11 @@ describe('a change whose answer is lost', () => {
     expect(read).toMatchObject({ reason: { kind: 'unavailable' } });
   });
 });
+
+test('more calls than there may be connections go on with those that become free', async () => {
+  const gateway = await startGateway();
+  const { log, lines } = recordedLog();
+  const engine = openEngine([gateway.url], { log });
+  await Promise.all(Array.from({ length: 80 }, () => engine.read(['a'])));
+  expect([gateway.asked.length, lines]).toEqual([80, []]);
+});
