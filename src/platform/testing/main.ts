@@ -263,7 +263,7 @@ export async function startSidecar({
       const [, url] = LISTENING.exec(line) ?? [];
       if (url !== undefined) sidecar.ready(`${url}/readyz`).then(() => listens(url), reject);
     };
-    const args = ['--import', ENDS_WITH_PARENT, productProgram('sidecar')];
+    const args = [ENDS_WITH_PARENT, productProgram('sidecar')];
     const sidecar = programs.start({ name: 'sidecar', args, variables: used, onLine });
     sidecar.ended.then((how) => reject(new Error(how)));
   });
@@ -275,7 +275,7 @@ export async function startSidecar({
 }
 
 /** For Node: the program ends when this process does, also by a signal, which runs no listener here. */
-const ENDS_WITH_PARENT = `data:text/javascript,setInterval(()=>process.ppid===${process.pid}||process.kill(process.pid),500).unref()`;
+const ENDS_WITH_PARENT = `--import=data:text/javascript,setInterval(()=>process.ppid===${process.pid}||process.kill(process.pid),500).unref()`;
 
 function controlOf(controlUrl: string) {
   return async <Answer>(method: string, path: string, body?: object): Promise<Answer> => {
