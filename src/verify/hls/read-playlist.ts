@@ -25,6 +25,7 @@ export interface MediaPlaylist {
   readonly started: Date | undefined;
   readonly ended: Date | undefined;
   readonly segments: Segments;
+  readonly hasClearEnd: boolean;
   readonly targetSeconds: number;
 }
 
@@ -80,8 +81,8 @@ function mediaPlaylistOf(manifest: ParsedManifest, url: string): MediaPlaylist {
     return [{ ...resource, seconds, number: sequence + index, init, keys }];
   });
   const last = named.findLastIndex(({ keys: own = [] }) => own.length > 0);
-  const hasClearEnd = manifest.endList === true && last >= 0 && last < named.length - 1;
-  const tested = hasClearEnd ? named.slice(0, last + 1) : named;
+  const hasClearEnd = last >= 0 && last < named.length - 1;
+  const tested = hasClearEnd && manifest.endList ? named.slice(0, last + 1) : named;
   // The time of day may have jumped between them, where the encoder was away.
   const newest = segments.at(-1);
   const ended = newest?.programDateTime;
@@ -90,7 +91,8 @@ function mediaPlaylistOf(manifest: ParsedManifest, url: string): MediaPlaylist {
     live: manifest.endList !== true,
     started: startOf(manifest, sequence),
     ended: ended === undefined ? undefined : new Date(ended + (newest?.duration ?? 0) * 1000),
-    segments: { first: named[0], newest: tested.slice(-3).reverse(), hasClearEnd },
+    segments: { first: named[0], newest: tested.slice(-3).reverse() },
+    hasClearEnd,
     targetSeconds: manifest.targetDuration ?? 10,
   };
 }
