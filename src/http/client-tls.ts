@@ -13,6 +13,7 @@ export interface ClientTls {
   readonly ca?: Buffer;
   readonly cert?: Buffer;
   readonly key?: Buffer;
+  readonly allowPartialTrustChain?: true;
 }
 
 interface ClientTlsOptions extends Following {
@@ -45,7 +46,8 @@ export function openClientTls(
     const chain = client && certificatesOf(cert, client.certificate);
     if (client && !chain?.[0].checkPrivateKey(privateKeyOf(key, client.key)))
       throw new ConfigError([`${client.key}: is not the key of the certificate in ${client.certificate}`]);
-    tls = { ...(ca && { ca }), ...(cert && key && { cert, key }) };
+    // An authority below the root is trusted, too, as by curl.
+    tls = { ...(ca && { ca, allowPartialTrustChain: true }), ...(cert && key && { cert, key }) };
     if (authorities !== undefined && trusted)
       logCertificate(authorities, trusted[0], `certificate of ${server}'s authority read`);
     if (!client || !chain) return;

@@ -180,7 +180,8 @@ const REASONS: Readonly<Record<string, string>> = {
   INVALID_PURPOSE: 'it is not one for clients (extended key usage clientAuth)',
   DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
   SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
-  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT:
+    'the service has the authority that signed it, but not the one above; its file needs all of them, up to the root',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
 };

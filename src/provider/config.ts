@@ -21,8 +21,8 @@ const proxyUrl = z
   .string()
   .transform((text) => (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`))
   .refine(
-    (text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
-    'must be the http:// or https:// address of a proxy, which may have user and password in it',
+    (text) => URL.canParse(text) && /^https?:/.test(new URL(text).href) && !/%(?![\da-f]{2})/i.test(text),
+    'must be the http:// or https:// address of a proxy, which may have user and password in it, percent-encoded',
   );
 
 const SYSTEMS = 'PACKAGERDRMAPI_KEYPROVIDERSYSTEMS';

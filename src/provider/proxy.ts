@@ -1,4 +1,5 @@
 import type { Agent } from 'node:http';
+import type { AgentOptions } from 'node:https';
 import { HttpsProxyAgent } from 'https-proxy-agent';
 
 interface ProxyConfig {
@@ -7,11 +8,11 @@ interface ProxyConfig {
 }
 
 /** The agent of a call's own tunnel (CONNECT, RFC 9110 § 9.3.6); undefined: the call goes directly. */
-export type Tunnel = (url: string, connecting: AbortSignal) => Agent | undefined;
+export type Tunnel = (url: string, connecting: AgentOptions & { signal: AbortSignal }) => Agent | undefined;
 
 export function createTunnel({ url: proxy, except }: ProxyConfig): Tunnel {
   return (url, connecting) =>
-    isExcepted(new URL(url), except) ? undefined : new HttpsProxyAgent(proxy, { signal: connecting });
+    isExcepted(new URL(url), except) ? undefined : new HttpsProxyAgent(proxy, connecting);
 }
 
 /** `list` is like `localhost,.example.com,10.0.0.1:8443`; a name covers those below it, `*` all. */

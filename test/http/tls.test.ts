@@ -254,6 +254,7 @@ describe('client certificates', () => {
   });
 
   async function serveCertified() {
+    writeFileSync(clientAuthorities, Buffer.concat([pem('authority'), pem('middle')]));
     const tls = open({ asksClients: true });
     const recorded = recordedLog();
     const shell = { log: recorded.log, newId: () => 'id', now: () => 0 };
@@ -270,6 +271,13 @@ describe('client certificates', () => {
       refused('none of the authorities of this service has signed it'),
     ],
     ['an expired one', shows('expired-client'), refused('it has expired')],
+    [
+      'one of an authority whose own is missing',
+      shows('middle-client'),
+      refused(
+        'the service has the authority that signed it, but not the one above; its file needs all of them, up to the root',
+      ),
+    ],
     ["a server's", shows('server'), refused('it is not one for clients (extended key usage clientAuth)')],
   ])('a client that shows %s', async (_what, client, expected) => {
     const { port } = await serveCertified();

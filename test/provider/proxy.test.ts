@@ -1,4 +1,5 @@
 import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { ConfigError } from '../../src/http/config';
 import { readProviderConfig } from '../../src/provider/config';
@@ -23,9 +24,10 @@ async function serving(server: Server) {
 }
 
 /** A proxy that answers CONNECT with a status, or `hang`: not at all. */
-async function startProxy(status: 200 | 403 | 407 | 'hang' = 200) {
+async function startProxy(status: 200 | 403 | 407 | 'hang' = 200, secure = false) {
   const [asked, requests]: [string[], string[]] = [[], []];
-  const server = createHttpServer((request, response) => {
+  const server = secure ? createHttpsServer(shows('server')) : createHttpServer();
+  server.on('request', (request, response) => {
     requests.push(`${request.method} ${request.url}`);
     response.end();
   });
@@ -47,7 +49,7 @@ async function startProxy(status: 200 | 403 | 407 | 'hang' = 200) {
     client.on('close', () => target.destroy());
   });
   const { port, sockets } = await serving(server);
-  return { url: `http://127.0.0.1:${port}`, port, asked, requests, sockets };
+  return { url: `http${secure ? 's' : ''}://127.0.0.1:${port}`, port, asked, requests, sockets };
 }
 
 async function startHttps() {
@@ -85,6 +87,12 @@ describe('an https upstream behind a proxy', () => {
       `POST ${SPEKE_PATH}`,
     ]);
     await until(() => proxy.sockets.size === 0);
+  });
+
+  it('is asked through a proxy of HTTPS that has the same authority', async () => {
+    const proxy = await startProxy(200, true);
+    await ask((await startHttps()).url, proxy.url, 200);
+    expect(proxy.asked).toHaveLength(2);
   });
 
   it('is asked directly where NO_PROXY names it, and an http upstream always', async () => {
@@ -160,9 +168,10 @@ it('is what the environment has for other programs, too, if it is a proxy of HTT
     url: 'http://proxy.example:3128',
     except: '',
   });
-  expect(() => read({ HTTPS_PROXY: 'socks5://proxy.example' })).toThrow(
-    new ConfigError([
-      'HTTPS_PROXY: must be the http:// or https:// address of a proxy, which may have user and password in it',
-    ]),
-  );
+  for (const wrong of ['socks5://proxy.example', 'http://me:100%@proxy.example'])
+    expect(() => read({ HTTPS_PROXY: wrong })).toThrow(
+      new ConfigError([
+        'HTTPS_PROXY: must be the http:// or https:// address of a proxy, which may have user and password in it, percent-encoded',
+      ]),
+    );
 });

@@ -61,6 +61,14 @@ it('an upstream of another authority, which wants a client certificate, is asked
   expect(clients()).toEqual([client, client, other, other]);
 });
 
+it('an upstream is trusted by its own certificate, or by an authority below the root', async () => {
+  const { authorities, client } = await placed('client');
+  place('server', authorities);
+  const { sidecar, clients } = await start({ authorities, client });
+  await sidecar.api.post(PATH).send(BODY).expect(200);
+  expect(clients()).toHaveLength(2);
+});
+
 it.each<[without: string, files: (all: Required<Files>) => Files | undefined, why: RegExp]>([
   [
     'its authority',

@@ -47,5 +47,8 @@ signed next-server authority serverAuth
 signed client authority clientAuth
 signed other-client other-authority clientAuth
 signed expired-client authority clientAuth 20210101000000Z
+authority upper
+signed middle upper authority
+signed middle-client middle clientAuth
 openssl pkey -in server-key.pem -aes256 -passout pass:test -out encrypted-server-key.pem
-rm authority-key.pem other-authority-key.pem
+rm authority-key.pem other-authority-key.pem upper*.pem middle-key.pem

@@ -120,6 +120,7 @@ describe('access to an engine', () => {
 
   type Access = Parameters<typeof openEngineAccess>[0];
 
+  const trusted = (name: string) => ({ ca: pem(name), allowPartialTrustChain: true });
   const withUser = (): Access => ({ user: { name: 'site-a', passwordFile }, tls: {} });
   const withTls = (): Access => ({ tls: { authorities, client: { certificate, key } } });
 
@@ -166,7 +167,7 @@ describe('access to an engine', () => {
   test('is what the PEM files hold, all three of one moment, and the same object until then', async () => {
     const access = open(withTls());
     const first = access.tls();
-    expect(first).toEqual({ ca: pem('authority'), cert: pem('client'), key: pem('client-key') });
+    expect(first).toEqual({ ...trusted('authority'), cert: pem('client'), key: pem('client-key') });
     expect(access.tls()).toBe(first);
     place('other-client', certificate);
     place('other-client-key', key);
@@ -174,7 +175,7 @@ describe('access to an engine', () => {
     await until(() => access.tls().cert?.equals(pem('other-client')) === true);
     await until(() => access.tls().ca?.equals(pem('other-authority')) === true);
     expect(access.tls()).toEqual({
-      ca: pem('other-authority'),
+      ...trusted('other-authority'),
       cert: pem('other-client'),
       key: pem('other-client-key'),
     });
@@ -185,7 +186,7 @@ describe('access to an engine', () => {
   });
 
   test('is an authority alone, or a client certificate alone', () => {
-    expect(open({ tls: { authorities } }).tls()).toEqual({ ca: pem('authority') });
+    expect(open({ tls: { authorities } }).tls()).toEqual(trusted('authority'));
     expect(open({ tls: { client: { certificate, key } } }).tls()).toEqual({
       cert: pem('client'),
       key: pem('client-key'),
