@@ -83,7 +83,7 @@ function cencPart(
   if (licenseUrl !== (signal?.licenseUrl ?? licenseUrl)) findings.push(ADDRESS_REPLACED);
   if (signal?.isCbc) findings.push(HEADER_IS_CBC);
   if (signal?.isOfOther) findings.push(HEADER_OF_OTHER);
-  if (signal?.lost) {
+  if (signal && signal.lost.length > 0) {
     const sentence = `has ${signal.lost.join(', ')}, for which a key file has no line; players get a header without`;
     findings.push(warning('playready_header_reduced', THE_HEADER, sentence));
   }

@@ -39,18 +39,6 @@ export function widevineData(system: CpixSystem): string | undefined {
   return line === undefined ? undefined : read('HLSSignalingData', line);
 }
 
-interface PlayReadySignal {
-  readonly licenseUrl: string | undefined;
-  /** Whether the header has a checksum, and so proves key and key id. */
-  readonly isProved: boolean;
-  readonly isCbc: boolean;
-  readonly isOfOther: boolean;
-  /** The first PlayReady object that is for the key. */
-  readonly object?: Buffer;
-  /** The elements of the header that a key file has no line for. */
-  readonly lost?: readonly string[];
-}
-
 const WITHOUT_LINE: readonly string[] = ['LUI_URL', 'DS_ID', 'CUSTOMATTRIBUTES', 'DECRYPTORSETUP'];
 
 /**
@@ -58,29 +46,12 @@ const WITHOUT_LINE: readonly string[] = ['LUI_URL', 'DS_ID', 'CUSTOMATTRIBUTES',
  * of the protection header, else of the playlist lines. Each header that is read must be of this key. With
  * `isReplaced` another address is written, and this one may be anything. @throws faults
  */
-export function playReadySignal(
-  system: CpixSystem,
-  keyId: Buffer,
-  contentKey: Buffer,
-  isReplaced = false,
-): PlayReadySignal {
-  let [isProved, isCbc, isOfOther] = [false, false, false];
-  const lost = new Set<string>();
-  let own: Buffer | undefined;
+export function playReadySignal(system: CpixSystem, keyId: Buffer, contentKey: Buffer, isReplaced = false) {
+  const headers = [];
   let licenseUrl: string | undefined;
   for (const { what, object, address } of playReadySources(system)) {
     const header = object && readHeader(object, what);
-    if (object && header) {
-      const keys = headerKeys(header);
-      const held = holdKeys(keys, what, keyId, contentKey);
-      isProved ||= held.isProved;
-      isOfOther ||= held.isOfOther;
-      if (!held.isOfOther)
-        own ??= isUtf16Xml(object) ? buildPlayReadyObject([{ type: HEADER_RECORD, value: object }]) : object;
-      isCbc ||= keys.some(({ algorithm }) => algorithm === 'AESCBC');
-      for (const { name } of child(header, 'DATA')?.children ?? [])
-        if (WITHOUT_LINE.includes(name)) lost.add(name);
-    }
+    if (header) headers.push({ header, object, ...holdKeys(headerKeys(header), what, keyId, contentKey) });
     // For a header that has line breaks.
     licenseUrl = (header ? headerAddress(header) : address)?.trim() || undefined;
     if (licenseUrl === undefined) continue;
@@ -89,8 +60,20 @@ export function playReadySignal(
       usable(checkLicenseUrl('playready')(licenseUrl), `has a license address in the ${what} that`);
     break;
   }
-  const object = own && { object: own };
-  return { licenseUrl, isProved, isCbc, isOfOther, ...object, ...(lost.size > 0 && { lost: [...lost] }) };
+  const own = headers.find(({ isOfOther }) => !isOfOther)?.object;
+  const elements = headers.flatMap(({ header }) => child(header, 'DATA')?.children ?? []);
+  const lost = elements.map(({ name }) => name).filter((name) => WITHOUT_LINE.includes(name));
+  return {
+    licenseUrl,
+    /** Whether a header has a checksum, and so proves key and key id. */
+    isProved: headers.some(({ isProved }) => isProved),
+    isCbc: headers.some(({ isCbc }) => isCbc),
+    isOfOther: headers.some(({ isOfOther }) => isOfOther),
+    /** The first PlayReady object that is for the key. */
+    object: own && isUtf16Xml(own) ? buildPlayReadyObject([{ type: HEADER_RECORD, value: own }]) : own,
+    /** The elements of the headers that a key file has no line for. */
+    lost: [...new Set(lost)],
+  };
 }
 
 interface PlayReadySource {
@@ -162,7 +145,8 @@ function holdKeys(keys: readonly HeaderKey[], what: string, keyId: Buffer, conte
   if (proofs.length > 0 && proofs.length === held.length && !isOfKey)
     unusable(`has a PlayReady checksum of another key in the ${what}`);
   const isOfOther = own.length === 0 && keys.length > 0;
-  return { isProved: isOfKey && !isOfOther, isOfOther };
+  const isCbc = keys.some(({ algorithm }) => algorithm === 'AESCBC');
+  return { isProved: isOfKey && !isOfOther, isOfOther, isCbc };
 }
 
 /** @throws faults */

@@ -36,7 +36,7 @@ const refused = (sentence: string) => ({
 
 const OF_OTHER_KEY = 'has a PlayReady checksum of another key in the PSSH for PlayReady$';
 /** The properties of a header that belongs to the key. */
-const proved = { licenseUrl: ADDRESS, isProved: true, isCbc: false, isOfOther: false };
+const proved = { licenseUrl: ADDRESS, isProved: true, isCbc: false, isOfOther: false, lost: [] };
 
 const widevineData = (of: CpixSystem) => checked(() => signalling.widevineData(of));
 const fairPlayAddress = (of: CpixSystem, iv?: Buffer) => checked(() => signalling.fairPlayAddress(of, iv));
