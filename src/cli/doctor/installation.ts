@@ -5,27 +5,10 @@ import type { Problem } from '../../drm/finding';
 import { readSmil } from '../../drm/smil';
 import { systemCode } from '../../http/errors';
 import { statsOf } from '../input';
-import {
-  type ApplicationSettings,
-  readApplicationSettings,
-  readStreamerDefaults,
-  type Setting,
-} from './application';
+import { readApplicationSettings, readStreamerDefaults, type Setting } from './application';
 import type { NamedStreams } from './streams';
 
-export interface ApplicationFile {
-  readonly name: string;
-  readonly file: string;
-  readonly settings: Checked<ApplicationSettings>;
-  /** The remedy for settings that can't be read. */
-  readonly todo: string;
-  /** Whether it has its folder in `applications`, without which the packager does not know it. */
-  readonly hasFolder: boolean;
-  /** Where it looks for key files, without variables. */
-  readonly keyDir: Checked<string>;
-  /** Where its `.smil` and `.stream` files may lie. */
-  readonly contentFolders: readonly string[];
-}
+export type ApplicationFile = Awaited<ReturnType<typeof readApplication>>;
 
 const APPLICATION_XML = 'Application.xml';
 /** The packager's own reader may accept more, such as a DOCTYPE. */
@@ -45,28 +28,36 @@ export async function readPackager(packager: string) {
   const applications: ApplicationFile[] = [];
   for (const name of names) {
     const file = own.includes(name) ? `conf/${name}/${APPLICATION_XML}` : `conf/${APPLICATION_XML}`;
-    const text = await readText(join(packager, file));
-    const settings = text.ok ? readApplicationSettings(text.value) : text;
-    const storageDir = settings.ok ? settings.value.storageDir : undefined;
-    const content = resolvePath(storageDir ?? DEFAULT_STORAGE_DIR, packager, name);
-    applications.push({
-      name,
-      file,
-      settings,
-      todo: text.ok ? NOT_READ : text.todo,
-      hasFolder: folders?.includes(name) ?? true,
-      keyDir: settings.ok ? resolvePath(settings.value.keyDir ?? DEFAULT_KEY_DIR, packager, name) : settings,
-      contentFolders: [
-        ...(content.ok ? [content.value] : []),
-        join(packager, 'applications', name),
-        join(packager, 'conf', name),
-      ],
-    });
+    applications.push(await readApplication(packager, name, file, folders?.includes(name) ?? true));
   }
   const text = await readText(join(packager, 'conf/HTTPStreamers.xml'));
   const defaults: Checked<readonly Setting[]> = text.ok ? readStreamerDefaults(text.value) : text;
   const isAbsent = !text.ok && text.isAbsent;
   return { applications, streamerDefaults: isAbsent ? ({ ok: true, value: [] } as const) : defaults };
+}
+
+async function readApplication(packager: string, name: string, file: string, hasFolder: boolean) {
+  const text = await readText(join(packager, file));
+  const settings = text.ok ? readApplicationSettings(text.value) : text;
+  const { storageDir = DEFAULT_STORAGE_DIR, keyDir = DEFAULT_KEY_DIR } = settings.ok ? settings.value : {};
+  const content = resolvePath(storageDir, packager, name);
+  return {
+    name,
+    file,
+    settings,
+    /** The remedy for settings that can't be read. */
+    todo: text.ok ? NOT_READ : text.todo,
+    /** Whether it has its folder in `applications`, without which the packager does not know it. */
+    hasFolder,
+    /** Where it looks for key files, without variables. */
+    keyDir: settings.ok ? resolvePath(keyDir, packager, name) : settings,
+    /** Where its `.smil` and `.stream` files may lie. */
+    contentFolders: [
+      ...(content.ok ? [content.value] : []),
+      join(packager, 'applications', name),
+      join(packager, 'conf', name),
+    ],
+  };
 }
 
 export async function readNamedStreams(folders: readonly string[]) {

@@ -1,14 +1,8 @@
 import { boxesIn, FULL_BOX, type Mp4Box } from '../../drm/check/boxes';
-import { readTrackEncryption, type SampleProtection } from '../../drm/check/sample-protection';
+import { readTrackEncryption } from '../../drm/check/sample-protection';
 import type { MediaKind, SampleFormat } from './judgement';
 
-export interface SampleEntry {
-  readonly codec: string;
-  readonly format: SampleFormat;
-  readonly protection:
-    | { readonly scheme: string | undefined; readonly track: SampleProtection | undefined }
-    | undefined;
-}
+export type SampleEntry = ReturnType<typeof readSampleEntry>;
 
 /** The bytes before the boxes of an entry, by the kind of its track. */
 const BEFORE_BOXES: Readonly<Record<MediaKind, number>> = { video: 78, audio: 28, text: 8, other: 8 };
@@ -28,7 +22,7 @@ export function readSampleEntries(body: Buffer, kind: MediaKind): SampleEntry[] 
     .map((entry) => readSampleEntry(entry, kind));
 }
 
-function readSampleEntry({ type, body }: Mp4Box, kind: MediaKind): SampleEntry {
+function readSampleEntry({ type, body }: Mp4Box, kind: MediaKind) {
   const isSound = kind === 'audio' && body.length >= 28;
   const more = isSound ? (MORE_OF_SOUND[body.readUInt16BE(8)] ?? 0) : 0;
   let boxes = boxesIn(body.subarray(BEFORE_BOXES[kind] + more));
