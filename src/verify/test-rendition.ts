@@ -312,14 +312,11 @@ interface IndexReference {
   readonly seconds: number;
 }
 
-interface SegmentIndex {
-  /** Its place in the file; the init segment is before it. */
-  readonly start: number;
-  readonly references: readonly IndexReference[];
-}
-
-/** Reads the first whole `sidx` box (ISO/IEC 14496-12 § 8.16.3) in bytes that stand at `at` in their file. */
-function readSegmentIndex(bytes: Buffer, url: string, at: number): SegmentIndex | undefined {
+/**
+ * Reads the first whole `sidx` box (ISO/IEC 14496-12 § 8.16.3) in bytes that stand at `at` in their file. The init segment
+ * is before its `start`.
+ */
+function readSegmentIndex(bytes: Buffer, url: string, at: number) {
   let start = at;
   for (const { type, bytes: whole, body } of boxesIn(bytes)) {
     const references = type === 'sidx' ? referencesOf(body, url, start + whole.length) : undefined;

@@ -7,11 +7,6 @@ export interface ForwardReader {
   skip(length: number): Promise<number>;
 }
 
-interface MediaOutline {
-  readonly bytes: Buffer;
-  readonly isWhole: boolean;
-}
-
 /** The handling of a box: read all of it, keep only its header, or read its children. */
 type Step = 'keep' | 'sign' | Steps;
 interface Steps {
@@ -35,7 +30,7 @@ const MAX_BYTES = 512 * 1024;
 const MAX_BOXES = 1_000_000;
 
 /** Reads the boxes of an mp4 file or segment that say how it is protected, as a small file. Bounded for any sizes. */
-export async function outlineMedia(reader: ForwardReader, mostBoxes = MAX_BOXES): Promise<MediaOutline> {
+export async function outlineMedia(reader: ForwardReader, mostBoxes = MAX_BOXES) {
   const outliner = new Outliner(reader, mostBoxes);
   const boxes = await outliner.file();
   return { bytes: Buffer.concat(boxes), isWhole: !outliner.isCut };

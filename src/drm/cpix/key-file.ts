@@ -24,15 +24,8 @@ export interface CpixKeyFileOptions {
   readonly contentId?: string | undefined;
 }
 
-interface MadeParts {
-  readonly keyFile: KeyFile;
-  readonly findings: readonly Finding[];
-  /** Whether the PlayReady checksum was made of key id and key, so that it proves nothing. */
-  readonly isChecksumComputed: boolean;
-}
-
 type MadeKeyFile =
-  | ({ readonly ok: true } & MadeParts)
+  | ({ readonly ok: true } & ReturnType<typeof cencPart>)
   | { readonly ok: false; readonly faults: readonly Problem[] };
 
 /** Makes the key file of the keys that were chosen in a document, whose values must be plain. */
@@ -60,7 +53,7 @@ function cencPart(
   document: CpixDocument,
   { keyId, systems }: ChosenKey,
   { playReadyUrl, fallbackPlayReadyUrl, contentId = shortContentId(document) }: CpixKeyFileOptions,
-): MadeParts {
+) {
   const contentKey = plainValue(document, keyId);
   const findings: Finding[] = [];
   let keyFile: KeyFile = {
@@ -91,6 +84,7 @@ function cencPart(
   return {
     keyFile: { ...keyFile, playready: { licenseUrl, checksum } },
     findings,
+    /** Whether the PlayReady checksum was made of key id and key, so that it proves nothing. */
     isChecksumComputed: !signal?.isProved,
   };
 }

@@ -1,13 +1,7 @@
 import { kept } from '../../http/cached';
 import { apiError } from '../errors';
-import type { Guard } from './engine/engine';
 import type { FleetParts } from './fleet';
 import type { Ledger } from './ledger/ledger';
-
-/** Two engines may each hold a fleet at the same revision: the cluster distinguishes them. */
-interface FleetGuard extends Guard {
-  readonly cluster: string;
-}
 
 export type Identity = ReturnType<typeof createIdentity>;
 
@@ -18,7 +12,7 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityPa
   const write = (id: string) =>
     engine.change([{ key, expected: 0, value: seal().sealText(key, JSON.stringify({ id })) }]);
 
-  const look = async (): Promise<FleetGuard> => {
+  const look = async () => {
     for (;;) {
       const { at, values } = await engine.read([key]);
       const [present] = values;
@@ -27,6 +21,7 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityPa
         if (id === undefined) throw apiError('fleet_wrong_secret');
         if (ledger.head.fleet === undefined) await ledger.noteHead({ fleet: id });
         if (ledger.head.fleet !== id) throw apiError('fleet_other');
+        // Two engines may each hold a fleet at the same revision: the cluster distinguishes them.
         return { key, revision: present.revision, cluster: at.cluster };
       }
       if (ledger.head.fleet !== undefined) throw apiError('fleet_lost');
