@@ -149,20 +149,14 @@ function keyDirFinding(keyDir: Checked<string>, text: string | undefined): Check
   return error('key_dir', `KeyDir ${keyDir.problem.description}`, todo, { xml });
 }
 
-interface JudgedFolder {
-  readonly section: Section;
-  readonly keyFiles: readonly CheckedKeyFile[];
-  /** The streams that have a key file, by its path below the folder, and by their stream id if that is known. */
-  readonly streams: readonly string[];
-  readonly hasJoinedFleet: boolean;
-}
+type JudgedFolder = Awaited<ReturnType<typeof judgeFolder>>;
 
 async function judgeFolder(
   path: string,
   readers: readonly ApplicationFile[],
   sidecar: SidecarState,
   user: PackagerUser,
-): Promise<JudgedFolder> {
+) {
   const note = `the key folder of ${someOf(readers.map(({ name }) => name))}`;
   const head = { kind: 'key_folder', subject: path, note } as const;
   const disk = await readKeyFolder(path);
@@ -200,6 +194,7 @@ async function judgeFolder(
   return {
     section: { ...head, checks },
     keyFiles,
+    /** The streams that have a key file, by its path below the folder, and by their stream id if that is known. */
     streams: ids.flatMap((id) => [id, `${prefix ?? ''}${id}`]),
     hasJoinedFleet,
   };

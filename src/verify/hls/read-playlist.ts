@@ -18,16 +18,7 @@ interface MultivariantPlaylist {
   readonly variables: Variables;
 }
 
-export interface MediaPlaylist {
-  readonly type: 'media';
-  readonly live: boolean;
-  /** When the newest part began, by the time of day of the segments that are there. */
-  readonly started: Date | undefined;
-  readonly ended: Date | undefined;
-  readonly segments: Segments;
-  readonly hasClearEnd: boolean;
-  readonly targetSeconds: number;
-}
+export type MediaPlaylist = ReturnType<typeof mediaPlaylistOf>;
 
 /** By RFC 8216, variables and gaps by 8216bis. `imported`: the multivariant playlist's. A fault continues its name. */
 export function readPlaylist(
@@ -67,7 +58,7 @@ export function readPlaylist(
   return { ok: true, value: mediaPlaylistOf(manifest, url) };
 }
 
-function mediaPlaylistOf(manifest: ParsedManifest, url: string): MediaPlaylist {
+function mediaPlaylistOf(manifest: ParsedManifest, url: string) {
   const { segments } = manifest;
   const sequence = Math.min(Math.max(0, manifest.mediaSequence ?? 0), Number.MAX_SAFE_INTEGER);
   let keys: readonly KeyLine[] = [];
@@ -87,11 +78,12 @@ function mediaPlaylistOf(manifest: ParsedManifest, url: string): MediaPlaylist {
   const newest = segments.at(-1);
   const ended = newest?.programDateTime;
   return {
-    type: 'media',
+    type: 'media' as const,
     live: manifest.endList !== true,
+    /** When the newest part began, by the time of day of the segments that are there. */
     started: startOf(manifest, sequence),
     ended: ended === undefined ? undefined : new Date(ended + (newest?.duration ?? 0) * 1000),
-    segments: { first: named[0], newest: tested.slice(-3).reverse() },
+    segments: { first: named[0], newest: tested.slice(-3).reverse() } satisfies Segments,
     hasClearEnd,
     targetSeconds: manifest.targetDuration ?? 10,
   };
