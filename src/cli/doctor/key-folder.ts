@@ -13,30 +13,24 @@ import { isDenied, type Unread, unread } from './installation';
 import { type CheckedKeyFile, readFileKeys } from './key-files';
 import type { Rights } from './rights';
 
-export interface KeyFolder {
-  /** Without links on the way. */
-  readonly realPath: string;
-  readonly entries: readonly FolderEntry[];
-  /** The folder, its sub-folders and all above it. */
-  readonly places: readonly (FolderIdentity & { readonly path: string })[];
-  /** The same, and everything else on a user's way to it. */
-  readonly rights: readonly Rights[];
-  /** Whether a sidecar keeps the ledger of a fleet there. */
-  readonly hasJoinedFleet: boolean;
-}
+export type KeyFolder = Exclude<Awaited<ReturnType<typeof readKeyFolder>>, Unread>;
 
 const KEY = '.key';
 const MAX_DEPTH = 8;
 
 /** Reads a key folder: names, sizes, times, rights, and each key file without its secrets. */
-export async function readKeyFolder(folder: string): Promise<KeyFolder | Unread> {
+export async function readKeyFolder(folder: string) {
   try {
+    // Without links on the way.
     const realPath = await realpath(folder);
     const entries: FolderEntry[] = [];
     const subFolders: string[] = [];
     await readInto(realPath, '', entries, subFolders);
+    // The folder, its sub-folders and all above it.
     const places = await Promise.all([realPath, ...subFolders, ...foldersAbove(realPath)].map(lookAt));
+    // A sidecar keeps the ledger of a fleet there.
     const hasJoinedFleet = existsSync(join(realPath, FLEET_FOLDER));
+    // And everything else on a user's way to it.
     const links = foldersAbove(folder).filter((path) => !places.some((place) => place.path === path));
     const rights = [...places, ...(await Promise.all(links.map(lookAt)))];
     return { realPath, entries, places, rights, hasJoinedFleet };

@@ -128,13 +128,8 @@ const MAX_ADDRESSES = 50;
 /** `<dashif:Laurl>…</dashif:Laurl>`, `<ms:laurl licenseUrl="…"/>` and their like. */
 const LAURL = /<(?:[\w-]{1,20}:)?laurl\b([^<>]{0,3000})>([^<]{0,3000})/gi;
 
-interface SystemElement {
-  /** Of `schemeIdUri`, in lower case; empty if that is no UUID. */
-  readonly systemId: string;
-  readonly inner: string;
-}
-
-function systemElements(xml: string): SystemElement[] {
+/** `systemId` is of `schemeIdUri`, in lower case; empty if that is no UUID. */
+function systemElements(xml: string) {
   return xml
     .split(/<(?:[\w-]{1,20}:)?ContentProtection\b/)
     .slice(1)
@@ -149,7 +144,7 @@ function systemElements(xml: string): SystemElement[] {
 }
 
 /** Players look in each element for the box of its own system. */
-function checkSystems(report: Report, elements: readonly SystemElement[]): void {
+function checkSystems(report: Report, elements: ReturnType<typeof systemElements>): void {
   for (const { systemId, inner } of elements) {
     if (systemId === '') continue;
     for (const [, name, text = ''] of inner.matchAll(ELEMENT)) {
@@ -181,7 +176,7 @@ const NO_SCHEME = `${OF_SCHEME} without value; write value="cenc" or value="cbcs
 const UNKNOWN_SCHEME = `${OF_SCHEME} whose value is not one of cenc, cens, cbc1, cbcs`;
 const NO_DEFAULT_KID = `${OF_SCHEME} without default_KID, by which players choose the key`;
 
-function describeLicenseAddresses(report: Report, elements: readonly SystemElement[]): void {
+function describeLicenseAddresses(report: Report, elements: ReturnType<typeof systemElements>): void {
   const found = new Map<string, { systemId: string; address: string }>();
   for (const { systemId, inner } of elements) {
     for (const [, own = '', text = ''] of inner.matchAll(LAURL)) {
