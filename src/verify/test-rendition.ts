@@ -187,7 +187,9 @@ class RenditionTest {
     { url, body }: Fetched,
     init: Buffer | undefined,
   ): Promise<TestedSegment> {
-    const opened = isText(body) ? undefined : openMedia(init, body, encryptionOf(source));
+    const encryption = encryptionOf(source);
+    const isRead = encryption?.method === 'AES-128' || !isText(body);
+    const opened = isRead ? openMedia(init, body, encryption) : undefined;
     const keyIds = opened?.ok ? opened.value.tracks.flatMap((track) => track.keyIds) : [];
     const identityKey = await this.#identityKey(source, keyIds);
     const name = fileName(url);

@@ -206,6 +206,12 @@ describe('AES-128', () => {
     },
   );
 
+  test('subtitles below its line that are not encrypted are an error, since players decrypt them', async () => {
+    const stream = await startEncrypted();
+    await fs.writeFile(join(stream.folder, 'a3.ts'), 'WEBVTT\n');
+    expect(codesOf(await stream.verify({ keyFiles: [] })).errors).toEqual(['not_encrypted']);
+  });
+
   test('a key that is another one, or none, is one error', async () => {
     const stream = await startEncrypted();
     await fs.outputFile(join(stream.folder, 'keys/one.key'), Buffer.alloc(16, 7));
