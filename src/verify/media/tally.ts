@@ -43,41 +43,23 @@ export function tallySamples(
   const check = sampleCheckOf(format);
   // Both ends of most frames are clear then: only the byte values of all frames prove something.
   const isSparse = !isClear && format.codec === 'aac' && samples[0]?.encryption?.scheme === 'sample-aes';
-  const sound: Buffer[] = [];
   const most = isSparse && first > 0 ? MOST : first;
+  const { chosen, clear } = chooseSamples(samples, most, (sample) =>
+    isClear ? { bytes: sample.data.length, start: true, end: true } : encryptedPartOf(sample, format),
+  );
+  const looked = chosen.length;
   const counts = { valid: 0, broken: 0, undecided: 0 };
   let weight = 0;
-  let bytes = 0;
-  let looked = 0;
-  let clear = 0;
-  const total = samples.reduce((sum, { data }) => sum + data.length, 0);
-  const affordable = Math.max(AT_LEAST, Math.floor((samples.length * MOST_BYTES) / Math.max(total, 1)));
-  const step = Math.max(1, Math.ceil(samples.length / Math.max(1, Math.min(most, affordable))));
-  for (let index = 0; index < samples.length && looked < most; index += step) {
-    const sample = samples[index];
-    if (!sample) break;
-    const whole = { bytes: sample.data.length, start: true, end: true };
-    const part = isClear ? whole : encryptedPartOf(sample, format);
-    if (part.bytes === 0) {
-      clear += 1;
-      continue;
-    }
-    if (looked >= AT_LEAST && bytes > MOST_BYTES) break;
-    const plain = decrypt(sample);
-    looked += 1;
-    bytes += sample.data.length;
-    if (isSparse) {
-      sound.push(soundBytesOf(plain, format));
-      continue;
-    }
-    const outcome = check.check(plain, part);
-    counts[outcome] += 1;
-    if (outcome === 'valid') weight += check.weightOf(part);
-  }
-  if (isSparse && looked > 0) {
+  if (isSparse) {
+    const sound = chosen.map(({ sample }) => soundBytesOf(decrypt(sample), format));
     const outcome = checkByteValues(Buffer.concat(sound));
     counts[outcome] = looked;
     weight = outcome === 'valid' ? SURE : 0;
+  }
+  for (const { sample, part } of isSparse ? [] : chosen) {
+    const outcome = check.check(decrypt(sample), part);
+    counts[outcome] += 1;
+    if (outcome === 'valid') weight += check.weightOf(part);
   }
   const { called } = check;
   const isAll = looked === 0 || looked + clear === samples.length;
@@ -85,6 +67,30 @@ export function tallySamples(
   const named = isAll ? called : `${called}, taken from ${samples.length},`;
   const evidence = evidenceOf(named, proof, looked, counts, clear);
   return { samples: Math.min(looked, first), ...counts, weight, evidence };
+}
+
+/** At most `most` samples with bytes to look at, spread over all, and the number of those without. */
+function chooseSamples(
+  samples: readonly MediaSample[],
+  most: number,
+  partOf: (sample: MediaSample) => EncryptedPart,
+) {
+  const total = samples.reduce((sum, { data }) => sum + data.length, 0);
+  const affordable = Math.max(AT_LEAST, Math.floor((samples.length * MOST_BYTES) / Math.max(total, 1)));
+  const step = Math.max(1, Math.ceil(samples.length / Math.max(1, Math.min(most, affordable))));
+  const chosen: { sample: MediaSample; part: EncryptedPart }[] = [];
+  let [clear, bytes] = [0, 0];
+  for (const sample of samples.filter((_, index) => index % step === 0)) {
+    if (chosen.length >= most) break;
+    const part = partOf(sample);
+    if (part.bytes === 0) clear += 1;
+    else if (chosen.length >= AT_LEAST && bytes > MOST_BYTES) break;
+    else {
+      chosen.push({ sample, part });
+      bytes += sample.data.length;
+    }
+  }
+  return { chosen, clear };
 }
 
 function evidenceOf(
