@@ -256,7 +256,6 @@ async function watchStream(context: CliContext, test: StreamTest): Promise<boole
   const { out, stderr, now, interrupted: signal } = context;
   const began = now();
   const episodes: Episode[] = [];
-  const open = () => episodes.filter(({ until }) => until === undefined);
   const keyIds = new Map<string, string>();
   const isBar = stderr.isTTY && !out.json;
   const clearLine = () => isBar && stderr.write('\r\u001b[2K');
@@ -281,16 +280,13 @@ async function watchStream(context: CliContext, test: StreamTest): Promise<boole
         ),
       ];
       clearLine();
-      if (out.json && (isFirst || fresh.length + news.length > 0))
-        out.write(`${jsonText({ time: now().toISOString(), ...report, keychanges })}\n`);
-      else if (!out.json && isFirst) showReport(out, report);
-      else if (!out.json) for (const line of news) out.write(`${at} ${line}\n`);
+      if (out.json) {
+        if (isFirst || fresh.length + news.length > 0)
+          out.write(`${jsonText({ time: now().toISOString(), ...report, keychanges })}\n`);
+      } else if (isFirst) showReport(out, report);
+      else for (const line of news) out.write(`${at} ${line}\n`);
       isFirst = false;
-      const number = report.renditions.find(({ segment }) => segment?.number != null)?.segment?.number;
-      const newest = number === undefined ? '' : `, newest ${number}`;
-      const faults = open().length === 0 ? 'no faults' : count(open().length, 'fault');
-      if (isBar)
-        stderr.write(`${at} ${count(segments, 'segment')} tested${newest}: ${faults}. Ctrl-C ends it.`);
+      if (isBar) stderr.write(`${at} ${count(segments, 'segment')} tested${stateText(report, episodes)}`);
       if (!report.live && report.type !== 'unknown') {
         out.note('The stream is finished: there will be no new segment.');
         break;
@@ -308,6 +304,13 @@ async function watchStream(context: CliContext, test: StreamTest): Promise<boole
       out.note(`  ${since} to ${until ?? 'the end'}: ${fault.code}`);
   }
   return episodes.some(({ fault }) => isError(fault));
+}
+
+function stateText({ renditions }: StreamReport, episodes: readonly Episode[]): string {
+  const number = renditions.find(({ segment }) => segment?.number != null)?.segment?.number;
+  const open = episodes.filter(({ until }) => until === undefined).length;
+  const faults = open === 0 ? 'no faults' : count(open, 'fault');
+  return `${number === undefined ? '' : `, newest ${number}`}: ${faults}. Ctrl-C ends it.`;
 }
 
 /**
