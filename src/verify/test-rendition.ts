@@ -157,10 +157,12 @@ class RenditionTest {
         if (live && index > 0) this.#reportEarly(newest[0], index);
         return this.#open(source, fetched, init);
       }
-      const isMissing = fetched.problem.code === 'not_found' && index < newest.length - 1;
+      const isAbsent = fetched.problem.code === 'not_found';
+      const isMissing = isAbsent && index < newest.length - 1;
+      const [place = source, which] = isAbsent || index === 0 ? [newest[0], ''] : [source, ' that is there'];
       // That of a live stream may come later. On demand it is an error, but the one before it shows the key.
       if (live ? !isMissing : index === 0)
-        this.#reportNotFetched(newest[0] ?? source, fetched, `the ${live ? 'newest' : 'last'} segment`);
+        this.#reportNotFetched(place, fetched, `the ${live ? 'newest' : 'last'} segment${which}`);
       if (!isMissing) return undefined;
     }
     return undefined;

@@ -259,6 +259,15 @@ describe('DASH', () => {
     expect(statesOf(report)).toEqual(['decrypts']);
   });
 
+  test('names the older segment when it is refused, and the newest is not there yet', async () => {
+    const stream = await startStream('dash');
+    stream.answers.set('/v3.m4s', (_request, response) => response.writeHead(403).end());
+    const text = mpd(NUMBER, { attributes: LIVE, period: ' start="PT0S"' });
+    const report = await verifyMpd(stream, text, { now: () => new Date('2026-11-22T12:00:09Z') });
+    const description = `${stream.url}/v3.m4s, the newest segment that is there, is refused (403); check whether the address needs a new token.`;
+    expect(report.faults).toEqual([{ severity: 'error', code: 'forbidden', description }]);
+  });
+
   test('sees new segments by $Time$ while it is watched', async () => {
     const stream = await startStream('dash');
     const memory = new StreamMemory();
