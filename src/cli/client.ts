@@ -70,7 +70,10 @@ interface Call {
 
 /** Makes the calls to a sidecar over kept connections. With `--ca`, no public authority is trusted. */
 export function createHttpCall({ ca, cert, certKey }: Connection): Get {
-  const tls = { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key: certKey }) };
+  const tls = {
+    ...(ca !== undefined && { ca, allowPartialTrustChain: true }),
+    ...(cert !== undefined && { cert, key: certKey }),
+  };
   return createGet({ tls: () => tls, idleMs: IDLE_MS }).get;
 }
 

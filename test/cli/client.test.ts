@@ -119,7 +119,8 @@ const unreachable = (url: string, why: string) =>
 test('trusts the authority of --ca, and nobody else', async () => {
   const url = await startSecure();
   const why = 'its certificate is not trusted; give the authority that issued it with --ca';
-  expect(await get(url, '--ca', pemPath('authority'))).toEqual({ code: 0, stdout: 'a: b\n', stderr: '' });
+  for (const trusted of ['authority', 'server'])
+    expect(await get(url, '--ca', pemPath(trusted))).toEqual({ code: 0, stdout: 'a: b\n', stderr: '' });
   expect(await get(url)).toEqual(unreachable(url, why));
   expect(await get(url, '--ca', pemPath('other-authority'))).toEqual(unreachable(url, why));
 });
