@@ -51,7 +51,10 @@ interface FetchesOptions {
 export class Fetches {
   requests = 0;
   bytes = 0;
+  /** Hosts that are asked over http, although the first one was not. */
+  readonly insecure = new Set<string>();
   readonly #started: number;
+  #isSecure: boolean | undefined;
 
   constructor(private readonly options: FetchesOptions) {
     this.#started = options.now().getTime();
@@ -95,6 +98,9 @@ export class Fetches {
     const { get, limits, signal } = this.options;
     const refusal = addressFault(url);
     if (refusal !== undefined) return refused('address_refused', refusal);
+    const { protocol, host } = new URL(url);
+    this.#isSecure ??= protocol === 'https:';
+    if (this.#isSecure && protocol === 'http:') this.insecure.add(host);
     if (signal?.aborted) return refused('interrupted', 'was not fetched: the test was stopped');
     if (this.requests >= limits.requests)
       return limitReached(`the ${limits.requests} requests of a test are used up`);

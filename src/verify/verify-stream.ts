@@ -173,7 +173,7 @@ function reportOf(
   { outline, url }: ReadStream,
   tested: readonly TestedRendition[],
   findings: readonly StreamFinding[],
-  { requests, bytes, ms }: Fetches,
+  { requests, bytes, ms, insecure }: Fetches,
   keyFiles: readonly ReadKeyFile[],
 ): StreamReport {
   // A suspicion that is confirmed.
@@ -199,9 +199,14 @@ function reportOf(
       ]),
     ]),
     renditions: tested.map(renditionReport),
-    faults: toldOnce([...ofKeyFiles, ...findings]),
+    faults: toldOnce([...ofKeyFiles, ...findings, ...[...insecure].map(ofHttp)]),
     fetched: { requests, bytes, ms },
   };
+}
+
+function ofHttp(host: string): StreamFinding {
+  const text = `${THIS} is asked over http, although the stream is at https: browsers refuse this on pages over https, and play DRM on no others; use https there, in redirects too`;
+  return streamFinding('warning', 'plain_http', host, text);
 }
 
 function renditionReport({ rendition, init, segment, signalling }: TestedRendition): RenditionReport {

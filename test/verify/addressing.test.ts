@@ -2,7 +2,10 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fs from 'fs-extra';
+import { createGet } from '../../src/http/get';
 import { StreamMemory } from '../../src/verify/stream-memory';
+import { verifyStream } from '../../src/verify/verify-stream';
+import { afterTest } from '../support/after-test';
 import { redirectTo, sendBytes, sendPacked } from '../support/media-server';
 import {
   codesOf,
@@ -398,6 +401,19 @@ describe('HLS', () => {
       await stream.change(file, (text) => text.replace(/(?<=DATE-TIME:).*/, 'today'));
     expect((await stream.verify()).faults).toEqual([]);
   });
+});
+
+test('warns of a host that is asked over http, although the manifest is at https', async () => {
+  const stream = await startStream('dash');
+  await stream.change('m.mpd', (text) => text.replace('<Period', `<BaseURL>${stream.url}/</BaseURL><Period`));
+  const { get, close } = createGet({ userAgent: 'test' });
+  afterTest(close);
+  const { faults } = await verifyStream('https://secure.test/m.mpd', {
+    get: (request) => get({ ...request, url: request.url.replace('https://secure.test', stream.url) }),
+    now: () => new Date(),
+  });
+  const description = expect.stringMatching(/^127\.0\.0\.1:\d+ is asked over http, although /);
+  expect(faults).toEqual([{ severity: 'warning', code: 'plain_http', description }]);
 });
 
 test('an address with a token is not shown', async () => {
