@@ -12,6 +12,10 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
 
+const { engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+const OLDEST = engines.node.slice('>='.length);
+const rankOf = (version) => version.split('.').reduce((rank, part) => rank * 1000 + Number(part), 0);
+
 /** The programs of each house. The tester of streams for another program is next to it, and so is the library for tests. */
 const PROGRAMS = {
   sidecar: ['main', 'health-check'],
@@ -90,6 +94,10 @@ async function buildHouse(esbuild, house) {
     entryPoints: Object.keys(metafile.outputs).filter((path) => path.endsWith('.js')),
     outdir: folder,
     allowOverwrite: true,
+    // npm only warns of an old Node, a unit may name another one, and a program would end with a TypeError.
+    banner: {
+      js: `"use strict";if((${rankOf})(process.versions.node)<${rankOf(OLDEST)}){throw Error(\`Node ${OLDEST} or newer is needed; this is \${process.versions.node}.\`)}`,
+    },
     // Node reads less at each start. Names, and lines, stay for those who read stack traces.
     ...{ minifySyntax: true, minifyWhitespace: true, lineLimit: 120 },
     // import() of a file by require(): Node's own would give its default export another shape.
@@ -162,12 +170,9 @@ function buildBench(esbuild) {
 }
 
 async function main(option) {
-  const { engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
-  const oldest = engines.node.slice('>='.length);
   const esbuild = await import('esbuild').catch(() => undefined);
-  if (process.versions.node.localeCompare(oldest, 'en', { numeric: true }) < 0) {
-    // npm only warns of it, and the programs would end with a TypeError.
-    process.stderr.write(`Node ${oldest} or newer is needed; this is ${process.versions.node}.\n`);
+  if (rankOf(process.versions.node) < rankOf(OLDEST)) {
+    process.stderr.write(`Node ${OLDEST} or newer is needed; this is ${process.versions.node}.\n`);
     process.exitCode = 1;
   } else if (esbuild && option === '--bench') {
     await buildBench(esbuild);

@@ -51,14 +51,18 @@ async function pruned(): Promise<void> {
       await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
 }
 
-test('npm start says that Node is too old', async () => {
+test('npm start says that Node is too old, and so does a program that was built', async () => {
   const versions = "{ value: { ...process.versions, node: '20.9.0' } }";
   const older = `data:text/javascript,Object.defineProperty(process,'versions',${encodeURIComponent(versions)})`;
-  const { code, stderr } = await npm(['start'], { NODE_OPTIONS: `--import=${older}` });
-  expect({ code, stderr }).toEqual({
-    code: 1,
-    stderr: expect.stringContaining('Node 20.19.0 or newer is needed; this is 20.9.0.\n'),
-  });
+  const env = { NODE_OPTIONS: `--import=${older}` };
+  const built = ['sidecar', 'cli'].map((name) =>
+    runScript(join(DIST, name, 'main.js'), { cwd: folder, env }),
+  );
+  for (const { code, stderr } of await Promise.all([npm(['start'], env), ...built.map(({ ended }) => ended)]))
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('Node 20.19.0 or newer is needed; this is 20.9.0.\n'),
+    });
 });
 
 /** The start is over when the port is refused: nothing stays up. */
