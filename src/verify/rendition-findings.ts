@@ -243,7 +243,11 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFin
     const text = `${THIS} is not valid video or audio, but nothing says that it is encrypted: players request no license, and show an error. Package again with signalling`;
     return [streamFinding('error', 'not_signalled', name, text, judgement)];
   }
+  const isFirstNoise = judgement.state === 'decrypts' && first?.judgement?.state === 'garbage';
+  // Behind another key, it may be right.
+  const isOfKey = isFirstNoise && keysNamed(first) === keysNamed(segment);
   return [
+    ...(isOfKey ? ofKeys(tested, first, first.judgement, options) : []),
     ...ofClearLead(segment, first),
     ...ofUndetermined(segment, judgement),
     ...ofNoise(name, judgement),
@@ -252,6 +256,11 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFin
       ? ofKeys(tested, segment, judgement, options)
       : []),
   ];
+}
+
+function keysNamed({ opened, source }: TestedSegment): string {
+  const keyIds = opened?.tracks.flatMap((track) => track.keyIds.map(formatUuid)) ?? [];
+  return [...keyIds, ...(source.keys ?? []).map(({ uri }) => uri)].sort().join(' ');
 }
 
 function ofNoise(name: string, { tracks }: MediaJudgement): StreamFinding[] {

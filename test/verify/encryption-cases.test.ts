@@ -212,6 +212,14 @@ const CASES: Readonly<Record<string, Case>> = {
     states: 'garbage garbage',
     says: /^The content key of news\.key does not decrypt v3\.m4s.*\. Package the stream again so that .* The same is true of a3\.m4s\. In v3\.m4s: \S.*\.$/,
   },
+  'a first segment with another key: E content_key_wrong': {
+    change: async (stream) => {
+      const other = await startStream('dash', { packaging: { ...dashPackaging(), key: OTHER_KEY } });
+      await fs.copy(join(other.folder, 'v1.m4s'), join(stream.folder, 'v1.m4s'));
+    },
+    states: 'decrypts decrypts',
+    says: /^The content key of news\.key does not decrypt v1\.m4s/,
+  },
   'a wrong key where the last segment of the sound has a frame alone: E content_key_wrong': {
     options: { flags: ['--segment_duration=5.96'] },
     verify: named(keyFile(KEY_ID, OTHER_KEY)),
