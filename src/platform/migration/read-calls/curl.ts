@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import { type ParseEntry, parse } from 'shell-quote';
 import type { V1Call } from '../migrate-call';
-import type { V1Parameters } from '../parameters';
 import { addParameter, readForm, readJsonForm, readUrl, UnreadableInput } from './found-call';
 
 /** The options of curl that take a value, each with its short name; all others are switches. */
@@ -78,22 +77,21 @@ function wordsOf(line: string): ParseEntry[] {
 function curlCommands(line: string): string[][] {
   const commands: string[][] = [];
   let words: string[] | undefined;
-  let isRest = false;
+  let isCut = false;
   for (const entry of wordsOf(line).slice(0, MAX_WORDS)) {
     const word = wordOf(entry);
-    if (word === undefined) {
-      // An unquoted address with &: the shell would cut it there, which its writer did not mean.
-      const isAnd = typeof entry !== 'string' && 'op' in entry && entry.op === '&';
-      isRest = isAnd && words?.at(-1)?.includes('?') === true;
-      if (!isRest) words = undefined;
-    } else if (isRest && words) {
-      if (/^[\w.-]+=/.test(word)) words.push(`${words.pop()}&${word}`);
-      isRest = false;
-    } else if (words) words.push(word);
-    else if (/(?:^|\/)curl(?:\.exe)?$/.test(word)) {
+    const isCurl = word !== undefined && /(?:^|\/)curl(?:\.exe)?$/.test(word);
+    const wasCut = isCut;
+    // An unquoted address with &: the shell would cut it there, which its writer did not mean.
+    isCut =
+      typeof entry === 'object' && 'op' in entry && entry.op === '&' && words?.at(-1)?.includes('?') === true;
+    if (isCut) continue;
+    if (isCurl && (wasCut || !words)) {
       words = [];
       commands.push(words);
-    }
+    } else if (word === undefined) words = undefined;
+    else if (!wasCut) words?.push(word);
+    else if (/^[\w.-]+=/.test(word)) words?.push(`${words.pop()}&${word}`);
   }
   return commands;
 }
@@ -115,35 +113,37 @@ function splitAtNext(words: readonly string[]): string[][] {
 function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[] {
   const { tokens } = parseArgs({ args: [...words], options: OPTIONS, strict: false, tokens: true });
   const urls: string[] = [];
-  const bodies: V1Parameters[] = [];
   const parameters: Record<string, string | string[]> = Object.create(null);
+  const take = (name: string, ...values: string[]) => {
+    for (const value of values) addParameter(parameters, name, value);
+  };
   // The content of a named file is the value, so its place in the call is known.
   const takeFromFile = (name: string, file: string) => {
     if (name === '') fromFiles.add('the whole body');
-    else addParameter(parameters, name, `{content of ${file.replaceAll(/[{}]/g, '_').slice(0, 100)}}`);
+    else take(name, `{content of ${file.replaceAll(/[{}]/g, '_').slice(0, 100)}}`);
   };
   for (const token of tokens) {
     if (token.kind === 'option-terminator') continue;
     const { value = '' } = token;
     const option = token.kind === 'option' ? token.name : 'url';
     if (option === 'url') urls.push(value);
-    else if (/^data(?:-ascii|-binary)?$/.test(option) && value.startsWith('@'))
-      fromFiles.add('the whole body');
-    else if (/^(?:json|data(?:-ascii|-binary|-raw)?)$/.test(option))
-      bodies.push(/^\s*\{/.test(value) ? (readJsonForm(value) ?? {}) : readForm(value.replace(/^\?/, '')));
-    else if (option === 'data-urlencode' || option === 'url-query') {
+    else if (/^(?:json|data(?:-ascii|-binary)?)$/.test(option) && value.startsWith('@'))
+      takeFromFile('', value);
+    else if (/^(?:json|data(?:-ascii|-binary|-raw)?)$/.test(option)) {
+      const body = /^\s*\{/.test(value) ? (readJsonForm(value) ?? {}) : readForm(value.replace(/^\?/, ''));
+      for (const [name, each] of Object.entries(body)) take(name, ...[each].flat());
+    } else if (option === 'data-urlencode' || option === 'url-query') {
       // `name=content`, `=content`, `content`, `name@file` or `@file`.
       const [, name = '', sign, content = ''] = /^([^=@]*)([=@])(.*)$/s.exec(value) ?? [];
-      if (sign === '=' && name !== '') addParameter(parameters, name, content);
-      else if (sign === '@') takeFromFile(name, content);
+      if (sign === '@') takeFromFile(name, content);
+      else if (name !== '') take(name, content);
     } else if (option === 'form' || option === 'form-string') {
-      // `name=content;type=…`, `name=@file` or `name=<file`.
+      // `name=content;type=…`, `name="content"`, `name=@file` or `name=<file`.
       const [name = '', content = ''] = value.split(/=(.*)/s);
-      const mark = option === 'form' ? content[0] : undefined;
-      const text = option === 'form' ? content.replace(/;(?:type|filename)=.*$/s, '') : content;
-      if (mark === '<') takeFromFile(name, text.slice(1));
-      else if (mark === '@') fromFiles.add(name);
-      else addParameter(parameters, name, text);
+      if (option === 'form-string') take(name, content);
+      else if (content.startsWith('@')) fromFiles.add(name);
+      else if (content.startsWith('<')) takeFromFile(name, partOf(content.slice(1)));
+      else take(name, partOf(content));
     }
   }
   return urls.flatMap((url) => {
@@ -152,7 +152,13 @@ function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[]
     // v1 read its parameters from the query and the form alike.
     return {
       route: call.route,
-      parameters: Object.assign(Object.create(null), call.parameters, ...bodies, parameters),
+      parameters: Object.assign(Object.create(null), call.parameters, parameters),
     };
   });
+}
+
+/** The value in a part of a form: curl takes quotes around it, and what comes behind it, for itself. */
+function partOf(content: string): string {
+  const [, quoted] = /^"((?:[^\\"]|\\.)*)"/s.exec(content) ?? [];
+  return quoted?.replaceAll(/\\([\\"])/g, '$1') ?? content.replace(/;(?:type|filename)=.*$/s, '');
 }

@@ -26,6 +26,8 @@ curl -F title=a -F 'author=b;type=text/plain' API/videos/create → /v1/videos/c
 curl --json '{"title":"a","date":1}' API/videos/create → /v1/videos/create → {"title":"a","date":"1"}
 curl -H 'Content-Type: application/json' --data-raw '{"title":"a"}' API/videos/create → /v1/videos/create → {"title":"a"}
 curl -u me:pass -A agent -o out.json --max-time 5 --url API/status → /v1/status → {}
+curl -d tags=a --data-urlencode 'tags=b c' -d tags=d API/videos/create → /v1/videos/create → {"tags":["a","b c","d"]}
+curl -F 'title="a;b \"c\"";type=text/plain' API/videos/create → /v1/videos/create → {"title":"a;b \"c\""}
 curl --request POST --data=title=a API/videos/create → /v1/videos/create → {"title":"a"}
 curl -d title=$TITLE -d "author=$A-x" API/videos/create → /v1/videos/create → {"title":"{TITLE}","author":"{A}-x"}
 curl $'API/videos/list?search=a\'b' → /v1/videos/list → {"search":"a'b"}
@@ -71,6 +73,10 @@ test('a command with several calls is several calls', () => {
     { route: '/v1/players/show', parameters: { b: '2' } },
   ]);
   expect(calls(`curl ${A}/videos/list ${A}/players/list`)).toHaveLength(2);
+  expect(calls(`curl ${A}/videos/show?a=1 & curl -d b=2 ${A}/players/show`)).toEqual([
+    { route: '/v1/videos/show', parameters: { a: '1' } },
+    { route: '/v1/players/show', parameters: { b: '2' } },
+  ]);
 });
 
 test('input from a file is reported, or becomes the value where its name is known', () => {
@@ -85,6 +91,13 @@ test('input from a file is reported, or becomes the value where its name is know
     ],
     commands: 1,
     fromFiles: ['the whole body', 'file'],
+  });
+});
+
+test.each(['-d', '--data-binary', '--json'])('the whole body may come from a file by %s', (option) => {
+  expect(readCurl(`curl ${option} @body ${A}/videos/create`)).toMatchObject({
+    calls: [{ parameters: {} }],
+    fromFiles: ['the whole body'],
   });
 });
 
