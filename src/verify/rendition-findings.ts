@@ -118,8 +118,8 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
   // A playlist says of segments how they are protected.
   if (!init && !tested.newest) return [];
   const isClear = [signalling, ...(init ? [init.checked] : [])].every(isSaidClear);
-  // Subtitles are always clear, and ads were reported; clear audio with encrypted video may be intended.
-  if (isClear && (rendition.hasClearEnd || rendition.kind === 'text')) return [];
+  // Subtitles are always clear; clear audio with encrypted video may be intended.
+  if (isClear && rendition.kind === 'text') return [];
   if (isClear && othersEncrypted) {
     const text = `${THIS} is not protected, while other renditions are; if this is not intended, package again with the ${eachOf(keyFiles)} for all of them`;
     return [streamFinding('warning', 'not_protected', rendition.name, text)];

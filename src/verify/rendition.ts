@@ -25,6 +25,8 @@ export interface Segments {
   readonly first: SegmentSource | undefined;
   /** The newest, and those before it for the case that the newest is not there yet; the newest first. */
   readonly newest: readonly SegmentSource[];
+  /** Whether clear segments end a stream on demand whose others are protected; `newest` are protected then. */
+  readonly hasClearEnd?: boolean;
 }
 
 /** A file with an index (`sidx`) that says where its segments are; the index may have to be looked for. */
@@ -42,8 +44,6 @@ export interface Rendition {
   readonly signalling: { readonly name: string; readonly text: string };
   readonly init: Resource | undefined;
   readonly segments: Segments | IndexedFile;
-  /** Whether clear segments follow protected ones, as an ad; of HLS on demand, protected ones are tested then. */
-  readonly hasClearEnd: boolean;
 }
 
 export interface StreamOutline {

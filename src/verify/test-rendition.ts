@@ -121,12 +121,12 @@ class RenditionTest {
   ) {}
 
   async segments(): Promise<Segments> {
-    const { segments, name, hasClearEnd } = this.rendition;
+    const { segments, name } = this.rendition;
     const found = 'file' in segments ? await this.#indexed(segments) : segments;
     const nothing = `${THIS} has no segment to play; check whether the packager receives the stream`;
     if (found?.newest.length === 0) this.#report('error', 'no_segment', name, nothing);
-    const clear = `${THIS} is not protected at its end, while the segments before are; unless that is a clear ad, restart the stream`;
-    if (hasClearEnd) this.#report('warning', 'not_protected', name, clear);
+    const clear = `${THIS} is not protected at its end, while the segments before are; unless that is a clear ad, package the stream again`;
+    if (found?.hasClearEnd) this.#report('warning', 'not_protected', name, clear);
     return found ?? { first: undefined, newest: [] };
   }
 

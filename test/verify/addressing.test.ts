@@ -8,7 +8,6 @@ import { verifyStream } from '../../src/verify/verify-stream';
 import { afterTest } from '../support/after-test';
 import { redirectTo, sendBytes, sendPacked } from '../support/media-server';
 import {
-  codesOf,
   expectToPlay,
   KEY_FILE,
   keyFileText,
@@ -233,24 +232,6 @@ describe('DASH', () => {
     const next = period.replace('PT0S', 'PT6S').replace('id="p"', 'id="q"');
     const report = await verifyMpd(stream, text.replace('</MPD>', `${next}</MPD>`), { now: () => NOW });
     expectToPlay(report, 1);
-  });
-
-  test('warns of a clear period after a protected one of a live stream, which may be an ad', async () => {
-    const stream = await startStream('dash');
-    const clear = await startStream('dash', { packaging: undefined });
-    for (const file of ['v.mp4', 'v1.m4s'])
-      await fs.copy(join(clear.folder, file), join(stream.folder, `clear-${file}`));
-    const text = mpd(NUMBER, { attributes: LIVE, period: ' start="PT0S"' });
-    const period = /<Period[\s\S]*<\/Period>/.exec(text)?.[0] ?? '';
-    const ad = period
-      .replace('PT0S', 'PT4S')
-      .replace(SIGNALLING, '')
-      .replaceAll(/"(?=v[.$])/g, '"clear-');
-    const report = await verifyMpd(stream, text.replace('</MPD>', `${ad}</MPD>`), { now: () => NOW });
-    expect([statesOf(report), codesOf(report)]).toEqual([
-      ['clear'],
-      { errors: [], warnings: ['not_protected'] },
-    ]);
   });
 
   test('takes an older segment when the newest is not there yet, and says so', async () => {

@@ -485,13 +485,6 @@ const CASES: Readonly<Record<string, Case>> = {
     states: 'decrypts decrypts',
     says: /^video .* is not protected at its end, while the segments before are; unless that is a clear ad, /,
   },
-  'a clear part at the end of a live playlist: W not_protected': {
-    kind: 'hls',
-    change: (stream) => addClear(stream, /#EXT-X-ENDLIST/, '#EXT-X-KEY:METHOD=NONE\n'),
-    verify: { path: '/v.m3u8' },
-    states: 'clear',
-    says: /unless that is a clear ad, restart the stream\.$/,
-  },
   'no tenc: E no_tenc_box': { change: ({ folder }) => hideBox(folder, INIT, 'tenc') },
   'subsamples longer than their sample: E subsamples_malformed': {
     change: ({ folder }) => patchBox(folder, PICTURE, 'senc', (box) => box.writeUInt32BE(1e6, 8 + 8 + 2 + 2)),

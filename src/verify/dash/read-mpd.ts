@@ -82,10 +82,6 @@ export function readMpd(
     live ? periodIndex === last : periodIndex > last - limits.periods,
   );
   const taken = chosen.slice(0, limits.renditions);
-  const isProtected = (each: InheritedRepresentation) =>
-    levelsOf(root, each).some((level) => childrenOf(level, 'ContentProtection').length > 0);
-  const ofBefore = readable.filter(({ periodIndex }) => live && periodIndex < last);
-  const protectedBefore = new Set(ofBefore.filter(isProtected).map(kindOf));
   const names = new Map<string, number>();
   const renditions = taken.map((each): Rendition => {
     const called = nameOf(each, !live && last > 0);
@@ -96,7 +92,6 @@ export function readMpd(
       kind: kindOf(each),
       codec: textOf(each.attributes.codecs),
       signalling: { name, text: protectionText(root, each) },
-      hasClearEnd: protectedBefore.has(kindOf(each)) && !isProtected(each),
       ...addressesOf(each, spanOf(each)),
     };
   });
@@ -259,14 +254,12 @@ function resourceOf(address: string, base: string, range?: string): Resource {
   return { url, range: { first: Number(first), last: last === undefined ? undefined : Number(last) } };
 }
 
-function levelsOf(root: XmlElement, { period, adaptationSet, representation }: Elements): XmlElement[] {
-  return [root, period, adaptationSet, representation];
-}
-
 function protectionText(root: XmlElement, each: InheritedRepresentation): string {
   const named = new Map<string, XmlElement>();
   const inRoot = childrenOf(root, 'ContentProtection');
-  const own = levelsOf(root, each).flatMap((level) => childrenOf(level, 'ContentProtection'));
+  const own = [root, each.period, each.adaptationSet, each.representation].flatMap((level) =>
+    childrenOf(level, 'ContentProtection'),
+  );
   for (const element of own) if (element.attributes.refId) named.set(element.attributes.refId, element);
   const meant = own
     .filter((element) => !inRoot.includes(element))

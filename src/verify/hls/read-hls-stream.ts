@@ -77,7 +77,6 @@ function streamOf(
       signalling: { name: shown, text: signallingOf(newest[0]?.keys ?? []) },
       init: newest[0]?.init,
       segments: playlist.segments,
-      hasClearEnd: playlist.hasClearEnd,
     };
   });
   const started = found.map(({ playlist }) => playlist.started).find((date) => date !== undefined);

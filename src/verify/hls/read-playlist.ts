@@ -72,8 +72,8 @@ function mediaPlaylistOf(manifest: ParsedManifest, url: string) {
     return [{ ...resource, seconds, number: sequence + index, init, keys }];
   });
   const last = named.findLastIndex(({ keys: own = [] }) => own.length > 0);
-  const hasClearEnd = last >= 0 && last < named.length - 1;
-  const tested = hasClearEnd && manifest.endList ? named.slice(0, last + 1) : named;
+  const hasClearEnd = manifest.endList === true && last >= 0 && last < named.length - 1;
+  const tested = hasClearEnd ? named.slice(0, last + 1) : named;
   // The time of day may have jumped between them, where the encoder was away.
   const newest = segments.at(-1);
   const ended = newest?.programDateTime;
@@ -83,8 +83,7 @@ function mediaPlaylistOf(manifest: ParsedManifest, url: string) {
     /** When the newest part began, by the time of day of the segments that are there. */
     started: startOf(manifest, sequence),
     ended: ended === undefined ? undefined : new Date(ended + (newest?.duration ?? 0) * 1000),
-    segments: { first: named[0], newest: tested.slice(-3).reverse() } satisfies Segments,
-    hasClearEnd,
+    segments: { first: named[0], newest: tested.slice(-3).reverse(), hasClearEnd } satisfies Segments,
     targetSeconds: manifest.targetDuration ?? 10,
   };
 }
