@@ -58,10 +58,15 @@ export function openTls(files: TlsFiles, prefix: string, { log, clock, intervalM
     warnOfEnd();
   };
   const warnOfEnd = () => {
-    const daysLeft = leaf ? (Date.parse(leaf.validTo) - clock().getTime()) / DAY_MS : WARN_DAYS;
-    if (daysLeft >= WARN_DAYS) return;
-    const message = daysLeft > 0 ? 'the TLS certificate expires soon' : 'the TLS certificate has expired';
-    log.warn(message, { certificate, daysLeft: Math.floor(daysLeft) });
+    for (const [file, end] of [
+      [certificate, leaf && Date.parse(leaf.validTo)],
+      [clientAuthorities, ends.clientAuthorities?.getTime()],
+    ] as const) {
+      const daysLeft = end === undefined ? WARN_DAYS : (end - clock().getTime()) / DAY_MS;
+      if (daysLeft >= WARN_DAYS) continue;
+      const message = daysLeft > 0 ? 'the TLS certificate expires soon' : 'the TLS certificate has expired';
+      log.warn(message, { certificate: file, daysLeft: Math.floor(daysLeft) });
+    }
   };
   const watched = followFiles(named, {
     log,
@@ -175,7 +180,7 @@ function refusalOf({ authorizationError }: TLSSocket): HttpError {
 const UNKNOWN_AUTHORITY = 'none of the authorities of this service has signed it';
 
 const REASONS: Readonly<Record<string, string>> = {
-  CERT_HAS_EXPIRED: 'it has expired',
+  CERT_HAS_EXPIRED: 'it has expired, or its authority',
   CERT_NOT_YET_VALID: 'it is not valid yet',
   INVALID_PURPOSE: 'it is not one for clients (extended key usage clientAuth)',
   DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,

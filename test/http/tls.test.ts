@@ -141,10 +141,14 @@ test.each<[days: number, warning: string | undefined, daysLeft: number | undefin
   [0.5, 'the TLS certificate expires soon', 0],
   [0, 'the TLS certificate has expired', 0],
   [-1, 'the TLS certificate has expired', -1],
-])('%d days before the certificate ends, warns: %s', (days, warning, daysLeft) => {
-  open({ time: ENDS - days * DAY_MS });
-  const expected = warning === undefined ? [] : [['warn', warning, { certificate, daysLeft }]];
-  expect(lines).toEqual([certificateRead(SERVER), ...expected]);
+])('%d days before the certificates end, warns: %s', (days, warning, daysLeft) => {
+  open({ asksClients: true, time: ENDS - days * DAY_MS });
+  const expected = [certificate, clientAuthorities].map((file) => [
+    'warn',
+    warning,
+    { certificate: file, daysLeft },
+  ]);
+  expect(lines).toEqual([certificateRead(SERVER), ...(warning === undefined ? [] : expected)]);
 });
 
 test('reports the end of the certificate in each file that ends first, and of replaced files', async () => {
@@ -270,7 +274,7 @@ describe('client certificates', () => {
       shows('other-client'),
       refused('none of the authorities of this service has signed it'),
     ],
-    ['an expired one', shows('expired-client'), refused('it has expired')],
+    ['an expired one', shows('expired-client'), refused('it has expired, or its authority')],
     [
       'one of an authority whose own is missing',
       shows('middle-client'),
