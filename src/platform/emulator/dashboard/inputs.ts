@@ -229,16 +229,37 @@ function isEmpty(value: unknown): boolean {
 }
 
 function readJson(text: string, name: string, problems: string[]): unknown {
+  const fault = jsonFault(text);
+  if (fault === undefined) return JSON.parse(text);
+  const before = text.slice(0, placeOf(fault, text)).split('\n');
+  const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+  const advice = 'Names and texts are in double quotes.';
+  problems.push(`${labelOf(name)} is not valid JSON: look at ${place}. ${advice}`);
+  return {};
+}
+
+function jsonFault(text: string): string | undefined {
   try {
-    return JSON.parse(text);
+    JSON.parse(text);
+    return undefined;
   } catch (thrown) {
-    const [, at] = /at position (\d+)/.exec(String(thrown)) ?? [];
-    const before = text.slice(0, at === undefined ? text.length : Number(at)).split('\n');
-    const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
-    const advice = 'Names and texts are in double quotes.';
-    problems.push(`${labelOf(name)} is not valid JSON: look at ${place}. ${advice}`);
-    return {};
+    return String(thrown);
   }
+}
+
+const isWrongToken = (fault = '') => fault.startsWith('SyntaxError: Unexpected token');
+
+/** V8 does not say where a wrong token is: a start of the text has the same fault if it contains it. */
+function placeOf(fault: string, text: string): number {
+  const [, at = text.length] = /at position (\d+)/.exec(fault) ?? [];
+  if (!isWrongToken(fault)) return Number(at);
+  let [start, end] = [0, text.length];
+  while (end - start > 1) {
+    const middle = Math.floor((start + end) / 2);
+    if (isWrongToken(jsonFault(text.slice(0, middle)))) end = middle;
+    else start = middle;
+  }
+  return start;
 }
 
 /** Inputs for fields, filled in from this form. @param scope keeps the ids of several forms of a page apart. */

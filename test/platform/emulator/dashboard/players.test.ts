@@ -11,6 +11,9 @@ test.each([
   ['{"a": 1', 'line 1, column 8'],
   ['{\n  "a": 1,\n  b: 2\n}', 'line 3, column 3'],
   ['{"a": 1}}', 'line 1, column 9'],
+  ['{\n  "a": true,\n  "b": True,\n  "c": [1, 2]\n}', 'line 3, column 8'],
+  ['[1, 2,]', 'line 1, column 7'],
+  ["'", 'line 1, column 1'],
 ])('says where %j is not JSON, and keeps it in the form', async (setup_config, place) => {
   const { post, context, siteId } = await startLibraryPages();
   const { status, text } = await post('players', { site: siteId, name: 'Main', setup_config });
