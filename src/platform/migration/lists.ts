@@ -121,7 +121,7 @@ export function readListParameters(
     for (const part of isPlaceholder(text) ? [] : splitList(text)) {
       const [v1 = '', direction = 'asc'] = part.split(':');
       const name = listedName(resource, v1);
-      const order = { asc: 'asc', desc: 'dsc', dsc: 'dsc' }[direction.toLowerCase()];
+      const [, order] = /^(asc|dsc)$/.exec(direction.toLowerCase().replace('desc', 'dsc')) ?? [];
       if (name === undefined) note(field, `\`${v1.slice(0, 100)}\`: ${ADVICE.noSort}`, true);
       else if (order === undefined) faults.push({ field, fault: 'must be as date:asc or date:desc' });
       else sorts.push(`${name}:${order}`);

@@ -89,7 +89,7 @@ test('parameters of a v1 list that v2 does not have are reported', () => {
   const list = read('/v1/videos/list', {
     result_offset: '7',
     result_limit: 'x',
-    order_by: 'views:desc,title:up',
+    order_by: 'views:desc,title:constructor',
     'search:custom.*': 'a',
     tags: 'a',
     tags_mode: 'some',

@@ -210,9 +210,13 @@ async function readTree({ collector, interrupted }: Reading, folder: string, giv
   };
 
   const readProgram = async (path: string, name: string, language: LanguageName) => {
-    const { size = 0 } = (await lstat(path).catch(unreadable(name))) ?? {};
-    if (size > MAX_FILE * MIB) huge += 1;
-    const bytes = size > MAX_FILE * MIB ? undefined : await readFile(path).catch(unreadable(name));
+    const found = await lstat(path).catch(unreadable(name));
+    if (!found) return;
+    if (found.size > MAX_FILE * MIB) {
+      huge += 1;
+      return;
+    }
+    const bytes = await readFile(path).catch(unreadable(name));
     if (!bytes || bytes.subarray(0, 8192).includes(0)) return;
     files += 1;
     const text = bytes.toString();

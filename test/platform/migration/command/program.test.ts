@@ -193,6 +193,17 @@ test('the programs of a folder are read with their lines, and nothing that is no
   ]);
 });
 
+test('a file of a folder that cannot be read is named once', async () => {
+  // Its path became longer than Linux takes (4096 bytes) when the folder above got a longer name.
+  const path = [...Array(20).fill('d'.repeat(190)), 'long-name.js'].join('/');
+  await put(`s/${path}`, '');
+  const name = 's'.repeat(4100 - cwd.length - path.length);
+  await fs.move(join(cwd, 's'), join(cwd, name));
+  const { inputs } = await report([name]);
+  await fs.move(join(cwd, name), join(cwd, 's'));
+  expect(inputs).toMatchObject([{ leftOut: [`${name}/${path} can't be read`] }]);
+});
+
 test('the report as a page needs nothing else, and has no markup of others', async () => {
   const evil = '<script>alert(1)</script>"\'&';
   const { code, stdout } = await migrate([
