@@ -169,7 +169,7 @@ function claimMember(
     const rule = 'must be a stream id, or an object with streamid and contentId or quality';
     return refuseAt(place, invalidBody(rule));
   }
-  const other = Object.keys(fields).find((name) => !(name in memberEntry.shape));
+  const other = Object.keys(fields).find((name) => !Object.hasOwn(memberEntry.shape, name));
   if (other !== undefined) {
     const hint = `Fields of a member: ${Object.keys(memberEntry.shape).join(', ')}.`;
     return refuseAt(place, unknownField(other, hint));
@@ -280,7 +280,7 @@ function requestsOfQualities(keys: KeysByQuality, common: JsonObject, options: R
     if (!quality) return NO_QUALITY;
     if (!quality.ok) return fault(`quality: ${quality.problem.description}`);
     const name = quality.value;
-    const own = keys === 'quality' ? {} : keys[name];
+    const own = keys === 'quality' ? {} : Object.hasOwn(keys, name) && keys[name];
     if (!own)
       return fault(`quality: the group's keys have no ${name}; they have ${Object.keys(keys).join(', ')}.`);
     const place = keys === 'quality' ? undefined : `keys.${name}`;

@@ -294,7 +294,8 @@ function openEntry(name: string, secret: string, bytes: Buffer) {
 /** Undefined: the bytes are no entry. Only `openEntry` proves the time. */
 function entryTime(bytes: Buffer): Date | undefined {
   if (bytes.length < TEXT_AT || !bytes.subarray(0, TIME_AT).equals(MAGIC)) return undefined;
-  return new Date(Number(bytes.readBigUInt64BE(TIME_AT)));
+  const time = new Date(Number(bytes.readBigUInt64BE(TIME_AT)));
+  return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
 function keyOf(secret: string, head: Buffer): { key: Buffer; nonce: Buffer } {

@@ -144,13 +144,24 @@ const at = (index: number) => `groups.0.members.${index}`;
 it.each<[what: string, group: { readonly members: readonly unknown[] }, found: readonly string[]]>([
   [
     'that is not one',
-    { members: [7, null, { streamid: 'a', contentid: 'x' }, { contentId: 'x' }, ''], ...CENC_ONLY },
+    {
+      members: [
+        7,
+        null,
+        { streamid: 'a', contentid: 'x' },
+        { contentId: 'x' },
+        '',
+        { streamid: 'a', valueOf: 1 },
+      ],
+      ...CENC_ONLY,
+    },
     [
       `null: invalid_body: ${at(0)}: ${NOT_A_MEMBER}`,
       `null: invalid_body: ${at(1)}: ${NOT_A_MEMBER}`,
       `null: unknown_field: ${at(2)}: contentid is not a field of this request. Fields of a member: streamid, contentId, quality.`,
       `null: invalid_body: ${at(3)}: streamid is missing`,
       `null: invalid_stream_id: ${at(4)}: The stream id is empty.`,
+      `null: unknown_field: ${at(5)}: valueOf is not a field of this request. Fields of a member: streamid, contentId, quality.`,
     ],
   ],
   [
@@ -209,6 +220,7 @@ it.each<[what: string, group: { readonly members: readonly unknown[] }, found: r
         { streamid: 'e', quality: 'HD' },
         { streamid: 'f', quality: 'SD', contentId: 'other' },
         { streamid: 'g', quality: 'SD' },
+        { streamid: 'h', quality: 'constructor' },
       ],
       ...{ keys: BY_QUALITY },
     },
@@ -220,6 +232,7 @@ it.each<[what: string, group: { readonly members: readonly unknown[] }, found: r
       'e: invalid_body: keys.HD: cenc.contentkey: is not complete base64: its length is not a multiple of 4; look for missing padding (=)',
       'f: invalid_body: contentId: this group has keys by quality; put the content id in keys, under its quality.',
       'g',
+      "h: invalid_body: quality: the group's keys have no constructor; they have SD, HD.",
     ],
   ],
 ])('a member %s fails alone', (_what, group, found) => {

@@ -107,6 +107,9 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
         room.unauthenticated += batch.sizes.unauthenticated;
         batch = undefined;
       } while (lines.length > 0);
+      if (lostBefore !== undefined)
+        log.warn('audit lines are written again', { path: target, dropped: lost - lostBefore });
+      lostBefore = undefined;
     } catch (thrown) {
       if (lostBefore === undefined) {
         lostBefore = lost;
@@ -114,18 +117,15 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
         log.error('audit lines cannot be written; they wait in memory', { path: target, cause });
       }
       later(retryMs).unref();
-      return;
+    } finally {
+      // In the same turn as the last look at the lines: one that comes then is written by a timer.
+      running = undefined;
     }
-    if (lostBefore === undefined) return;
-    log.warn('audit lines are written again', { path: target, dropped: lost - lostBefore });
-    lostBefore = undefined;
   };
   const later = (ms: number) => {
     timer = setTimeout(() => {
       timer = undefined;
-      running = flush().finally(() => {
-        running = undefined;
-      });
+      running = flush();
     }, ms);
     return timer;
   };
@@ -279,11 +279,10 @@ function openStream(stream: Writable, lose: (count: number) => void): Sink {
   stream.on('error', () => undefined);
   const write = (batch: Batch) =>
     new Promise<void>((resolve) => {
-      const done = (isLost: boolean) => {
-        if (isLost) lose(batch.count);
+      stream.write(String(batch.bytes), (error) => {
+        if (error) lose(batch.count);
         resolve();
-      };
-      stream.write(String(batch.bytes), (error) => done(Boolean(error)));
+      });
       batch.written = batch.bytes.length;
     });
   return {

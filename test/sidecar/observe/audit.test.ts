@@ -72,6 +72,18 @@ test('writes what comes together in one write of whole lines', async () => {
   expect(writes).toEqual([auditLine('a') + auditLine('b'), auditLine('c')]);
 });
 
+test('writes a line that comes while a write is ending', async () => {
+  const { stream, writes } = sink((done) => {
+    done();
+    // Behind the turn in which the audit learns of the end.
+    if (writes.length === 1) process.nextTick(() => queueMicrotask(() => audit.change('b')));
+  });
+  const audit = startAudit('stdout', { stdout: stream });
+  audit.change('a');
+  await until(() => writes.length === 2);
+  expect(writes).toEqual([auditLine('a'), auditLine('b')]);
+});
+
 test('mixes with the log by lines, at whatever level the log is', async () => {
   const { stream, writes } = sink();
   const clock = () => new Date(0);

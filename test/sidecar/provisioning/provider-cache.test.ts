@@ -323,6 +323,8 @@ describe('the folder of the provider cache', () => {
     const damaged = `${'0'.repeat(64)}.sealed`;
     const left = '.packagerdrmapi-00000000-0000-4000-8000-000000000099-1.tmp';
     for (const file of [damaged, left, 'notes.txt']) await writeFile(join(folder, file), 'something');
+    const withoutTime = Buffer.concat([Buffer.from('PDRMAPI1'), Buffer.alloc(100, 0xff)]);
+    await writeFile(join(folder, damaged.replaceAll('0', '1')), withoutTime);
     await restart();
     await until(() => fs.readdirSync(folder).length === 2);
     expect(await namesIn(folder)).toEqual([name, 'notes.txt'].sort());
