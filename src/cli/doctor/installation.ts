@@ -65,15 +65,15 @@ export async function readNamedStreams(folders: readonly string[]) {
   const streamFiles = new Set<string>();
   const notRead: { what: string; todo: string }[] = [];
   for (const folder of new Set(folders)) {
-    const entries = await readdir(folder, { withFileTypes: true }).catch((thrown) => unread(thrown));
+    const entries = await readdir(folder).catch((thrown) => unread(thrown));
     if ('problem' in entries) {
       // An application need not have each folder.
       const what = `${folder} ${entries.problem.description}`;
       if (!entries.isAbsent) notRead.push({ what, todo: entries.todo });
       continue;
     }
-    const names = entries.filter((entry) => entry.isFile() || entry.isSymbolicLink()).map(({ name }) => name);
-    for (const name of names.sort()) {
+    for (const name of entries.filter((each) => /\.(?:smil|stream)$/i.test(each)).sort()) {
+      if (!statsOf({ cwd: folder }, name)?.isFile()) continue;
       if (/\.stream$/i.test(name)) streamFiles.add(name);
       if (!/\.smil$/i.test(name)) continue;
       const file = join(folder, name);

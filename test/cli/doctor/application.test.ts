@@ -201,8 +201,9 @@ key files are faulty:
 `);
   });
 
-  test('finds the documents that links in a content folder lead to', async () => {
+  test('finds the documents that links in a content folder lead to, and passes over links to folders and devices', async () => {
     const packager = await install({ 'shared/film.smil': smil('film'), 'shared/gate.stream': 'udp://x:1' });
+    await fs.symlink(join('..', 'shared'), join(packager, 'content', 'folder.smil'));
     for (const name of ['film.smil', 'gate.stream'])
       await fs.symlink(join('..', 'shared', name), join(packager, 'content', name));
     expect((await troubles(packager)).map(({ code }) => code)).toEqual([
