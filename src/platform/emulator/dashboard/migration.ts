@@ -15,7 +15,7 @@ import {
 } from '../../migration/migrate-call';
 import { changeCustom, readParameters } from '../../migration/parameters';
 import { readCurl } from '../../migration/read-calls/curl';
-import { readUrl } from '../../migration/read-calls/found-call';
+import { readUrl, UnreadableInput } from '../../migration/read-calls/found-call';
 import { asCurl } from '../../migration/render';
 import { originOf } from '../addresses';
 import { reachesSite } from '../auth';
@@ -67,10 +67,9 @@ const CALL_HINT =
 
 /** Reads a curl command, or an address with its query. The signature is dropped: the page makes its own. */
 function readV1Call(text: string): V1Call {
-  const isCurl = /\bcurl\b/.test(text);
-  const { calls, fromFiles } = isCurl ? readCurl(text) : { calls: [readUrl(text)].flat(), fromFiles: [] };
-  const [call, ...others] = calls.filter((each) => each !== undefined);
   if (text.trim() === '') throw invalid('Paste a call first: a curl command, or its address.');
+  const { calls, commands, fromFiles } = commandsIn(text);
+  const [call, ...others] = commands > 0 ? calls : [readUrl(text)].flatMap((each) => each ?? []);
   if (!call)
     throw invalid('This has no call of Management API v1: its address has /v1/ in it, as /v1/videos/list.');
   if (others.length > 0) throw invalid('These are several calls. Paste one at a time.');
@@ -78,6 +77,14 @@ function readV1Call(text: string): V1Call {
     throw invalid('A part of this call comes from a file. Paste the content of the file.');
   const parameters = Object.entries(call.parameters).filter(([name]) => !AUTHENTICATION.includes(name));
   return { route: call.route, parameters: Object.fromEntries(parameters) };
+}
+
+function commandsIn(text: string): ReturnType<typeof readCurl> {
+  try {
+    return readCurl(text);
+  } catch (thrown) {
+    throw thrown instanceof UnreadableInput ? invalid(`The text ${thrown.message}.`) : thrown;
+  }
 }
 
 interface Runner {

@@ -40,6 +40,11 @@ test('shows the call of v2 for a curl command, and what is different, as text, a
   expect(emulator.context.state.media.all()).toEqual([]);
 });
 
+test('reads an address that has the word curl in it', async () => {
+  const { text } = await paste(await startEmulator(), '/v1/videos/list?search=curl');
+  expect(text).toContain('/v1/videos/list Ready');
+});
+
 test('runs both calls and shows their answers side by side', async () => {
   const emulator = await startEmulator();
   const video_key = await createV1(emulator, 'video', { title: 'A' });
@@ -122,6 +127,7 @@ test.each([
     'curl a.test/v1/videos/create -d @b',
     'A part of this call comes from a file. Paste the content of the file.',
   ],
+  ["curl 'a.test/v1/videos/list", "The text has a quote (') that is not closed."],
 ])('says what is wrong with %j', async (call, problem) => {
   const emulator = await startEmulator();
   const { status, html, text } = await paste(emulator, call, 'run');
