@@ -97,7 +97,7 @@ export function thumbnailBehaviour(parts: Platform): Behaviour<typeof THUMBNAIL,
       const taken = takenFrom(upload, related?.id);
       requireMedia(parts, siteId, {
         'relationships.media.0.id': related?.id,
-        'upload.source_media_id': taken,
+        'upload.source_media_id': taken === related?.id ? undefined : taken,
       });
       const made = newItem(THUMBNAIL, parts, {
         siteId,

@@ -107,11 +107,11 @@ test('media that the site does not have are refused, all of them at once, and no
   const { admin, site, read, create } = await startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
   const { body: foreign } = await admin.post('/v2/sites/othersit/media/').send({}).expect(201);
   const given = { relationships: { media: [{ id: foreign.id }] }, upload: { source_media_id: 'nothing0' } };
-  const refused = invalidBody(
-    'relationships.media.0.id: this site has no media with this id',
-    'upload.source_media_id: this site has no media with this id',
-  );
+  const related = 'relationships.media.0.id: this site has no media with this id';
+  const refused = invalidBody(related, 'upload.source_media_id: this site has no media with this id');
   await admin.post(`${site}/thumbnails/`).send(given).expect(400, refused);
+  const taken = { ...given, upload: { video_position: 3 } };
+  await admin.post(`${site}/thumbnails/`).send(taken).expect(400, invalidBody(related));
   expect(await read('/thumbnails/')).toMatchObject({ total: 0 });
   const { id } = await create();
   for (const upload of [{ video_position: 3 }, { source_media_id: id, method: 'multipart' }])
