@@ -126,7 +126,8 @@ function check(
   return { context, leaf, ends };
 }
 
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+/** Without its end, one cannot be read: it is cut, or another follows in its last line, which OpenSSL passes over. */
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*(?:-----END CERTIFICATE-----[ \t]*$)?/gm;
 
 /** In the order of the file. @throws ConfigError that begins with the path. */
 export function certificatesOf(
@@ -138,7 +139,9 @@ export function certificatesOf(
     try {
       return new X509Certificate(block);
     } catch {
-      throw new ConfigError([`${path}: holds a certificate that cannot be read`]);
+      throw new ConfigError([
+        `${path}: holds a certificate that cannot be read; it may be cut, or not on lines of its own`,
+      ]);
     }
   });
   if (!first)

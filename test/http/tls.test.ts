@@ -108,7 +108,7 @@ const NO_CERTIFICATE = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-
 
 test.each<[fault: RegExp, spoil: () => void]>([
   [/MY_TLSKEY: \S+ is not the key of the certificate/, () => place('next-server', certificate)],
-  [/MY_TLSCERT: \S+ holds no certificate in PEM form/, () => truncateSync(certificate, 300)],
+  [/MY_TLSCERT: \S+ holds a certificate that cannot be read/, () => truncateSync(certificate, 300)],
   [/holds a certificate that cannot be read/, () => writeFileSync(certificate, NO_CERTIFICATE)],
   [
     /the server's certificate must come first/,
@@ -117,6 +117,14 @@ test.each<[fault: RegExp, spoil: () => void]>([
   [/holds no private key in PEM form/, () => place('server', key)],
   [/locked with a passphrase/, () => place('encrypted-server-key', key)],
   [/tls\.crt: there is no such file/, () => rmSync(certificate)],
+  [
+    /MY_TLSCLIENTCA: \S+clients\.crt: holds a certificate that cannot be read/,
+    () => writeFileSync(clientAuthorities, Buffer.concat([pem('authority'), pem('middle').subarray(0, 300)])),
+  ],
+  [
+    /cannot be read; it may be cut, or not on lines of its own/,
+    () => writeFileSync(clientAuthorities, `${String(pem('authority')).trim()}${pem('middle')}`),
+  ],
   [/MY_TLSCLIENTCA: \S+clients\.crt: holds no certificate/, () => writeFileSync(clientAuthorities, 'x')],
 ])(
   'keeps the certificate when a file changes for the worse, says why once, and refuses to start with it: %s',
