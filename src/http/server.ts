@@ -176,11 +176,10 @@ function startFailure(thrown: unknown): string {
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return 'cannot start: no host has the name to listen on; give a name or address without scheme, port, brackets';
   if (code === 'EADDRNOTAVAIL') return 'cannot start: the host address is not one of this machine';
-  // The fault is of a file, not of a port to listen on.
-  if (port === undefined) return 'cannot start';
-  if (code === 'EADDRINUSE')
+  // Without a port, the fault is of a file.
+  if (port !== undefined && code === 'EADDRINUSE')
     return `cannot start: port ${port} is taken by another program; choose another port`;
-  if (code === 'EACCES')
+  if (port !== undefined && code === 'EACCES')
     return `cannot start: this user may not listen on port ${port}; choose one above 1023`;
   return 'cannot start';
 }

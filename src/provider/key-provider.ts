@@ -9,8 +9,7 @@ import { decodePlayReadyChecksum, playReadyChecksumOf } from '../drm/playready';
 import { readWidevinePsshData } from '../drm/widevine';
 import type { HttpError } from '../http/errors';
 import { HEADERS_VARIABLE, type ReadProviderHeaders } from './provider-headers';
-import type { Upstream, UpstreamCall } from './upstream';
-import { apiError, upstreamUrl } from './upstream';
+import { apiError, type Upstream, type UpstreamCall, upstreamUrl } from './upstream';
 
 export interface ClientRecord {
   /** Opens the key provider's envelopes; a client without one gets its keys in plain. */

@@ -80,10 +80,8 @@ export function withSystems<Content extends ProviderContent>(
   content: Content,
   systems: readonly CpixSystemName[] | undefined,
 ): Content {
-  return {
-    ...content,
-    ...(systems && { choice: { ...content.choice, systems: content.choice?.systems ?? systems } }),
-  };
+  if (!systems) return content;
+  return { ...content, choice: { ...content.choice, systems: content.choice?.systems ?? systems } };
 }
 
 interface Values extends ProvidedKeys {

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RequestHandler, Response } from 'express';
-import { type MemoryStore, rateLimit } from 'express-rate-limit';
+import { type MemoryStore, type RateLimitInfo, rateLimit } from 'express-rate-limit';
 import * as z from 'zod';
 import { takes } from '../api/stream-id';
 import { addressOf, type Exchange, networkOf } from '../http/app';
@@ -154,7 +154,7 @@ function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): 
       return String(digest.readUInt16LE() % COUNTERS);
     },
     handler: async (request, response, next) => {
-      const { used = 0, resetTime }: Rate = 'rateLimit' in request ? Object(request.rateLimit) : {};
+      const { used, resetTime }: RateLimitInfo = Reflect.get(request, 'rateLimit');
       // A delayed answer holds memory and a connection: beyond a few, it is sent at once.
       if (waiting < MAX_WAITING) {
         waiting += 1;
@@ -173,11 +173,6 @@ function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): 
     count(request, response, (thrown?: unknown) =>
       next(thrown ?? apiError('unauthorized', whyUnauthorized(request), challengeFor(request))),
     );
-}
-
-interface Rate {
-  readonly used?: number;
-  readonly resetTime?: Date;
 }
 
 function delayOf(excess: number): number {

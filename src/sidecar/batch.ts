@@ -7,7 +7,7 @@ import { MAX_BODY_BYTES } from '../api/key-file-request';
 import { lineChanges } from '../api/line-changes';
 import { planBatch } from '../api/plan-batch';
 import type { Planned, WithStream } from '../api/plan-entry';
-import type { KeyFileRequest } from '../api/read-key-file-request';
+import type { KeyFileRequest, ProviderContent } from '../api/read-key-file-request';
 import { problemsOf } from '../drm/finding';
 import { requireJson } from '../http/app';
 import { describeThrown, HttpError, toHttpError } from '../http/errors';
@@ -217,17 +217,14 @@ function resultOf(
   };
 }
 
-/** Ends calls after failures in a row: ten thousand timeouts would take hours, and as many refusals minutes. */
-type CircuitBreaker = <T>(
-  asking: { readonly client?: string | undefined; readonly clientApiKey?: string | undefined },
-  ask: () => Promise<T>,
-) => Promise<T>;
+type Asking = Pick<ProviderContent, 'client' | 'clientApiKey'>;
 
-export function createCircuitBreaker(): CircuitBreaker {
+/** Ends calls after failures in a row: ten thousand timeouts would take hours, and as many refusals minutes. */
+export function createCircuitBreaker() {
   // Failures in a row: timeouts of all streams, refusals of each client.
   let late: HttpError[] = [];
   const refusals = new Map<string, HttpError[]>();
-  return async ({ client = '', clientApiKey = '' }, ask) => {
+  return async <T>({ client = '', clientApiKey = '' }: Asking, ask: () => Promise<T>): Promise<T> => {
     const name = `${client}\n${clientApiKey}`;
     const refused = refusals.get(name) ?? [];
     if (late[0] && late.length >= MAX_LATE)

@@ -70,9 +70,8 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     }),
   );
 
-  const streamIdOf = (response: Response, { client, contentId }: Content): StreamId => {
-    const values = { client, contentId };
-    const made = pattern.replaceAll(PLACE, (_whole, name: keyof Content) => values[name]);
+  const streamIdOf = (response: Response, content: Content): StreamId => {
+    const made = pattern.replaceAll(PLACE, (_whole, name: keyof Content) => content[name]);
     const parsed = parseStreamId(made);
     if (!parsed.ok) throw apiError('invalid_stream_id', sentenceOf(parsed.problem));
     response.locals.logFields = { streamId: parsed.value };

@@ -5,8 +5,7 @@ import { ConfigError } from '../http/config';
 import { type Problem, systemCode, textProperty } from '../http/errors';
 import type { Log } from '../http/log';
 import { whyUnreadable } from '../http/watched-file';
-import type { FindApiKey } from './api-key';
-import { MIN_CHARACTERS } from './api-key';
+import { type FindApiKey, MIN_CHARACTERS } from './api-key';
 
 const { R_OK, W_OK, X_OK } = constants;
 
@@ -94,11 +93,8 @@ const ENTER = 'let its group enter, chgrp and chmod g+x, or everyone, chmod o+x'
 
 function folderClosed(path: string): string | undefined {
   const above = dirname(resolve(path));
-  if (above !== resolve(path)) {
-    const closed = folderClosed(above);
-    if (closed !== undefined) return closed;
-  }
-  return look(above)?.isDirectory() && isDenied(above, X_OK) ? above : undefined;
+  const closed = above === resolve(path) ? undefined : folderClosed(above);
+  return closed ?? (look(above)?.isDirectory() && isDenied(above, X_OK) ? above : undefined);
 }
 
 function isClosed(folder: string): boolean {

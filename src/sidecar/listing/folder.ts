@@ -95,7 +95,7 @@ export async function listStreamIds(
   const visit = async (parts: readonly string[]): Promise<void> => {
     for (const [at, entry] of (await readFolder(root, parts, onUnreadable)).entries()) {
       if (at % NAMES_AT_A_STRETCH === 0) await yieldToEventLoop();
-      const name = entry.isFile() ? withoutExtension(entry.name) : entry.name;
+      const name = entry.isFile() ? (KEY_FILE.exec(entry.name)?.[1] ?? '') : entry.name;
       const parsed = parseStreamId([...parts, name].join('/'));
       if (!parsed.ok) continue;
       if (entry.isFile()) found.push(parsed.value);
@@ -106,12 +106,7 @@ export async function listStreamIds(
   return found.sort();
 }
 
-const EXTENSION = '.key';
-
-/** Returns an empty text, which no stream id has, for other files. */
-function withoutExtension(name: string): string {
-  return name.endsWith(EXTENSION) ? name.slice(0, -EXTENSION.length) : '';
-}
+const KEY_FILE = /^(.+)\.key$/;
 
 const TRIES = 3;
 

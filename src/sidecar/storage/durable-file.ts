@@ -227,11 +227,10 @@ async function sweepFolder(
       if (signal?.aborted) break;
       const path = join(folder, entry.name);
       if (entry.isFile() && TEMPORARY.test(entry.name) && !entry.name.startsWith(except)) {
-        const removed = await unlinkFile(path).then(
-          () => true,
-          () => false,
+        temporaries += await unlinkFile(path).then(
+          () => 1,
+          () => 0,
         );
-        temporaries += removed ? 1 : 0;
       } else if (entry.isFile() && entry.name.endsWith('.key') && !entry.name.startsWith('.')) {
         keyFiles += 1;
       } else if (entry.isDirectory() && depth > 0 && !entry.name.startsWith('.')) {

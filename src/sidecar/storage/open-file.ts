@@ -10,7 +10,6 @@ import {
   readSync,
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import fs from 'fs-extra';
 import { HttpError, systemCode } from '../../http/errors';
 import { apiError } from '../errors';
 
@@ -145,7 +144,7 @@ export function makeFolder(parent: HeldFolder, name: string): boolean {
  * and calls a read-only file system a missing folder.
  */
 export function makeFolders(path: string): boolean {
-  if (fs.pathExistsSync(path)) return false;
+  if (existsSync(path)) return false;
   const above = dirname(path);
   makeFolders(above);
   return makeFolder(rootFolder(above), basename(path));
