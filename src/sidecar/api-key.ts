@@ -154,7 +154,7 @@ function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): 
       return String(digest.readUInt16LE() % COUNTERS);
     },
     handler: async (request, response, next) => {
-      const { used, resetTime }: RateLimitInfo = Reflect.get(request, 'rateLimit');
+      const { used, resetTime }: RateLimitInfo = Object(request).rateLimit;
       // A delayed answer holds memory and a connection: beyond a few, it is sent at once.
       if (waiting < MAX_WAITING) {
         waiting += 1;
