@@ -60,7 +60,9 @@ const OPTIONS = {
   platform: 'node',
   target: 'node20',
   // winston loads packages for colours otherwise, and so starts 9 ms later.
-  define: { 'process.env.NODE_ENV': '"production"' },
+  // With DEBUG=* in the environment, packages would write to standard error, the password of a proxy among it.
+  define: { 'process.env.NODE_ENV': '"production"', 'process.env.DEBUG': 'undefined' },
+  logOverride: { 'assign-to-define': 'silent' },
   sourcemap: 'linked',
   sourcesContent: false,
   logLevel: 'warning',

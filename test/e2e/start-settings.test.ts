@@ -56,15 +56,17 @@ test('starts with a folder that cannot be made, and says why', async () => {
   expect((await fetch(`${url}/readyz`)).status).toBe(503);
 });
 
-test('says in its log where it listens, an address to call, and of a variable that looks misspelt', async () => {
+test('says in its log, and nowhere else, where it listens, an address to call, and of a variable that looks misspelt', async () => {
   const env = {
     PACKAGERDRMAPI_APIKEY: 'key',
     PACKAGERDRMAPI_HOST: '0.0.0.0',
     PACKAGERDRMAPI_KEYFILEPATH: 'keys',
     // Not enough: this protocol needs the configuration service, too.
     PACKAGERDRMAPI_KEYPROVIDERURL: 'http://127.0.0.1:1/keyprovider',
+    // Packages would write what they do, the password of a proxy among it.
+    DEBUG: '*',
   };
-  const { until } = await startBuilt('sidecar', { cwd, env });
+  const { until, send, ended } = await startBuilt('sidecar', { cwd, env });
   const [line] = await until(/^.*"message":"listening".*$/m);
   const said = JSON.parse(line);
   expect(said).toEqual({
@@ -79,6 +81,8 @@ test('says in its log where it listens, an address to call, and of a variable th
   });
   expect(said.address.split(':').at(-1)).toBe(said.url.split(':').at(-1));
   await until(/"unknown variable","variable":"PACKAGERDRMAPI_KEYFILEPATH \(did you mean/);
+  send('SIGTERM');
+  expect(await ended).toMatchObject({ code: 0, stderr: '' });
 });
 
 test('says that a folder is where the file of the API key belongs', async () => {
