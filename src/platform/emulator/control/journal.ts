@@ -1,5 +1,6 @@
 import type express from 'express';
 import * as z from 'zod';
+import { parseJson } from '../../../drm/bytes';
 import { pathOf, routeAt } from '../../../http/app';
 import { parsedOr400, readQuery } from '../../../http/faults';
 import { HIDDEN, hiderOf } from '../../../http/secret';
@@ -239,15 +240,12 @@ function shownBody(
   const text = body.toString();
   if (CONTROL.test(text)) return null;
   if (length !== undefined && body.length < length) return `${hide(text)}…`;
-  try {
-    return JSON.parse(text, (name, value) => {
-      if (value === null || value === '' || typeof value === 'boolean') return value;
-      if (isSecret(name, typeof value === 'object' ? '{}' : `${value}`)) return HIDDEN;
-      return typeof value === 'string' ? hide(value) : value;
-    });
-  } catch {
-    return hide(text);
-  }
+  const parsed = parseJson(text, (name, value) => {
+    if (value === null || value === '' || typeof value === 'boolean') return value;
+    if (isSecret(name, typeof value === 'object' ? '{}' : `${value}`)) return HIDDEN;
+    return typeof value === 'string' ? hide(value) : value;
+  });
+  return parsed === undefined ? hide(text) : parsed;
 }
 
 function hintOf({ faults }: EmulatorContext, { method, url, status, answer }: Exchanged) {

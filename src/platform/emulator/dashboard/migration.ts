@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { Express } from 'express';
+import { parseJson } from '../../../drm/bytes';
 import type { GetAnswer } from '../../../http/get-request';
 import { type Content, type Html, html } from '../../../http/html';
 import { AUTHENTICATION } from '../../migration/mapping/fields';
@@ -143,7 +144,7 @@ async function runBoth(runner: Runner, call: V1Call, migration: Migration) {
     for (const each of migration.calls) {
       const made = await runV2(completed(each, call, known));
       v2.push(made);
-      const answered = parsedJson(made.answer?.body.toString() ?? '');
+      const answered = parseJson(made.answer?.body.toString() ?? '') as Json | undefined;
       if (isObject(answered)) known = { ...known, ...answered };
     }
     return { v1, v2 };
@@ -167,14 +168,6 @@ function signedBody({ context, site }: Runner, { parameters }: V1Call): string {
   );
   const pairs = [...signed, { name: 'api_signature', value: signatureOf(signed, seeds.v1Secret) }];
   return new URLSearchParams(pairs.map(({ name, value }): [string, string] => [name, value])).toString();
-}
-
-function parsedJson(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Fills in values of earlier answers: the type of a playlist, a new thumbnail, the custom parameters that stay. */
@@ -261,7 +254,7 @@ function answerText(version: string, { name, answer, instead }: Answered, place:
   const head = (status: Content) => html`<p><code>${name}</code> ${status}</p>`;
   if (!answer) return html`${head(undefined)}<p>${instead}</p>`;
   const text = answer.body.toString();
-  const parsed = parsedJson(text);
+  const parsed = parseJson(text);
   const pretty = (parsed === undefined ? text : JSON.stringify(parsed, null, 2)) || 'No body.';
   const status = pill(String(answer.status), answer.status < 400 ? 'success' : 'danger');
   return html`${head(status)}${copyableLines(`answer-${version}-${place}`, `The answer of ${version}`, pretty)}`;

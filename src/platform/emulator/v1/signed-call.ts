@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
 import typeIs from 'type-is';
+import { parseJson } from '../../../drm/bytes';
 import type { V1Parameters } from '../../migration/parameters';
 import { v1Error } from './errors';
 
@@ -55,16 +56,9 @@ function readBody(request: Pick<Request, 'headers'> & { body?: unknown }): {
   }
   // Released clients declare JSON as text/plain, or not at all, and curl as a form. No parameter starts with a brace.
   if (!/^\s*\{/.test(text)) return { form: readParameters(text.trim(), 'The form'), json: [] };
-  return { form: [], json: flattened(parsedJson(text), '', 0) };
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // V8's message quotes the faulty text.
-    throw v1Error('CallInvalid', 'The body is not valid JSON. Send one JSON object.');
-  }
+  const parsed = parseJson(text);
+  if (parsed === undefined) throw v1Error('CallInvalid', 'The body is not valid JSON. Send one JSON object.');
+  return { form: [], json: flattened(parsed, '', 0) };
 }
 
 /** The parameters in a JSON object: those of inner objects with dots between the names, as `custom.<name>`. */

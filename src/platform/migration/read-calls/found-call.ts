@@ -1,3 +1,4 @@
+import { isJsonObject, parseJson } from '../../../drm/bytes';
 import { findRoute, ROUTES } from '../mapping/routes';
 import type { V1Call } from '../migrate-call';
 
@@ -76,20 +77,11 @@ function decodedPath(path: string): string {
 
 /** The scalar fields of a JSON object, as parameters; undefined for any other text. */
 export function readJsonForm(text: string): Record<string, string | string[]> | undefined {
-  const parsed = parsedJson(text);
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined;
+  const parsed = parseJson(text);
+  if (!isJsonObject(parsed)) return undefined;
   const parameters: Record<string, string | string[]> = Object.create(null);
   for (const [name, value] of Object.entries(parsed).slice(0, MAX_PARAMETERS)) {
     if (['string', 'number', 'boolean'].includes(typeof value)) parameters[name] = String(value);
   }
   return parameters;
-}
-
-/** Undefined for a text that is not JSON. */
-export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
+import { parseJson } from '../../../drm/bytes';
 import type { V1Call } from '../migrate-call';
-import { parsedJson, readUrl } from './found-call';
+import { readUrl } from './found-call';
 
 /** A longer line is left out: no server writes one. In characters. */
 const MAX_LINE = 1024 * 1024;
@@ -49,7 +50,7 @@ function addressIn(line: string): ReturnType<typeof addressOf> {
   const start = match.index + whole.length - address.length;
   // JSON may have escaped the address, or may have its query in a field of its own.
   if (line.startsWith('{') && (line[start + address.length] === '\\' || !address.includes('?')))
-    return addressOf(parsedJson(line), 0);
+    return addressOf(parseJson(line), 0);
   const before = line.slice(Math.max(0, start - 300), start);
   const method = /\b(GET|POST|PUT|DELETE|HEAD|OPTIONS)[\s"':,]+(?:[a-z]+:\/\/[^/\s]+)?$/.exec(before)?.[1];
   return { address, method };
