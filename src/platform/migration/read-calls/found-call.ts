@@ -34,15 +34,17 @@ function routeIn(path: string): string | undefined {
 
 const MAX_PARAMETERS = 1000;
 
-/** The parameters of a query or a form; several values of a name are kept. Broken encodings are read as they are. */
+/** The parameters of a query or a form. Broken encodings are read as they are. */
 export function readForm(text: string): Record<string, string | string[]> {
+  return parametersOf([...new URLSearchParams(text)]);
+}
+
+/** Several values of a name are kept. */
+export function parametersOf(
+  pairs: readonly (readonly [name: string, value: string])[],
+): Record<string, string | string[]> {
   const parameters: Record<string, string | string[]> = Object.create(null);
-  let count = 0;
-  for (const [name, value] of new URLSearchParams(text)) {
-    count += 1;
-    if (count > MAX_PARAMETERS) break;
-    addParameter(parameters, name, value);
-  }
+  for (const [name, value] of pairs.slice(0, MAX_PARAMETERS)) addParameter(parameters, name, value);
   return parameters;
 }
 

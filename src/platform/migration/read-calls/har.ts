@@ -1,6 +1,14 @@
 import { JSONParser } from '@streamparser/json';
 import type { V1Call } from '../migrate-call';
-import { type FoundCall, looksLikeV1, readForm, readJsonForm, readUrl, UnreadableInput } from './found-call';
+import {
+  type FoundCall,
+  looksLikeV1,
+  parametersOf,
+  readForm,
+  readJsonForm,
+  readUrl,
+  UnreadableInput,
+} from './found-call';
 
 /** The hosts that answer v1, and those of the emulator. */
 const HOSTS = /(?:jwplatform|jwplayer|bitsontherun|longtailvideo|emulator|localhost|127\.0\.0\.1|\[::1\])/i;
@@ -53,11 +61,10 @@ function bodyParameters(postData: PostData | undefined): V1Call['parameters'] | 
   // Some browsers write the values of `params` as they were encoded, but all write the text as it was sent.
   if (/^application\/x-www-form-urlencoded/i.test(String(mimeType)) && text) return readForm(String(text));
   if (Array.isArray(params) && params.length > 0) {
-    const pairs = params.filter(
-      (param): param is { name: string; value: string } =>
-        typeof param?.name === 'string' && typeof param?.value === 'string',
-    );
-    return Object.fromEntries(pairs.map(({ name, value }) => [name, value]));
+    const pairs = params.map((param): [unknown, unknown] => [param?.name, param?.value]);
+    const isText = (pair: [unknown, unknown]): pair is [string, string] =>
+      pair.every((each) => typeof each === 'string');
+    return parametersOf(pairs.filter(isText));
   }
   if (typeof text !== 'string' || text === '') return {};
   if (/^multipart\/form-data/i.test(String(mimeType))) return readMultipart(text);
@@ -67,11 +74,10 @@ function bodyParameters(postData: PostData | undefined): V1Call['parameters'] | 
 function readMultipart(text: string): V1Call['parameters'] | undefined {
   const [boundary = ''] = text.split(/\r?\n/, 1);
   if (!boundary.startsWith('--')) return undefined;
-  const fields: Record<string, string> = Object.create(null);
-  for (const part of text.split(boundary)) {
+  const fields = text.split(boundary).flatMap((part) => {
     const [, head = '', value = ''] = /^\r?\n([\s\S]*?)\r?\n\r?\n([\s\S]*?)\r?\n?$/.exec(part) ?? [];
     const [, name] = /\bname="([^"]*)"/i.exec(head) ?? [];
-    if (name !== undefined && !/\bfilename\*?=/i.test(head)) fields[name] = value;
-  }
-  return fields;
+    return name === undefined || /\bfilename\*?=/i.test(head) ? [] : [[name, value] as const];
+  });
+  return parametersOf(fields);
 }

@@ -84,6 +84,7 @@ test('requests of other forms are passed over', async () => {
 });
 
 const FORM = 'application/x-www-form-urlencoded; charset=UTF-8';
+const HEAD = 'Content-Disposition: form-data; name="tags"\r\n\r\n';
 const MULTIPART = 'multipart/form-data; boundary=x';
 
 test.each([
@@ -103,6 +104,19 @@ test.each([
       ].join(''),
     },
     { parameters: { title: 'a\r\nb' } },
+  ],
+  [
+    'with each value of a name',
+    { params: ['a', 'b'].map((value) => ({ name: 'tags', value })) },
+    { parameters: { tags: ['a', 'b'] } },
+  ],
+  [
+    'with each value of a name in parts',
+    {
+      mimeType: MULTIPART,
+      text: ['--x', 'a', '--x', 'b', '--x--'].join('\r\n').replaceAll(/(?=[ab]\r)/g, HEAD),
+    },
+    { parameters: { tags: ['a', 'b'] } },
   ],
   ['as one that can not be read', { mimeType: MULTIPART, text: 'cut' }, { parameters: {}, incomplete: true }],
   ['as one that can not be read', { mimeType: 'text/x', text: 'a\nb' }, { parameters: {}, incomplete: true }],
