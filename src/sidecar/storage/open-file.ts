@@ -10,6 +10,7 @@ import {
   readSync,
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import fs from 'fs-extra';
 import { HttpError, systemCode } from '../../http/errors';
 import { apiError } from '../errors';
 
@@ -144,7 +145,7 @@ export function makeFolder(parent: HeldFolder, name: string): boolean {
  * and calls a read-only file system a missing folder.
  */
 export function makeFolders(path: string): boolean {
-  if (existsSync(path)) return false;
+  if (fs.pathExistsSync(path)) return false;
   const above = dirname(path);
   makeFolders(above);
   return makeFolder(rootFolder(above), basename(path));
