@@ -95,8 +95,11 @@ function endsMidLine(path: string, size: number): boolean {
   const last = Buffer.from(BREAK);
   try {
     const descriptor = openSync(path, O_RDONLY | O_NONBLOCK);
-    readSync(descriptor, last, 0, 1, size - 1);
-    closeSync(descriptor);
+    try {
+      readSync(descriptor, last, 0, 1, size - 1);
+    } finally {
+      closeSync(descriptor);
+    }
   } catch {
     // A file that may be written and not read is another program's to complete.
   }

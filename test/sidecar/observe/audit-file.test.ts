@@ -304,6 +304,12 @@ test('takes entries while a write is under way, without waiting for it', async (
 });
 
 test('leaves no descriptor open, whatever fails', async () => {
+  writeFileSync(path, 'half a line');
+  const opened = jest.spyOn(faulty.faultyFs, 'openSync');
+  const closed = jest.spyOn(faulty.faultyFs, 'closeSync');
+  const read = jest.spyOn(faulty.faultyFs, 'readSync').mockImplementation(() => {
+    throw Object.assign(new Error('EIO: injected'), { code: 'EIO' });
+  });
   faulty.fail('write', 1, 'EIO');
   faulty.fail('open', 3, 'EIO');
   const audit = startAudit(path);
@@ -311,4 +317,8 @@ test('leaves no descriptor open, whatever fails', async () => {
   await until(() => audit.waiting() === 0);
   await audit.close();
   expect(faulty.openDescriptors()).toEqual([]);
+  const descriptors = opened.mock.results.map(({ value }) => value);
+  expect(descriptors).not.toEqual([]);
+  expect(closed.mock.calls.flat()).toEqual(expect.arrayContaining(descriptors));
+  for (const spy of [opened, closed, read]) spy.mockRestore();
 });
