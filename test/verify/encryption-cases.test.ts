@@ -424,6 +424,16 @@ const CASES: Readonly<Record<string, Case>> = {
     schemes: 'aes-256 aes-256',
     says: /^Whether the key decrypts v3\.ts is undetermined\. The playlist names AES with 256 bits, which is not /,
   },
+  'samples that are encrypted, under AES with 256 bits: W undetermined': {
+    kind: 'hls',
+    options: { extension: 'ts' },
+    change: (stream) =>
+      changePlaylists(stream, (text) =>
+        text.replaceAll(/(#EXT-X-KEY:).*/g, '$1METHOD=AES-256,URI="one.key"'),
+      ),
+    schemes: 'aes-256 aes-256',
+    says: /^Whether the key decrypts v3\.ts is undetermined\. The playlist says that it is encrypted as a whole \(AES-256\), but /,
+  },
   'a clear transport stream under SAMPLE-AES-CTR: E not_encrypted': underLine(
     `METHOD=SAMPLE-AES-CTR,URI="data:;base64,${base64(WIDEVINE_BOX)}",KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}",KEYID=0x${KEY_ID}`,
   ),

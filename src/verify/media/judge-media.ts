@@ -289,8 +289,8 @@ function judgeSegment(media: OpenedMedia, keys: readonly MediaKey[]): MediaJudge
   }
   const clear = judged(whole.data, init);
   if (clear?.state === 'decrypts') {
-    const description =
-      'The playlist says that it is encrypted as a whole (AES-128), but the key decrypts its samples.';
+    const method = track.scheme?.toUpperCase();
+    const description = `The playlist says that it is encrypted as a whole (${method}), but the key decrypts its samples.`;
     return conclude('unknown', description, clear.evidence);
   }
   if (clear) {
