@@ -32,6 +32,7 @@ export type Report = ReturnType<Collector['report']>;
 const MAX_ENTRIES = 10_000;
 const MAX_PLACES = 100;
 const MAX_PARAMETERS = 200;
+const MAX_VALUES = 100;
 const MAX_VALUE = 2000;
 
 /** Counts calls by their form, in bounded memory. */
@@ -111,12 +112,15 @@ export class Collector {
 
 /** The parameters without their signature, cut to a size that can be kept. */
 function kept(parameters: V1Parameters): V1Parameters {
-  const result: Record<string, string> = Object.create(null);
-  for (const [name, value] of Object.entries(parameters).slice(0, MAX_PARAMETERS)) {
-    const text = typeof value === 'string' ? value : (value.at(-1) ?? '');
-    const short = text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
-    result[name.slice(0, MAX_VALUE)] = shownValue(name, short);
-  }
+  const result: Record<string, string[]> = Object.create(null);
+  for (const [name, value] of Object.entries(parameters).slice(0, MAX_PARAMETERS))
+    result[name.slice(0, MAX_VALUE)] = [value]
+      .flat()
+      .slice(-MAX_VALUES)
+      .map((text) => {
+        const short = text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
+        return shownValue(name, short);
+      });
   return result;
 }
 

@@ -80,7 +80,7 @@ test('a call is shown as commands, with what changes', async () => {
 });
 
 test('the report for programs has the calls with their bodies', async () => {
-  const curl = `curl -d video_key=v -d 'title=a' ${A}/videos/update`;
+  const curl = `curl -d video_key=v -d 'title=a' -d tags=b -d tags=c ${A}/videos/update`;
   expect(
     await report(['--site', 'S', '--client', 'php', '--address', 'http://127.0.0.1:8080/', curl]),
   ).toEqual({
@@ -102,12 +102,13 @@ test('the report for programs has the calls with their bodies', async () => {
             path: '/v2/sites/S/media/v/',
             query: {},
             headers: { Authorization: 'Bearer $V2_API_SECRET', 'Content-Type': 'application/json' },
-            body: { metadata: { title: 'a' } },
+            body: { metadata: { title: 'a', tags: ['b', 'c'] } },
             curl: `curl -X PATCH http://127.0.0.1:8080/v2/sites/S/media/v/ \\
   -H "Authorization: Bearer $V2_API_SECRET" \\
   -H 'Content-Type: application/json' \\
-  --data '{"metadata":{"title":"a"}}'`,
-            client: "$jwplatform_client->Media->update('S', 'v', ['metadata' => ['title' => 'a']]);",
+  --data '{"metadata":{"title":"a","tags":["b","c"]}}'`,
+            client:
+              "$jwplatform_client->Media->update('S', 'v', ['metadata' => ['title' => 'a', 'tags' => ['b', 'c']]]);",
           },
         ],
         answers: expect.arrayContaining([{ v1: 'date', v2: 'metadata.publish_start_date' }]),
