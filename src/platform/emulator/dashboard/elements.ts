@@ -35,17 +35,18 @@ const LABELS: Readonly<Record<string, string>> = {
   former: 'Former key file',
   call: 'A curl command, or an address with its parameters',
 };
-const SPELLED: Readonly<Record<string, string>> = {
-  params: 'parameters',
-  srclang: 'language code',
-  config: 'configuration',
-  url: 'address',
-  adschedule: 'advertising schedule',
-};
+/** A map, as words of a path may be any. */
+const SPELLED = new Map([
+  ['params', 'parameters'],
+  ['srclang', 'language code'],
+  ['config', 'configuration'],
+  ['url', 'address'],
+  ['adschedule', 'advertising schedule'],
+]);
 
 /** The label of a field, by its name in the API: `publish_start_date` is Publish start date. */
 export function labelOf(path: string): string {
-  const words = path.split(/[._]/).map((word) => SPELLED[word] ?? word);
+  const words = path.split(/[._]/).map((word) => SPELLED.get(word) ?? word);
   return LABELS[path] ?? capital(words.join(' '));
 }
 

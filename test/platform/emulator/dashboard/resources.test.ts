@@ -18,7 +18,7 @@ interface Kind {
   readonly row: readonly unknown[];
   readonly changed: Readonly<Record<string, string | string[]>>;
   readonly after: object;
-  readonly refused: Readonly<Record<string, string>>;
+  readonly refused: Readonly<Record<string, string | string[]>>;
   readonly problems: readonly string[];
 }
 
@@ -76,8 +76,15 @@ const KINDS: Readonly<Record<string, Kind>> = {
       'custom_params.value': '',
     },
     after: { tags: [], publish_start_date: null, author: 'Kim', custom_params: {}, language: 'en' },
-    refused: { tags: 'y'.repeat(201) },
-    problems: ['Tags entry 1 is longer than 200 characters.'],
+    refused: {
+      tags: 'y'.repeat(201),
+      'custom_params.name': ['constructor', '', ''],
+      'custom_params.value': ['y'.repeat(4001), '', ''],
+    },
+    problems: [
+      'Tags entry 1 is longer than 200 characters.',
+      'Custom parameters constructor is longer than 4000 characters.',
+    ],
   },
   playlists: {
     typed: { title: 'Favourites', type: 'trending_playlist' },
