@@ -78,9 +78,18 @@ describe('the API key', () => {
   });
 
   it('is forgotten on demand, and nothing is asked after that', async () => {
-    const { page, enter, asked, untilTrue } = await openFleetPage();
+    const { page, enter, fleet, asked, until, untilTrue } = await openFleetPage();
     await enter();
+    fleet.say({ state: 'wrong_secret' });
+    await page.getByLabel('Stream id').fill('no-such-stream');
+    await page.keyboard.press('Enter');
+    await until('The fleet has no entry for this stream.');
+    await until('Put the secret of the fleet into');
+    expect(await page.title()).toBe('(1) Fleet');
     await page.getByRole('button', { name: 'Forget the key' }).click();
+    const left = "[document.title, document.querySelector('#where').textContent].join()";
+    expect(await page.evaluate(left)).not.toMatch(/\(1\)|no entry/);
+    expect(await page.locator('#where-stream').inputValue()).toBe('');
     const before = asked.length;
     for (let seconds = 0; seconds < 10; seconds += 1) await page.clock.fastForward(1000);
     expect([await page.getByLabel('API key').isVisible(), asked.length - before]).toEqual([true, 0]);

@@ -213,7 +213,7 @@ export function showWhere(entry, findings) {
 }
 
 export function showNowhere(says) {
-  fill(byId('where-answer'), message('warning', says));
+  fill(byId('where-answer'), says !== undefined && message('warning', says));
   showRows(byId('where-packagers'), WHERE_COLUMNS, [], nameOf);
   byId('where-more').hidden = true;
 }

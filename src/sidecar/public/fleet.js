@@ -62,6 +62,9 @@ function leave(...refusal) {
   clearTimeout(session?.timer);
   session = undefined;
   for (const id of ['fleet', 'controls']) byId(id).hidden = true;
+  document.title = 'Fleet';
+  byId('where-stream').value = '';
+  showNowhere();
   byId('access').hidden = false;
   fill(byId('refusal'), refusal.length > 0 && message('danger', ...refusal));
   byId('api-key').focus();
