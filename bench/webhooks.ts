@@ -24,7 +24,7 @@ function createWebhooks(
   const silent = () => undefined;
   const clock = createClock(() => new Date());
   const state = { webhooks: new ItemStore<Webhook>(clock.now) };
-  const surroundings = {
+  const dependencies = {
     state,
     clock,
     faults: new FaultSwitches(randomBytes, clock),
@@ -32,7 +32,7 @@ function createWebhooks(
     log: { error: silent, warn: silent, info: silent, debug: silent },
   };
   const settings = { ...WEBHOOK_SETTINGS, retryDelaysMs, queueLimit: waiting, historyLimit: 2 * waiting };
-  const webhooks = new Webhooks(surroundings, settings);
+  const webhooks = new Webhooks(dependencies, settings);
   const made = { created: clock.now(), lastModified: clock.now(), metadata };
   state.webhooks.add({ id: 'benchhok', secret: randomBytes(30).toString('base64url'), ...made });
   return webhooks;

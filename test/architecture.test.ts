@@ -110,7 +110,7 @@ const NOT_PURE: readonly string[] = [
   'platform/migration/main.ts',
   'platform/migration/command/',
   'verify/main.ts',
-  'verify/fenced-tester.ts',
+  'verify/sandboxed-tester.ts',
 ];
 
 const BANNED_NAMES = 'utils helpers common shared lib services managers types index'.split(' ');

@@ -14,7 +14,12 @@ import { unknownName } from '../drm/nearest';
 import type { SchemaFault, UnknownField } from '../http/faults';
 import { type cpixBody, SUPPLYING } from './key-file-request';
 import { choiceOf } from './read-cpix-request';
-import { ASKED_BY_ANY, ASKED_BY_JSON, type ProviderRules, readForm } from './read-key-file-request';
+import {
+  ANY_PROVIDER_RULES,
+  JSON_PROVIDER_RULES,
+  type ProviderRules,
+  readForm,
+} from './read-key-file-request';
 
 interface RequestCheckOptions extends CheckOptions {
   /** `unknown`: the rules depend on an unknown service. */
@@ -28,7 +33,7 @@ export function check(input: unknown, options: RequestCheckOptions = {}): CheckR
 /** For an input that is compared with others. */
 export function checkInput(
   input: unknown,
-  { rules = ASKED_BY_JSON, ...options }: RequestCheckOptions = {},
+  { rules = JSON_PROVIDER_RULES, ...options }: RequestCheckOptions = {},
 ): CheckedInput {
   const checkRequest = (report: Report, body: JsonObject) => checkBody(report, body, rules);
   return checkAnyInput(input, { ...options, checkRequest });
@@ -39,12 +44,12 @@ const THE_BODY = { called: 'The body' };
 
 /** Every refusal of `POST /api/keyfile/{streamid}` is an error here. */
 function checkBody(report: Report, body: JsonObject, rules: ProviderRules | 'unknown'): void {
-  const read = readForm(body, rules === 'unknown' ? ASKED_BY_ANY : rules);
+  const read = readForm(body, rules === 'unknown' ? ANY_PROVIDER_RULES : rules);
   const isGiven = (name: string) => body[name] !== undefined && body[name] !== null;
   const isSupplied = !isGiven('keyfile') && !isGiven('cpix') && SUPPLYING.some(isGiven);
   if (!read.ok) for (const fault of read.faults) reportFault(report, isSupplied ? body : {}, fault);
   if (read.ok && read.form === 'provider' && rules === 'unknown') {
-    const absent = ASKED_BY_JSON.needed.filter((name) => read.value[name] === undefined);
+    const absent = JSON_PROVIDER_RULES.needed.filter((name) => read.value[name] === undefined);
     for (const name of absent) report.warning('may_be_missing', name, MAY_BE_MISSING);
   }
   if (isGiven('keyfile') || isGiven('keepunknown')) checkImported(report, body);

@@ -155,16 +155,16 @@ const needing = (name: string) =>
     .optional()
     .meta({ type: 'null', description: `Not here: it needs \`${name}\`.` });
 /** The field makes a body one of another form. */
-const nothing = (why: string) => z.null().optional().describe(`Not here: it would ${why}.`);
+const excluded = (why: string) => z.null().optional().describe(`Not here: it would ${why}.`);
 const choosing = needing('cpix');
 const noDocument = {
-  cpix: nothing('hold the keys'),
+  cpix: excluded('hold the keys'),
   ...{ kid: choosing, track: choosing, period: choosing, systems: choosing },
 };
 
 const withKeys = z.unknown().optional().describe('Ignored where the body supplies the keys.');
 const noLines = {
-  keyfile: nothing('hold all of the key file'),
+  keyfile: excluded('hold all of the key file'),
   keepunknown: needing('keyfile'),
 };
 
@@ -271,9 +271,9 @@ export const providerBody = z
         ),
       contentId: providerId.describe('The content. The same content id always gives the same keys.'),
       cmaf,
-      cenc: nothing('supply the keys'),
-      fairplay: nothing('supply the keys'),
-      aes: nothing('supply the keys'),
+      cenc: excluded('supply the keys'),
+      fairplay: excluded('supply the keys'),
+      aes: excluded('supply the keys'),
       widevine: needing('cenc'),
       cpix: noDocument.cpix,
       ...choice,

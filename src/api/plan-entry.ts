@@ -12,7 +12,7 @@ import {
   suppliedBody,
 } from './key-file-request';
 import {
-  ASKED_BY_JSON,
+  JSON_PROVIDER_RULES,
   type KeyFileRequest,
   parseKeyFileRequest,
   type RequestOptions,
@@ -130,12 +130,12 @@ export function sizeFault(fields: JsonObject, ofQualities: JsonObject = {}): Pro
 export function trackRules(
   tracks: unknown,
   request: JsonObject,
-  { rules = ASKED_BY_JSON }: RequestOptions,
+  { rules = JSON_PROVIDER_RULES }: RequestOptions,
 ): Problem[] {
   const problems: Problem[] = [];
   if (!isJsonObject(tracks) || Object.keys(tracks).length === 0)
     problems.push(invalidBody('tracks: must name the streams of each track, such as {"SD": "news_sd"}'));
-  const isOfProvider = isGiven(request.contentId) && rules.taken.includes('track');
+  const isOfProvider = isGiven(request.contentId) && rules.documentFields.includes('track');
   if (!isGiven(request.cpix) && !isOfProvider)
     problems.push(invalidBody('tracks: needs cpix; give the text of a CPIX document with it'));
   for (const name of ['track', 'kid']) {
@@ -161,7 +161,7 @@ export function* planTracks(
   claim: Claim,
   options: RequestOptions,
 ): Generator<StreamPlan> {
-  const { rules = ASKED_BY_JSON } = options;
+  const { rules = JSON_PROVIDER_RULES } = options;
   const asked = Object.keys(tracks).flatMap((track) => trackName(track, rules) ?? []);
   const read = createReadDistinct({ ...options, tracks: [...new Set(asked)] });
   const sameKey = (track: string, what: string, other: string) => {

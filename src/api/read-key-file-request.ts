@@ -64,7 +64,7 @@ export interface ProviderRules {
   /** In addition to the content id. */
   readonly needed: readonly ('client' | 'clientApiKey')[];
   /** Only where the provider answers CPIX documents. */
-  readonly taken: readonly DocumentField[];
+  readonly documentFields: readonly DocumentField[];
   /** The only track types of the provider. */
   readonly trackTypes?: readonly string[] | undefined;
   readonly hasAes?: boolean;
@@ -74,10 +74,18 @@ const DOCUMENT_FIELDS = ['kid', 'track', 'period', 'systems', 'playready'] as co
 export type DocumentField = (typeof DOCUMENT_FIELDS)[number];
 
 /** The protocol `json`, which is the default, asks in the name of a client and answers one key. */
-export const ASKED_BY_JSON: ProviderRules = { needed: ['client', 'clientApiKey'], taken: [], hasAes: true };
+export const JSON_PROVIDER_RULES: ProviderRules = {
+  needed: ['client', 'clientApiKey'],
+  documentFields: [],
+  hasAes: true,
+};
 
 /** The rules that any protocol would pass. */
-export const ASKED_BY_ANY: ProviderRules = { needed: [], taken: DOCUMENT_FIELDS, hasAes: true };
+export const ANY_PROVIDER_RULES: ProviderRules = {
+  needed: [],
+  documentFields: DOCUMENT_FIELDS,
+  hasAes: true,
+};
 
 export interface RequestOptions {
   readonly rules?: ProviderRules | undefined;
@@ -108,7 +116,7 @@ type FormedBody =
  */
 export function parseKeyFileRequest(
   body: unknown,
-  { rules = ASKED_BY_JSON, readDocument = readCpix, tracks }: RequestOptions = {},
+  { rules = JSON_PROVIDER_RULES, readDocument = readCpix, tracks }: RequestOptions = {},
 ): Parsed<KeyFileRequest> {
   const read = readForm(body, rules);
   if (!read.ok) return { ok: false, problems: read.faults.slice(0, MAX_PROBLEMS).map(bodyProblem) };
@@ -143,8 +151,8 @@ export function readForm(
   body: unknown,
   rules: ProviderRules,
 ): ({ readonly ok: true } & FormedBody) | { readonly ok: false; readonly faults: readonly SchemaFault[] } {
-  const { needed, taken, hasAes = false } = rules;
-  if (!isJsonObject(body)) return { ok: false, faults: [nothing(NO_OBJECT)] };
+  const { needed, documentFields, hasAes = false } = rules;
+  if (!isJsonObject(body)) return { ok: false, faults: [wholeBodyFault(NO_OBJECT)] };
   const given = givenFields(body);
   if (given.has('keyfile')) {
     const others = othersThan(importedBody, given);
@@ -159,7 +167,9 @@ export function readForm(
   const isSupplied = SUPPLYING.some((name) => given.has(name));
   const namesAes = Array.isArray(body.systems) && body.systems.includes('aes');
   const takes: readonly string[] =
-    isSupplied || !given.has('contentId') ? [] : [...taken, ...(namesAes && hasAes ? ['systems'] : [])];
+    isSupplied || !given.has('contentId')
+      ? []
+      : [...documentFields, ...(namesAes && hasAes ? ['systems'] : [])];
   const isCmafAsked = (given.has('fairplay') || given.has('aes')) && body.cmaf !== false;
   const ofCenc = given.has('cenc') ? [] : ['playready', 'widevine', ...(isCmafAsked ? ['cmaf'] : [])];
   const orphans = [
@@ -185,7 +195,7 @@ export function readForm(
   const isMeant = PROVIDER_FIELDS.some((name) => given.has(name));
   const faults = [...orphans, ...(isMeant ? found : found.filter(({ kind }) => kind === 'unknown'))];
   if (result.success && faults.length === 0) return { ok: true, form: 'provider', value: result.data };
-  return { ok: false, faults: faults.length > 0 ? faults : [nothing(namesNoKeys(needed))] };
+  return { ok: false, faults: faults.length > 0 ? faults : [wholeBodyFault(namesNoKeys(needed))] };
 }
 
 function formed<Form extends FormedBody['form'], Value>(
@@ -295,7 +305,7 @@ function namesNoKeys(needed: ProviderRules['needed']): string {
   return `The body names no keys. Give cenc (with playready and widevine) and fairplay, or one of the two, or a CPIX document with cpix, or have them provisioned with ${provisioned}.`;
 }
 
-function nothing(sentence: string): SchemaFault {
+function wholeBodyFault(sentence: string): SchemaFault {
   return { kind: 'wrong', path: [], reason: 'missing', sentence };
 }
 

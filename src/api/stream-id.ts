@@ -47,6 +47,6 @@ export function groupNameFindings(streamId: string): Finding[] {
 }
 
 /** undefined: all stream ids. */
-export function takes(prefixes: readonly string[] | null | undefined, streamId: string): boolean {
+export function isWithinPrefixes(prefixes: readonly string[] | null | undefined, streamId: string): boolean {
   return !prefixes || prefixes.some((prefix) => streamId.startsWith(prefix));
 }

@@ -16,10 +16,10 @@ import type { Problem } from '../http/errors';
 import { errorsAnswer } from '../http/faults';
 import { createGet } from '../http/get';
 import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
-import { hiderOf } from '../http/secret';
+import { maskerOf } from '../http/secret';
 import type { Progress } from '../terminal/progress';
 import { answerOrError, CliError, EXIT, interrupted, usageError } from './cli-error';
-import type { Ambient } from './context';
+import type { CliDependencies } from './context';
 
 export interface Connection {
   readonly url: URL;
@@ -49,7 +49,7 @@ export interface FleetStep {
 }
 
 /** The sidecar can't be reached, or is too busy: a later try may succeed. */
-export class SidecarAway extends CliError {}
+export class SidecarUnavailable extends CliError {}
 
 const SINGLE_MS = 60_000;
 const BATCH_MS = 600_000;
@@ -80,7 +80,7 @@ export function createHttpCall({ ca, cert, certKey }: Connection): Get {
 /** All calls of a run share `send`, and with it the connections. */
 export function createSidecarApi(connection: Connection, signal: AbortSignal, send: Get) {
   const address = connection.url.href.replace(/\/$/, '');
-  const hide = hiderOf([connection.apiKey]);
+  const hide = maskerOf([connection.apiKey]);
   // The sentences of a server of another kind may quote the API key.
   const jsonOf = ({ body }: GetAnswer) =>
     parseJson(body.toString(), (name, value) => (name === 'description' ? hide(`${value}`) : value));
@@ -162,7 +162,7 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
     ready: () => json(readyAnswer, { path: '/readyz' }),
     list: (query: { prefix?: string | undefined; limit: number; cursor?: string | undefined }) =>
       json(listAnswer, { path: `/api/keyfiles${queryOf(query)}` }),
-    /** @throws SidecarAway, which is worth another try. */
+    /** @throws SidecarUnavailable, which is worth another try. */
     batch: async (body: unknown, dryRun: boolean, waitSeconds?: number) => {
       const path = `/api/keyfiles${queryOf({ dryrun: dryRun || undefined, wait: waitSeconds })}`;
       const answer = await call({ method: 'POST', path, body }, BATCH_MS);
@@ -170,8 +170,8 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
     },
     fleet: {
       status: () => json(fleetAnswer, { path: FLEET }),
-      whereIs: (streamId: string) => json(fleetStreamAnswer, { path: `${FLEET}/${idPart(streamId)}` }),
-      /** @param step `found`: the fleet is founded again first. @throws SidecarAway, as the other step. */
+      streamStatus: (streamId: string) => json(fleetStreamAnswer, { path: `${FLEET}/${idPart(streamId)}` }),
+      /** @param step `found`: the fleet is founded again first. @throws SidecarUnavailable, as the other step. */
       importStep: (step: FleetStep & { readonly found?: boolean }) =>
         post(fleetImportAnswer, `${FLEET}/import${queryOf({ ...step })}`),
       resealStep: (step: FleetStep) => post(fleetResealAnswer, `${FLEET}/reseal${queryOf({ ...step })}`),
@@ -207,7 +207,7 @@ function noAnswer(code: string, address: string, connection: Connection, isChang
   const isLost = isChange && ['ECONNRESET', 'EPIPE', 'ETIMEDOUT'].includes(code);
   const error = unreachable(isLost ? `${why}. ${MAYBE_DONE}` : why, address, connection);
   // A server of another protocol stays one.
-  return code.startsWith('HPE_') ? error : new SidecarAway(error.exitCode, error.problems);
+  return code.startsWith('HPE_') ? error : new SidecarUnavailable(error.exitCode, error.problems);
 }
 
 const MAYBE_DONE = 'The change may have been made all the same; look before you repeat it';
@@ -273,7 +273,7 @@ function refusal(
   if (code === 'client_certificate_required' || code === 'client_certificate_refused')
     return new CliError(EXIT.unreachable, problems);
   const passes = (answer.status === 503 && !LASTING.has(code)) || code === 'fleet_outcome_unknown';
-  return passes ? new SidecarAway(EXIT.failed, problems) : new CliError(EXIT.failed, problems);
+  return passes ? new SidecarUnavailable(EXIT.failed, problems) : new CliError(EXIT.failed, problems);
 }
 
 /** Codes that do not pass without a correction, unlike the others of their status. */
@@ -294,7 +294,7 @@ function notASidecar({ status, headers }: GetAnswer, address: string, isChange =
       ? `The proxy in front of the sidecar at ${address} can't reach it (status ${status}).${isChange ? ` ${MAYBE_DONE}.` : ''}`
       : `The server at ${address} does not answer as this version's key-file API (status ${status}, ${headers['content-type'] ?? 'no content-type'}). Check the address.`,
   };
-  return away ? new SidecarAway(EXIT.unreachable, problem) : new CliError(EXIT.unreachable, problem);
+  return away ? new SidecarUnavailable(EXIT.unreachable, problem) : new CliError(EXIT.unreachable, problem);
 }
 
 /** The summary of a batch follows from its results. */
@@ -322,9 +322,9 @@ export async function* listPages(
 
 const PAUSES_MS = [1000, 2000, 4000, 8000, 16_000];
 
-/** Repeats a call for half a minute while the sidecar is away or busy. @throws SidecarAway after the last try. */
+/** Repeats a call for half a minute while the sidecar is away or busy. @throws SidecarUnavailable after the last try. */
 export async function withRetries<Result>(
-  { interrupted: signal, wait }: Pick<Ambient, 'interrupted' | 'wait'>,
+  { interrupted: signal, wait }: Pick<CliDependencies, 'interrupted' | 'wait'>,
   progress: Pick<Progress, 'pause'>,
   call: () => Promise<Result>,
 ): Promise<Result> {
@@ -333,7 +333,7 @@ export async function withRetries<Result>(
       return await call();
     } catch (thrown) {
       const pause = PAUSES_MS[tries];
-      if (!(thrown instanceof SidecarAway) || pause === undefined) throw thrown;
+      if (!(thrown instanceof SidecarUnavailable) || pause === undefined) throw thrown;
       progress.pause(`The sidecar cannot be reached or is busy, next try in ${pause / 1000} s.`);
       await wait(pause, signal);
       if (signal.aborted) throw interrupted();

@@ -4,14 +4,14 @@ import * as z from 'zod';
 import type { Environment } from '../http/config';
 import { secretIn } from '../http/secret';
 import type { CommandRun, Output } from '../terminal/output';
-import type { Fence } from '../verify/fenced-tester';
+import type { Sandbox } from '../verify/sandboxed-tester';
 import { CliError, EXIT, type ExitCode, optionOf, usageError } from './cli-error';
 import { type Connection, createHttpCall, createSidecarApi, type SidecarApi } from './client';
-import { attempt, encodingFault, isBelow, readNamedFile } from './input';
+import { encodingFault, isBelow, readNamedFile, resultOrUndefined } from './input';
 import type { Options } from './options';
 import { checkFields, fileError, readYaml } from './yaml-fields';
 
-export interface Ambient extends CommandRun {
+export interface CliDependencies extends CommandRun {
   readonly env: Environment;
   readonly now: () => Date;
   /** Random bytes, fit for keys. */
@@ -19,10 +19,10 @@ export interface Ambient extends CommandRun {
   /** Resolves after these milliseconds, or when the signal is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
   /** The limits of a test of a stream; without them, it runs in this process. */
-  readonly fence?: Fence;
+  readonly sandbox?: Sandbox;
 }
 
-export interface CliContext extends Ambient {
+export interface CliContext extends CliDependencies {
   readonly out: Output;
   /** With `finishCalls` an interruption does not cut a call. @throws CliError when no sidecar is named. */
   sidecar(options?: { readonly finishCalls: boolean }): SidecarApi;
@@ -38,26 +38,26 @@ export interface CliContext extends Ambient {
 
 /** Creates the context of a command; nothing is read or connected before its use. */
 export function createContext(
-  ambient: Ambient,
+  dependencies: CliDependencies,
   { out, endWith, options }: Pick<CliContext, 'out' | 'endWith'> & { readonly options: Options },
 ): CliContext {
   const connect = () => {
-    const connection = readConnection(options, ambient.env, ambient.cwd);
+    const connection = readConnection(options, dependencies.env, dependencies.cwd);
     for (const warning of connection.warnings) out.warn(warning);
     return { connection, send: createHttpCall(connection) };
   };
-  const configFile = () => findConfigFile(ambient.env, ambient.cwd, options.config);
+  const configFile = () => findConfigFile(dependencies.env, dependencies.cwd, options.config);
   let connected: ReturnType<typeof connect> | undefined;
   return {
-    ...ambient,
+    ...dependencies,
     out,
     endWith,
     sidecar: (calls) => {
       connected ??= connect();
-      const signal = calls?.finishCalls ? new AbortController().signal : ambient.interrupted;
+      const signal = calls?.finishCalls ? new AbortController().signal : dependencies.interrupted;
       return createSidecarApi(connected.connection, signal, connected.send);
     },
-    authority: () => pemOf(sourcesOf(options, ambient.env, configFile()), 'ca', ambient.cwd),
+    authority: () => pemOf(sourcesOf(options, dependencies.env, configFile()), 'ca', dependencies.cwd),
     apiKeyFile: options.keyFile,
     configFile,
   };
@@ -195,7 +195,7 @@ function parseUrl({ value, from }: Found): URL {
 }
 
 function readNamed({ value, from }: Found, cwd: string): string {
-  const bytes = attempt(() => readNamedFile({ cwd }, value));
+  const bytes = resultOrUndefined(() => readNamedFile({ cwd }, value));
   if (bytes) return bytes.toString('utf8');
   const path = resolve(cwd, value);
   throw usageError(`The file of ${from}, ${path}, can't be read; check the path and who may read it.`);
@@ -257,7 +257,7 @@ function readConfigFile(path: string, isOfFolder: boolean): ConfigFile {
   for (const name of ['keyFile', 'ca', 'cert', 'certKey'] as const)
     if (settings[name] !== undefined) settings[name] = resolve(folder, settings[name]);
   // Its one line would be sent to the address in the same file.
-  if (isOfFolder && settings.keyFile !== undefined && leaves(folder, settings.keyFile))
+  if (isOfFolder && settings.keyFile !== undefined && isOutside(folder, settings.keyFile))
     throw unusableConfig(
       `keyFile is outside the folder of ${path}; move the key there, or give --config ${path} to use it anyway.`,
     );
@@ -269,13 +269,15 @@ function readConfigFile(path: string, isOfFolder: boolean): ConfigFile {
   return { path, settings, allowEnv, allowFile: allowFile.map((file) => resolve(folder, file)), isOfFolder };
 }
 
-function leaves(folder: string, file: string): boolean {
+function isOutside(folder: string, file: string): boolean {
   // A missing file can't be read, either.
-  return !(attempt(() => isBelow(realpathSync(folder), realpathSync(file))) ?? isBelow(folder, file));
+  return !(
+    resultOrUndefined(() => isBelow(realpathSync(folder), realpathSync(file))) ?? isBelow(folder, file)
+  );
 }
 
 function readConfigText(path: string): string {
-  const bytes = attempt(() => readNamedFile({ cwd: dirname(path) }, path));
+  const bytes = resultOrUndefined(() => readNamedFile({ cwd: dirname(path) }, path));
   if (!bytes)
     throw unusableConfig(`The configuration file ${path} can't be read; check the path and who may read it.`);
   const fault = encodingFault(bytes);

@@ -21,7 +21,7 @@ export function showFindings(out: Output, findings: readonly Finding[]): void {
   for (const finding of findings) out.write(`${findingText(out, finding)}\n`);
 }
 
-export function sumOf(findings: readonly Pick<Finding, 'severity'>[]) {
+export function severitySummary(findings: readonly Pick<Finding, 'severity'>[]) {
   const errors = findings.filter(({ severity }) => severity === 'error').length;
   const warnings = findings.length - errors;
   const text =

@@ -61,7 +61,7 @@ export function readNamedFile({ cwd }: Pick<CommandRun, 'cwd'>, name: string): B
 }
 
 /** The result of a call of the file system; undefined if there is nothing, or no permission. */
-export function attempt<Result>(call: () => Result): Result | undefined {
+export function resultOrUndefined<Result>(call: () => Result): Result | undefined {
   try {
     return call();
   } catch {
@@ -70,7 +70,7 @@ export function attempt<Result>(call: () => Result): Result | undefined {
 }
 
 export function statsOf({ cwd }: Pick<CommandRun, 'cwd'>, name: string): Stats | undefined {
-  return attempt(() => statSync(resolve(cwd, name)));
+  return resultOrUndefined(() => statSync(resolve(cwd, name)));
 }
 
 /** The text of a file that `name` names for the user. @throws CliError when it is no UTF-8. */

@@ -5,7 +5,7 @@ import { commandRun } from '../terminal/output';
 import { runCli } from './run';
 
 /** Far more than any manifest and the newest segments of it need. */
-const FENCE = { program: join(__dirname, 'stream-test.js'), processorSeconds: 60, heapMib: 512 };
+const SANDBOX = { program: join(__dirname, 'stream-test.js'), processorSeconds: 60, heapMib: 512 };
 
 async function main(): Promise<void> {
   process.exitCode = await runCli({
@@ -14,7 +14,7 @@ async function main(): Promise<void> {
     now: () => new Date(),
     random: (size) => crypto.getRandomValues(Buffer.alloc(size)),
     wait: (ms, signal) => setTimeout(ms, undefined, { signal }).catch(() => undefined),
-    fence: FENCE,
+    sandbox: SANDBOX,
   });
 }
 

@@ -4,7 +4,7 @@ import type { Output } from '../terminal/output';
 import { showProgress } from '../terminal/progress';
 import { shown, showSome } from '../terminal/text';
 import { answerOrError, CliError, EXIT, interrupted, usageError } from './cli-error';
-import { SidecarAway, withRetries } from './client';
+import { SidecarUnavailable, withRetries } from './client';
 import type { CliContext } from './context';
 import { EXIT_CODES, showWaiting, type WaitedForFleet } from './fleet/wait';
 
@@ -66,7 +66,7 @@ export async function callEach<Item>(
     for (const item of items) {
       if (context.interrupted.aborted) throw interrupted();
       const done = await answerOrError(withRetries(context, progress, () => call(item)));
-      if (done instanceof SidecarAway) throw new CliError(EXIT.unreachable, done.problems);
+      if (done instanceof SidecarUnavailable) throw new CliError(EXIT.unreachable, done.problems);
       if (!(done instanceof CliError)) revision = Math.max(done ?? 0, revision ?? 0) || undefined;
       else if (done.exitCode === EXIT.failed) await refused(item, done.problems);
       else throw done;

@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, type Option } from 'commander';
 import { createOutput, type Output, parserOutput, reportThrown } from '../terminal/output';
 import { CliError, EXIT, type ExitCode, usageError } from './cli-error';
 import { COMMANDS, type CommandEntry } from './command-table';
-import type { Ambient, CliContext } from './context';
+import type { CliContext, CliDependencies } from './context';
 import type { Options } from './options';
 
 const AFTER_HELP = `
@@ -22,7 +22,7 @@ Exit codes:
 `;
 
 /** Runs the command line once, and returns the exit code of the process. It never throws. */
-export async function runCli(run: Ambient): Promise<ExitCode> {
+export async function runCli(run: CliDependencies): Promise<ExitCode> {
   // Known before the options are read: a wrong option is reported as JSON, too.
   const json = run.argv.includes('--json');
   const out = createOutput(run.stdout, run.stderr, run.env, json);
@@ -104,13 +104,17 @@ function refuseUnknownCommand({ args, commands }: Command): string {
   throw usageError(`There is no command ${name}; the commands are ${names.join(', ')}.`);
 }
 
-function describeProgram(program: Command, { version, stdout, stderr }: Ambient, json: boolean): void {
+function describeProgram(
+  program: Command,
+  { version, stdout, stderr }: CliDependencies,
+  json: boolean,
+): void {
   program
     .description("Provisions, reads and checks a packager's key files through the sidecar's API.")
     .version(version)
     .option('--url <url>', "the sidecar's address")
     .option('--key <key>', 'API key; use --key-file to hide it from other users')
-    .option('--key-file <file>', 'file that holds the API key', once)
+    .option('--key-file <file>', 'file that holds the API key', singleValue)
     .option('--ca <file>', 'certificate of the authority to trust, PEM')
     .option('--cert <file>', 'client certificate, PEM')
     .option('--cert-key <file>', 'its private key, PEM')
@@ -125,7 +129,7 @@ function describeProgram(program: Command, { version, stdout, stderr }: Ambient,
 }
 
 /** Of two files one would be ignored silently. */
-function once(value: string, former: string | undefined): string {
+function singleValue(value: string, former: string | undefined): string {
   if (former === undefined) return value;
   throw new InvalidArgumentError('It is given twice; give one API key.');
 }

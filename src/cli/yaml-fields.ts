@@ -76,7 +76,7 @@ export function readYaml(text: string): ReadText {
   const errors = document.errors.filter((error) => error.code === 'DUPLICATE_KEY' || error === lost);
   const faults = [...errors, ...document.warnings].map(({ code, pos }): FileProblem => {
     const isTwice = code === 'DUPLICATE_KEY';
-    const description = isTwice ? twice(content.slice(pos[0], pos[0] + 30)) : SENTENCES[code];
+    const description = isTwice ? duplicateSentence(content.slice(pos[0], pos[0] + 30)) : SENTENCES[code];
     return { line: lineAt(pos[0]), description: description ?? 'is neither YAML nor JSON from here on' };
   });
   if (faults.length > 0) return unreadable(faults);
@@ -102,7 +102,7 @@ export function unreadable(faults: readonly FileProblem[]): ReadText {
 }
 
 /** The name is shown when it is a plain word, as fields are; it could be a key that stands where a name belongs. */
-function twice(text: string): string {
+function duplicateSentence(text: string): string {
   const [name = 'a name'] = /(?<=^["']?)[a-z]{1,16}(?=["']?\s*:)/i.exec(text) ?? [];
   return `${name} is given twice; give it once`;
 }

@@ -183,7 +183,7 @@ export function etagOf(bytes: Buffer): string {
 }
 
 /** Whether the value of `If-Match` has an entity tag, or is `*`, by strong comparison (RFC 9110 § 8.8.3.2). */
-export function namesEtag(header: string, etag: string): boolean {
+export function isStrongMatch(header: string, etag: string): boolean {
   const tags = header.split(',').map((tag) => tag.trim());
   return header.trim() === '*' || tags.includes(etag);
 }

@@ -91,13 +91,13 @@ export function securityHeaders() {
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 type Routed = IncomingMessage & { readonly route?: { readonly path?: unknown } };
-export type Followed = ServerResponse & { locals: Exchange };
+export type LoggedResponse = ServerResponse & { locals: Exchange };
 
 /** Handlers add to the `locals` of the returned response, which are logged when it is answered. */
 export function requestLog({ log, newId, now, quietPaths = [], observe }: Shell) {
   const isQuiet = (path: string) =>
     quietPaths.some((quiet) => path === quiet || path.startsWith(quiet.endsWith('/') ? quiet : `${quiet}/`));
-  return (request: Routed, response: ServerResponse & { locals?: Exchange }): Followed => {
+  return (request: Routed, response: ServerResponse & { locals?: Exchange }): LoggedResponse => {
     const started = now();
     const given = request.headers['x-request-id'];
     const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();

@@ -25,6 +25,6 @@ export function cached<Value>(
 }
 
 /** Runs once, and again only after a failure. */
-export function kept<Value>(run: () => Promise<Value>): () => Promise<Value> {
+export function memoized<Value>(run: () => Promise<Value>): () => Promise<Value> {
   return cached(Infinity, () => 0, run);
 }

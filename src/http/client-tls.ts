@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { ConfigError } from './config';
 import { certificatesOf, privateKeyOf } from './tls';
-import { type Following, followFiles, type NamedFile, type WatchedFiles } from './watched-file';
+import { type FileWatchOptions, type NamedFile, type WatchedFiles, watchFiles } from './watched-file';
 
 export interface ClientTlsFiles {
   readonly authorities?: string | undefined;
@@ -16,7 +16,7 @@ export interface ClientTls {
   readonly allowPartialTrustChain?: true;
 }
 
-interface ClientTlsOptions extends Following {
+interface ClientTlsOptions extends FileWatchOptions {
   readonly variables: Readonly<Record<'authorities' | 'certificate' | 'key', string>>;
   /** The server's name in the log, as `the engine`. */
   readonly server: string;
@@ -63,6 +63,6 @@ export function openClientTls(
         ] as const)
       : []),
   ];
-  const { close } = followFiles(named, { log, intervalMs, message, take });
+  const { close } = watchFiles(named, { log, intervalMs, message, take });
   return { tls: () => tls, close };
 }

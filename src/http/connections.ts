@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import { networkOf } from './app';
-import { answerLast, type HttpError, httpError, wholeAnswer } from './errors';
+import { answerAndClose, type HttpError, httpError, rawAnswer } from './errors';
 import { LINGER_MS, PiecewiseSocket } from './piecewise';
 
 export interface ConnectionLimits {
@@ -180,14 +180,14 @@ export function createConnections({
     count(connection, cause);
     const end = () => {
       setTimeout(() => raw.destroy(), LINGER_MS).unref();
-      if (socket.writable) socket.end(wholeAnswer(error));
+      if (socket.writable) socket.end(rawAnswer(error));
     };
     if (!response) end();
     else if (request?.complete) response.once('finish', end);
     else {
       // A handler that reads the body learns of the end by this.
       response.once('finish', () => request?.destroy());
-      answerLast(response, error);
+      answerAndClose(response, error);
     }
   };
 
@@ -245,7 +245,7 @@ export function createConnections({
         const cause = takePlace(connection);
         if (cause) {
           count(connection, cause);
-          answerLast(response, BUSY);
+          answerAndClose(response, BUSY);
           return;
         }
         connection.reserve = false;

@@ -177,19 +177,19 @@ export function errorBody(error: HttpError): { errors: Problem[] } {
 }
 
 /** The connection ends with the answer. */
-export function answerLast(response: ServerResponse, error: HttpError): void {
-  const { headers, body } = lastAnswer(error);
+export function answerAndClose(response: ServerResponse, error: HttpError): void {
+  const { headers, body } = closingAnswer(error);
   response.writeHead(error.status, headers).end(body);
 }
 
 /** For connections without a request to answer. */
-export function wholeAnswer(error: HttpError): string {
-  const { headers, body } = lastAnswer(error);
+export function rawAnswer(error: HttpError): string {
+  const { headers, body } = closingAnswer(error);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${body}`;
 }
 
-function lastAnswer(error: HttpError) {
+function closingAnswer(error: HttpError) {
   const body = JSON.stringify(errorBody(error));
   const headers = {
     'content-type': 'application/json; charset=utf-8',

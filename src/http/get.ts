@@ -58,11 +58,11 @@ export function createGet({ userAgent, lookup, tls, tunnel, idleMs = 5000, maxSo
   return {
     get: async (request) => {
       try {
-        return await once(request, open);
+        return await sendOnce(request, open);
       } catch (thrown) {
         const { method = 'GET' } = request;
         if (thrown instanceof StaleConnection && (method === 'GET' || method === 'HEAD'))
-          return once(request, open);
+          return sendOnce(request, open);
         throw thrown;
       }
     },
@@ -88,7 +88,7 @@ function endConnecting(made: http.ClientRequest, connecting: AbortController, si
 /** The other side closed a kept connection just when it was used. */
 class StaleConnection extends GetFailed {}
 
-async function once(request: GetRequest, open: Open): Promise<GetAnswer> {
+async function sendOnce(request: GetRequest, open: Open): Promise<GetAnswer> {
   const { maxBytes, timeoutMs, signal, readsCertificate = false, body: payload } = request;
   // Not the socket's own timeout: each received byte would restart it.
   const deadline = AbortSignal.timeout(timeoutMs);

@@ -3,7 +3,7 @@ import { extname, join } from 'node:path';
 import type { Express, RequestHandler } from 'express';
 import { etagOf } from '../drm/bytes';
 import { routeAt } from './app';
-import { kept } from './cached';
+import { memoized } from './cached';
 
 interface Page {
   readonly path: `/${string}`;
@@ -32,7 +32,7 @@ export function mountPage(app: Express, { path, folder, html, files }: Page): vo
     else next();
   });
   const serve = (at: string, name: string, headers = {}) =>
-    serveKept(app, at, extname(name), () => readFile(join(folder, name)), headers);
+    serveCached(app, at, extname(name), () => readFile(join(folder, name)), headers);
   serve(path, html, { 'content-security-policy': PAGE_POLICY });
   for (const name of files) serve(`${path}/${name}`, name);
 }
@@ -55,19 +55,19 @@ const API_PAGE_FILES = [
 ];
 
 export function mountApiPage(app: Express, { document, publicFolder }: ApiPageOptions): void {
-  serveKept(app, '/openapi.json', '.json', async () => Buffer.from(JSON.stringify(await document())));
+  serveCached(app, '/openapi.json', '.json', async () => Buffer.from(JSON.stringify(await document())));
   mountPage(app, { path: '/docs', folder: publicFolder, html: 'docs.html', files: API_PAGE_FILES });
 }
 
 /** Keeps the answer of the first of many simultaneous requests: slow clients hold no file open. */
-export function serveKept(
+export function serveCached(
   app: Express,
   path: string,
   type: string,
   make: () => Promise<Buffer>,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const made = kept(async () => {
+  const made = memoized(async () => {
     const bytes = await make();
     return { bytes, etag: etagOf(bytes) };
   });

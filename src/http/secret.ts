@@ -17,7 +17,7 @@ export const HIDDEN = '***';
 const SHORTEST = 4;
 
 /** Hides the longest secrets first: one may be a part of another. */
-export function hiderOf(secrets: readonly string[]): (text: string) => string {
+export function maskerOf(secrets: readonly string[]): (text: string) => string {
   const forms = [...new Set(secrets.flatMap(formsOf))].sort((one, other) => other.length - one.length);
   return (text) => forms.reduce((rest, form) => rest.replaceAll(form, HIDDEN), text);
 }

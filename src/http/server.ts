@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type ServerOptions } from 'node:htt
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { ConfigError } from './config';
 import { type Connections, createConnections } from './connections';
-import { answerLast, describeThrown, httpError, numberProperty, systemCode } from './errors';
+import { answerAndClose, describeThrown, httpError, numberProperty, systemCode } from './errors';
 import type { Log } from './log';
 import { createTlsServer, type Tls } from './tls';
 
@@ -29,7 +29,8 @@ export async function listen(
   const take: RequestListener = (request, response) =>
     connections.arrived(request, response, () => {
       request.url = originForm(request.url ?? '/');
-      if (request.httpVersion === '1.1' && request.headers.host === undefined) answerLast(response, NO_HOST);
+      if (request.httpVersion === '1.1' && request.headers.host === undefined)
+        answerAndClose(response, NO_HOST);
       else handler(request, response);
     });
   // Node refuses a longer time for the head than for the whole request.

@@ -11,7 +11,7 @@ import {
 import { ConfigError } from './config';
 import { type HttpError, httpError, systemCode } from './errors';
 import { PiecewiseSocket } from './piecewise';
-import { type Following, followFiles, type NamedFile } from './watched-file';
+import { type FileWatchOptions, type NamedFile, watchFiles } from './watched-file';
 
 export interface TlsFiles {
   /** The server's certificate comes first, then those that lead from it to the authority. */
@@ -36,7 +36,7 @@ const WARN_DAYS = 14;
  * Later, unusable files are logged and what is in force stays. `prefix` is that of the variables that name the files.
  * @throws ConfigError at the start.
  */
-export function openTls(files: TlsFiles, prefix: string, { log, clock, intervalMs }: Following) {
+export function openTls(files: TlsFiles, prefix: string, { log, clock, intervalMs }: FileWatchOptions) {
   const { certificate, key, clientAuthorities } = files;
   const named: NamedFile[] = [
     [`${prefix}CERT`, certificate],
@@ -68,7 +68,7 @@ export function openTls(files: TlsFiles, prefix: string, { log, clock, intervalM
       log.warn(message, { certificate: file, daysLeft: Math.floor(daysLeft) });
     }
   };
-  const watched = followFiles(named, {
+  const watched = watchFiles(named, {
     log,
     intervalMs,
     message: 'the TLS files cannot be used; the previous certificate stays in use',

@@ -5,7 +5,7 @@ import { ConfigError } from './config';
 import { describeThrown, systemCode, textProperty } from './errors';
 import type { Log, LogFields } from './log';
 
-export interface Following {
+export interface FileWatchOptions {
   readonly log: Log;
   readonly clock: () => Date;
   /** Between two looks at the files; a second by default. */
@@ -20,7 +20,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 
 export type NamedFile = readonly [variable: string, path: string];
 
-interface FollowedFiles extends Pick<Following, 'log' | 'intervalMs'> {
+interface WatchedFilesOptions extends Pick<FileWatchOptions, 'log' | 'intervalMs'> {
   /** Takes the contents in the order of the files. Its error says why they can't be used. */
   readonly take: (contents: readonly Buffer[]) => void;
   /** Logged, with `fields`, when files can't be used while the service runs. */
@@ -37,7 +37,7 @@ const PUBLIC = /(?:CERT|CA)$/;
  * when two looks find the same, and the former files stay in force.
  * @throws ConfigError when they can't be used at the start. Faults begin with the variables of their files.
  */
-export function followFiles(named: readonly NamedFile[], options: FollowedFiles): WatchedFiles {
+export function watchFiles(named: readonly NamedFile[], options: WatchedFilesOptions): WatchedFiles {
   const { log, intervalMs = 1000, message, fields } = options;
   if (named.length === 0) return { close: () => undefined };
   const paths = named.map(([, path]) => path);
@@ -75,7 +75,7 @@ export function followFiles(named: readonly NamedFile[], options: FollowedFiles)
     isReported = false;
   };
 
-  const look = async () => {
+  const poll = async () => {
     const found = await Promise.all(paths.map(readSoon)).catch((cause: unknown) => ({ cause }));
     if (closed) return;
     const identity =
@@ -97,10 +97,10 @@ export function followFiles(named: readonly NamedFile[], options: FollowedFiles)
       log.error(message, { ...fields, faults: faultsOf(fault.cause) });
       fault = undefined;
     }
-    if (!closed) timer = setTimeout(look, intervalMs).unref();
+    if (!closed) timer = setTimeout(poll, intervalMs).unref();
   };
   let closed = false;
-  let timer = setTimeout(look, intervalMs).unref();
+  let timer = setTimeout(poll, intervalMs).unref();
   return {
     close() {
       closed = true;

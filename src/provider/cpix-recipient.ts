@@ -3,7 +3,7 @@ import type { CpixRecipient } from '../drm/cpix/encryption';
 import { readRecipient } from '../drm/cpix/recipient';
 import { sentenceOf } from '../drm/finding';
 import { ConfigError } from '../http/config';
-import { type Following, followFiles } from '../http/watched-file';
+import { type FileWatchOptions, watchFiles } from '../http/watched-file';
 
 interface CpixFiles {
   /** Key providers encrypt content keys for it; those of its authorities may follow. */
@@ -12,7 +12,10 @@ interface CpixFiles {
 }
 
 /** Later, unusable files are logged and what is in force stays. @throws ConfigError at the start. */
-export function openCpixRecipient({ certificate, key }: CpixFiles, { log, clock, intervalMs }: Following) {
+export function openCpixRecipient(
+  { certificate, key }: CpixFiles,
+  { log, clock, intervalMs }: FileWatchOptions,
+) {
   let inForce: CpixRecipient | undefined;
   const take = ([certificatePem, keyPem]: readonly Buffer[]) => {
     const read = readRecipient(`${certificatePem}`, `${keyPem}`);
@@ -35,7 +38,7 @@ export function openCpixRecipient({ certificate, key }: CpixFiles, { log, clock,
     ['PACKAGERDRMAPI_CPIXKEY', key],
   ] as const;
   const message = 'the CPIX certificate and key cannot be used; the previous ones stay in use';
-  const { close } = followFiles(files, { log, intervalMs, message, take });
+  const { close } = watchFiles(files, { log, intervalMs, message, take });
   return {
     recipient(): CpixRecipient {
       if (!inForce) throw new Error('no CPIX recipient was read');

@@ -1,6 +1,6 @@
 import { isAscii } from 'node:buffer';
 import { ConfigError } from '../http/config';
-import { type Following, followFiles, type WatchedFiles } from '../http/watched-file';
+import { type FileWatchOptions, type WatchedFiles, watchFiles } from '../http/watched-file';
 
 export type ProviderHeaders = Readonly<Record<string, string>>;
 
@@ -11,14 +11,14 @@ export const HEADERS_VARIABLE = 'PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE';
 /** Later, an unusable file is logged and the headers stay. No message holds a value. @throws ConfigError */
 export function openProviderHeaders(
   file: string,
-  { log, intervalMs }: Omit<Following, 'clock'>,
+  { log, intervalMs }: Omit<FileWatchOptions, 'clock'>,
 ): { readonly read: ReadProviderHeaders } & WatchedFiles {
   let headers: ProviderHeaders = {};
   const take = ([bytes = Buffer.alloc(0)]: readonly Buffer[]) => {
     headers = parseProviderHeaders(bytes);
     log.info('key provider headers read', { file, count: Object.keys(headers).length });
   };
-  const { close } = followFiles([[HEADERS_VARIABLE, file]], {
+  const { close } = watchFiles([[HEADERS_VARIABLE, file]], {
     log,
     intervalMs,
     message: 'the file of key provider headers cannot be used; the previous headers stay in use',

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import {
-  ASKED_BY_JSON,
   type DocumentField,
+  JSON_PROVIDER_RULES,
   type KeyFileRequest,
   type ProviderContent,
   type ProviderRules,
@@ -65,7 +65,7 @@ export function createProvision(upstreams: Upstreams, options: ProvisionOptions)
     // The provider may use its own name for the content.
     const contentId = request.source === 'provider' ? undefined : request.contentId;
     const findings =
-      request.findings ?? once([...corrected, ...crossCheck(keyFile, contentId, { isChecksumComputed })]);
+      request.findings ?? distinct([...corrected, ...crossCheck(keyFile, contentId, { isChecksumComputed })]);
     const errors = findings.filter(isError);
     const refused = checks === 'strict' ? errors : errors.filter(({ code }) => isNeverWritten(code));
     if (refused.length > 0) throw refusal(request.source, refused);
@@ -90,7 +90,7 @@ interface Values extends ProvidedKeys {
 }
 
 /** Two documents, or one and the values that are made of it, may have the same findings. */
-function once(findings: readonly Finding[]): Finding[] {
+function distinct(findings: readonly Finding[]): Finding[] {
   return [...new Map(findings.map((each) => [`${each.code} ${each.description}`, each])).values()];
 }
 
@@ -252,19 +252,19 @@ export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamN
   };
 }
 
-const TAKEN: readonly DocumentField[] = ['kid', 'track', 'period', 'systems', 'playready'];
+const CPIX_FIELDS: readonly DocumentField[] = ['kid', 'track', 'period', 'systems', 'playready'];
 /** SPEKE requests name keys by track. */
-const TAKEN_BY_SPEKE: readonly DocumentField[] = ['track', 'systems', 'playready'];
+const SPEKE_FIELDS: readonly DocumentField[] = ['track', 'systems', 'playready'];
 
 export function providerRules({
   keyProviderProtocol: protocol = 'json',
   keyProviderUrl = '',
 }: Pick<UpstreamsOptions, 'keyProviderProtocol' | 'keyProviderUrl'>): ProviderRules {
-  if (protocol === 'json') return ASKED_BY_JSON;
+  if (protocol === 'json') return JSON_PROVIDER_RULES;
   // No request can do without a client then.
   const needed = keyProviderUrl.includes('{client}') ? (['client'] as const) : [];
-  if (protocol === 'cpix') return { needed, taken: TAKEN };
-  return { needed, taken: TAKEN_BY_SPEKE, trackTypes: Object.keys(SPEKE_TRACKS) };
+  if (protocol === 'cpix') return { needed, documentFields: CPIX_FIELDS };
+  return { needed, documentFields: SPEKE_FIELDS, trackTypes: Object.keys(SPEKE_TRACKS) };
 }
 
 const secret = z.string().min(1).nullish();

@@ -7,7 +7,7 @@ import { errorsOf, HttpError } from '../http/errors';
 import { createGet } from '../http/get';
 import { type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 import type { Log } from '../http/log';
-import { HIDDEN, hiderOf } from '../http/secret';
+import { HIDDEN, maskerOf } from '../http/secret';
 import type { Tunnel } from './proxy';
 
 export const apiError = errorsOf(ERRORS);
@@ -107,7 +107,7 @@ export function createUpstream(
     ...(tls && { tls: contextOf(tls) }),
   });
 
-  const once = async (call: UpstreamCall): Promise<GetAnswer> => {
+  const callOnce = async (call: UpstreamCall): Promise<GetAnswer> => {
     const { url, clientApiKey, requestId, signal, body } = call;
     const method = body === undefined ? 'GET' : 'POST';
     const secrets = [...(clientApiKey === undefined ? [] : [clientApiKey]), ...(call.secrets ?? [])];
@@ -140,7 +140,7 @@ export function createUpstream(
     } finally {
       const status = answer?.status ?? 'none';
       const ms = Math.round((now() - started) * 100) / 100;
-      const upstreamRequestId = printableId(hiderOf(secrets)(answer?.headers['x-request-id'] ?? ''));
+      const upstreamRequestId = printableId(maskerOf(secrets)(answer?.headers['x-request-id'] ?? ''));
       log.info('upstream call', { requestId, upstream: called, status, upstreamRequestId, ms });
       if (answer && status !== 200) {
         const given = answer;
@@ -158,11 +158,11 @@ export function createUpstream(
   };
 
   const exchange = async (call: UpstreamCall): Promise<UpstreamDocument> => {
-    let answer = await once(call).catch((thrown: unknown) => {
+    let answer = await callOnce(call).catch((thrown: unknown) => {
       if (thrown instanceof HttpError || call.signal?.aborted) throw thrown;
       return undefined;
     });
-    if (!answer || answer.status >= 500) answer = await once(call);
+    if (!answer || answer.status >= 500) answer = await callOnce(call);
     const { status, headers, body, isCut } = answer;
     // 429 is about the time of the request: it is not sent again now, and a kept answer may stand in for it.
     if (status >= 500 || status === 429) throw new OutageError(502, problem(`answered ${status}`));
@@ -336,7 +336,7 @@ export function errorText(
 }
 
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
-  return hiderOf(secrets)(text)
+  return maskerOf(secrets)(text)
     .replaceAll(SEPARATED, HIDDEN)
     .replaceAll(DECIMAL, HIDDEN)
     .replaceAll(RUN, (run) => (WORDS.test(run) ? run : HIDDEN));

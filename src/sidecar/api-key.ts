@@ -4,12 +4,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { RequestHandler, Response } from 'express';
 import { type MemoryStore, type RateLimitInfo, rateLimit } from 'express-rate-limit';
 import * as z from 'zod';
-import { takes } from '../api/stream-id';
+import { isWithinPrefixes } from '../api/stream-id';
 import { addressOf, type Exchange, networkOf } from '../http/app';
 import { ConfigError } from '../http/config';
 import type { HttpError } from '../http/errors';
 import { printable, type SchemaFault, schemaFaults } from '../http/faults';
-import { type Following, followFiles } from '../http/watched-file';
+import { type FileWatchOptions, watchFiles } from '../http/watched-file';
 import { apiError } from './errors';
 
 declare module '../http/app' {
@@ -37,7 +37,7 @@ export interface ApiKey {
 export type FindApiKey = (given: string | string[] | undefined) => ApiKey | undefined;
 
 export function mayRead({ streams }: ApiKey, streamId: string): boolean {
-  return takes(streams, streamId);
+  return isWithinPrefixes(streams, streamId);
 }
 
 /** @throws HttpError 403 that says which right is missing. */
@@ -185,7 +185,7 @@ async function waitOrClose(ms: number, response: Response): Promise<void> {
   await pause(ms, undefined, { signal: closing.signal }).catch(() => undefined);
 }
 
-interface KeyRingOptions extends Omit<Following, 'clock'> {
+interface KeyRingOptions extends Omit<FileWatchOptions, 'clock'> {
   readonly single: string | undefined;
   readonly file: string | undefined;
 }
@@ -201,14 +201,14 @@ export function createKeyRing({ single, file, log, intervalMs }: KeyRingOptions)
       ? []
       : [{ apiKey: { name: 'default', scope: 'write', streams: undefined }, digest: digestOf(single) }];
   let keys = present;
-  const find: FindApiKey = (given) => (typeof given === 'string' ? findIn(keys, given) : undefined);
+  const find: FindApiKey = (given) => (typeof given === 'string' ? findByDigest(keys, given) : undefined);
   if (file === undefined) return { find, close: () => undefined };
 
   const take = ([bytes = Buffer.alloc(0)]: readonly Buffer[]) => {
     keys = parseKeysFile(bytes, present);
     log.info('API keys read', { file, count: keys.length, names: keys.map(({ apiKey }) => apiKey.name) });
   };
-  const { close } = followFiles([['PACKAGERDRMAPI_APIKEYS_FILE', file]], {
+  const { close } = watchFiles([['PACKAGERDRMAPI_APIKEYS_FILE', file]], {
     log,
     intervalMs,
     message: 'the file of API keys cannot be used; the previous keys stay in use',
@@ -219,7 +219,7 @@ export function createKeyRing({ single, file, log, intervalMs }: KeyRingOptions)
 }
 
 /** The time shows nothing of a key: a client cannot choose the digests that are compared. */
-function findIn(keys: readonly HeldKey[], given: string): ApiKey | undefined {
+function findByDigest(keys: readonly HeldKey[], given: string): ApiKey | undefined {
   const digest = digestOf(given);
   return keys.find((key) => timingSafeEqual(key.digest, digest))?.apiKey;
 }

@@ -36,7 +36,7 @@ import { whyDenied } from './start-up';
 import { createDurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
 
-export interface Ambient {
+export interface SidecarDependencies {
   readonly log: Log;
   /** Returns an unguessable UUID. */
   readonly newId: () => string;
@@ -67,9 +67,9 @@ const PROBE_KEPT_MS = 1000;
 const FLEET_PAGE_FILES = ['fleet.css', 'fleet.js', 'fleet-parts.js', 'fleet-tables.js'];
 
 /** `config.keyFilesPath` is the folder as `openKeyFilesFolder` returns it. */
-export function createSidecar(config: SidecarConfig, ambient: Ambient) {
-  const { log, newId, random, now, clock, findApiKey, version, publicFolder } = ambient;
-  const { providerHeaders, cpixRecipient = () => undefined, upstreamTls: tls, tunnel } = ambient;
+export function createSidecar(config: SidecarConfig, dependencies: SidecarDependencies) {
+  const { log, newId, random, now, clock, findApiKey, version, publicFolder } = dependencies;
+  const { providerHeaders, cpixRecipient = () => undefined, upstreamTls: tls, tunnel } = dependencies;
   const connections = createConnections({
     limits: config.connections,
     isTrusted: (request) => apiKeyIn(findApiKey, request) !== undefined,
@@ -79,19 +79,19 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
   const index = createKeyIndex((streamId) => local.read(streamId as StreamId));
   const survey = createSurvey(config.keyFilesPath, log, index);
   const metrics = createMetrics({
-    ...ambient,
+    ...dependencies,
     connections,
     faultyKeyFiles: survey.counts,
-    observeProcess: config.metrics ? ambient.observeProcess : undefined,
+    observeProcess: config.metrics ? dependencies.observeProcess : undefined,
   });
-  const audit = metrics.counting(ambient.audit.audit);
+  const audit = metrics.counting(dependencies.audit.audit);
   const writer = createDurableWriter(newId, { now, observe: metrics.writePhase });
   const local = survey.follow(
     createKeyFileStore(config.keyFilesPath, config.keyFileMode, writer),
     metrics.keyFilesChanged,
   );
-  const fleet: Fleet | undefined = ambient.fleet?.(local, {
-    ...ambient,
+  const fleet: Fleet | undefined = dependencies.fleet?.(local, {
+    ...dependencies,
     folder: config.keyFilesPath,
     audit,
     observer: metrics.fleet(() => fleet?.figures()),
@@ -119,10 +119,10 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
   });
   const refusals = createRefusals(audit);
   const changes = createKeyFileChanges({ index, store, audit, log });
-  let swept = false;
+  let hasStarted = false;
   const sweeping = new AbortController();
   const attempts = new MemoryStore();
-  const { misses = new MemoryStore() } = ambient;
+  const { misses = new MemoryStore() } = dependencies;
   // Anyone may call /readyz, and each probe costs a sync of the disk. A failure is cached like a success.
   const probe = cached(PROBE_KEPT_MS, now, () =>
     store.probe().then(
@@ -130,13 +130,13 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
       (thrown: unknown) => ({ thrown }),
     ),
   );
-  let looked = false;
+  let hasSwept = false;
   /** At the start; in a folder that comes later, when it is ready. */
-  const look = async () => {
-    looked = true;
+  const sweepFolder = async () => {
+    hasSwept = true;
     const { signal } = sweeping;
     const found = await writer.sweep(config.keyFilesPath, MAX_PARTS, signal);
-    looked = found !== undefined;
+    hasSwept = found !== undefined;
     if (!found || signal.aborted) return;
     const { temporaries: count, keyFiles } = found;
     if (count > 0) log.info('swept left-over temporary files', { count });
@@ -144,13 +144,13 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     void survey.run();
   };
   const checkReady = async () => {
-    if (!swept) throw apiError('starting');
+    if (!hasStarted) throw apiError('starting');
     const failure = await probe();
     if (failure) throw failure.thrown;
-    if (!looked) void look();
+    if (!hasSwept) void sweepFolder();
     fleet?.checkReady();
   };
-  let hurrying = false;
+  let isStopping = false;
   const batch = createBatch({
     changes,
     provision,
@@ -159,7 +159,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     wait,
     log,
     onError: metrics.failed,
-    stopping: () => hurrying,
+    stopping: () => isStopping,
     hasFleet: fleet !== undefined,
   });
   const list = createList({ folder: config.keyFilesPath, checkFolder: store.check, index, log });
@@ -178,7 +178,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
         next();
       });
     }
-    routes.use(requireApiKey(findApiKey, { ...ambient, attempts }));
+    routes.use(requireApiKey(findApiKey, { ...dependencies, attempts }));
     keyFileRoutes(routes, { store, changes, provision, wait, rules });
     routeAt(routes, LIST_PATH).get(list).post(batch.handlers);
     checkRoutes(routes, rules);
@@ -189,7 +189,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     });
     exportRoutes(routes);
     fleetRoutes(routes, fleet, log);
-    healthRoutes(routes, checkReady, config.keyFilesPath, ambient);
+    healthRoutes(routes, checkReady, config.keyFilesPath, dependencies);
     if (config.metrics) metricsRoutes(routes, metrics, now);
     // Also without a fleet: the page then shows what to set.
     mountPage(routes, { path: '/fleet', folder: publicFolder, html: 'fleet.html', files: FLEET_PAGE_FILES });
@@ -209,21 +209,21 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
     canProvision: !('missing' in upstreams),
     /** Removes temporary files of killed writers, unless `close` ends it. `/readyz` answers 503 until it is done. */
     async sweep(): Promise<void> {
-      await look();
+      await sweepFolder();
       if (sweeping.signal.aborted) return;
-      swept = true;
+      hasStarted = true;
       fleet?.start();
       void cache?.open();
     },
     /** Called when a stop begins: batches start no further stream, and no request waits for packagers. */
-    hurry(): void {
-      hurrying = true;
-      wait.hurry();
+    beginStop(): void {
+      isStopping = true;
+      wait.endWaits();
     },
     /** Called after the last request. */
     async close(): Promise<void> {
       // A batch continues when its connection is cut: the audit closes after it.
-      hurrying = true;
+      isStopping = true;
       sweeping.abort();
       survey.close();
       attempts.shutdown();
@@ -233,7 +233,7 @@ export function createSidecar(config: SidecarConfig, ambient: Ambient) {
       await fleet?.close(busy);
       await busy;
       await cache?.close();
-      await ambient.audit.close();
+      await dependencies.audit.close();
     },
   };
 }
@@ -251,7 +251,7 @@ function healthRoutes(
   app: Express,
   checkReady: () => Promise<void>,
   keyFilesPath: string,
-  { findApiKey, warnings = [] }: Ambient,
+  { findApiKey, warnings = [] }: SidecarDependencies,
 ): void {
   routeAt(app, '/healthz').get((_request, response) => {
     response.json({ status: 'ok' });

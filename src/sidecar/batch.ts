@@ -80,7 +80,11 @@ export function createBatch(context: BatchContext) {
     underWay.add(running);
     const { text, accepted } = await running.finally(() => underWay.delete(running));
     // A client that waits for packagers holds no place of other batches.
-    const { status, headers, warnings } = await wait.settle(accepted, seconds, response.locals.requestId);
+    const { status, headers, warnings } = await wait.awaitOutcome(
+      accepted,
+      seconds,
+      response.locals.requestId,
+    );
     setCommon(response, warnings).status(status).set(headers).type('json').send(text);
   };
 
@@ -228,10 +232,13 @@ export function createCircuitBreaker() {
     const name = `${client}\n${clientApiKey}`;
     const refused = refusals.get(name) ?? [];
     if (late[0] && late.length >= MAX_LATE)
-      throw notAsked(late[0], `${MAX_LATE} streams of this batch in a row were not provisioned in time`);
+      throw openCircuitError(
+        late[0],
+        `${MAX_LATE} streams of this batch in a row were not provisioned in time`,
+      );
     if (refused[0] && refused.length >= MAX_REFUSED) {
       const whom = refused[0] instanceof RefusalError ? 'the credentials of this service' : 'this client';
-      throw notAsked(refused[0], `an upstream refused ${whom} ${MAX_REFUSED} times in a row`);
+      throw openCircuitError(refused[0], `an upstream refused ${whom} ${MAX_REFUSED} times in a row`);
     }
     const note = (failure?: HttpError) => {
       late = failure?.status === 504 ? [failure, ...late] : [];
@@ -253,7 +260,7 @@ function isRefusal(error: HttpError): boolean {
   return error instanceof RefusalError || code === 'client_unknown' || code === 'client_api_key_refused';
 }
 
-function notAsked({ status, problems }: HttpError, why: string): HttpError {
+function openCircuitError({ status, problems }: HttpError, why: string): HttpError {
   const advice = ADVICE[status] ?? 'correct the headers for the key provider, and send the batch again';
   const description = `Not tried: ${why}. No key file was changed; ${advice}.`;
   return new HttpError(status, { code: problems[0]?.code ?? 'key_provider_failed', description });

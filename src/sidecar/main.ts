@@ -115,9 +115,9 @@ async function start() {
   // Not waited for: a stop must not wait for it either.
   void sidecar.sweep();
   const stop = async () => {
-    const hurry = setTimeout(sidecar.hurry, GRACE_MS - ANSWER_MS);
+    const stopTimer = setTimeout(sidecar.beginStop, GRACE_MS - ANSWER_MS);
     await server.stop(GRACE_MS);
-    clearTimeout(hurry);
+    clearTimeout(stopTimer);
     await sidecar.close();
     recipient?.close();
   };

@@ -53,7 +53,7 @@ const keptValues = z.strictObject({
 
 export function createProviderCache(options: ProviderCacheOptions) {
   const { folder, maxAgeMs, scope, writer, log, clock, newId, observe, mostEntries = MAX_ENTRIES } = options;
-  const inTurn = queueByName();
+  const queue = queueByName();
   /** By name: when the entry was written, the oldest first. */
   let entries = new Map<string, number>();
   let failing = false;
@@ -82,7 +82,7 @@ export function createProviderCache(options: ProviderCacheOptions) {
     for (const [name, time] of entries) {
       if (entries.size <= mostEntries && !isTooOld(time)) return;
       // In the turn of its name: an entry that is being kept again stays.
-      await inTurn(name, async () => {
+      await queue(name, async () => {
         if (entries.get(name) === time) await remove(name);
       });
     }
@@ -98,7 +98,7 @@ export function createProviderCache(options: ProviderCacheOptions) {
   };
 
   const write = async (name: string, secret: string, text: string): Promise<void> => {
-    await inTurn(name, async () => {
+    await queue(name, async () => {
       try {
         const time = clock();
         const bytes = sealEntry(name, secret, newId(), { time, text });
@@ -122,7 +122,7 @@ export function createProviderCache(options: ProviderCacheOptions) {
     await remove(name);
   };
 
-  const look = async (): Promise<[name: string, time: number][]> => {
+  const readEntries = async (): Promise<[name: string, time: number][]> => {
     const found: [string, number][] = [];
     for await (const { name } of await opendir(folder)) {
       if (!ENTRY_NAME.test(name)) continue;
@@ -170,7 +170,7 @@ export function createProviderCache(options: ProviderCacheOptions) {
         return undefined;
       }
       const { name, secret } = entry;
-      const found = await inTurn(name, () => read(name, secret)).catch((thrown: unknown) => {
+      const found = await queue(name, () => read(name, secret)).catch((thrown: unknown) => {
         log.warn('the provider cache cannot be read', { folder, cause: describeThrown(thrown) });
         return 'missed' as const;
       });
@@ -186,7 +186,7 @@ export function createProviderCache(options: ProviderCacheOptions) {
     async open(): Promise<void> {
       setInterval(() => void removeSurplus(), LOOK_MS).unref();
       await writer.sweep(folder, 0);
-      const found = await look().catch((thrown: unknown) => {
+      const found = await readEntries().catch((thrown: unknown) => {
         log.error('the provider cache cannot be read', { folder, cause: describeThrown(thrown) });
         return [];
       });

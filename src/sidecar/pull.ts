@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import type { Express, Request, RequestHandler, Response } from 'express';
 import { type MemoryStore, rateLimit } from 'express-rate-limit';
 import { exportQuery } from '../api/key-file-request';
-import { ASKED_BY_JSON, parseKeyFileRequest } from '../api/read-key-file-request';
+import { JSON_PROVIDER_RULES, parseKeyFileRequest } from '../api/read-key-file-request';
 import { parseStreamId, type StreamId } from '../api/stream-id';
 import type { Checked } from '../drm/bytes';
 import { sentenceOf } from '../drm/finding';
@@ -53,7 +53,7 @@ const query = exportQuery.extend({ as: exportQuery.shape.as.default('cpix') });
 
 /** `idle` resolves when no stream is being provisioned. */
 export function pullRoutes(app: Express, context: PullContext): { idle(): Promise<void> } {
-  const { store, changes, provision, rules = ASKED_BY_JSON, refusals, random } = context;
+  const { store, changes, provision, rules = JSON_PROVIDER_RULES, refusals, random } = context;
   const { pattern = '{contentId}', provisionOnRead, hasFleet, misses } = context;
   const places = createSemaphore(MAX_PROVISIONINGS);
   /** Streams that are being provisioned, by all their inputs. */
@@ -91,12 +91,12 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     const bytes = isIts ? store.read(streamId) : undefined;
     if (bytes) return bytes;
     if (isIts && provisionOnRead && apiKey.scope === 'write')
-      return join(request, response, streamId, content);
+      return joinFlight(request, response, streamId, content);
     await countMiss(request, response);
     throw apiError('key_file_not_found');
   };
 
-  const join = (request: Request, response: Response, streamId: StreamId, content: Content) => {
+  const joinFlight = (request: Request, response: Response, streamId: StreamId, content: Content) => {
     const { 'api-key': clientApiKey } = request.headers;
     const name = JSON.stringify([streamId, content.client, content.contentId, clientApiKey]);
     const present = flights.get(name);
@@ -109,12 +109,12 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
       ...(clientApiKey !== undefined && { clientApiKey }),
       contentId: content.contentId,
     };
-    const flight = fly(request, response, streamId, body).finally(() => flights.delete(name));
+    const flight = startFlight(request, response, streamId, body).finally(() => flights.delete(name));
     flights.set(name, flight);
     return flight;
   };
 
-  const fly = async (request: Request, response: Response, streamId: StreamId, body: object) => {
+  const startFlight = async (request: Request, response: Response, streamId: StreamId, body: object) => {
     await countMiss(request, response);
     const actor = actorOf(request, response);
     using _place = await places.enter();

@@ -30,25 +30,25 @@ export function refuseUnreadable(files: Readonly<Record<string, string | undefin
 /** Undefined if neither rights nor kind are the cause. */
 function whyNotReadable(file: string): string | undefined {
   const closed = folderClosed(file);
-  if (closed !== undefined) return mayNot('enter', closed, ENTER);
-  if (look(file)?.isDirectory())
+  if (closed !== undefined) return deniedSentence('enter', closed, ENTER);
+  if (statOf(file)?.isDirectory())
     return `${file} is a folder. Docker makes one where the file to mount is missing: remove it, make the file, and create the container again.`;
   if (!isDenied(file, R_OK)) return undefined;
   const { uid } = ids();
-  const why = mayNot('read', file, `chown ${uid} and chmod 0400`);
+  const why = deniedSentence('read', file, `chown ${uid} and chmod 0400`);
   return `${why} A file that is mounted into a container, like a secret of compose, has the owner and mode that it has on the host: change them there.`;
 }
 
 /** Undefined if neither rights nor a file in its place are the cause. */
 export function whyNotWritable(folder: string): string | undefined {
-  if (look(folder)?.isDirectory() === false)
+  if (statOf(folder)?.isDirectory() === false)
     return `${folder} is not a folder. Remove it, or set PACKAGERDRMAPI_KEYFILESPATH to the path of a folder.`;
   const closed = folderClosed(folder);
-  if (closed !== undefined) return mayNot('enter', closed, ENTER);
+  if (closed !== undefined) return deniedSentence('enter', closed, ENTER);
   const found = nearestFolder(folder);
   if (!isClosed(found)) return undefined;
-  if (found === resolve(folder)) return mayNot('write to', found, giveFolder());
-  return mayNot(`make ${folder} in`, found, `make it, and ${giveFolder()}`);
+  if (found === resolve(folder)) return deniedSentence('write to', found, giveFolder());
+  return deniedSentence(`make ${folder} in`, found, `make it, and ${giveFolder()}`);
 }
 
 /** The same from the system's error `thrown`, without paths: for callers from outside. */
@@ -58,8 +58,8 @@ export function whyDenied(thrown: unknown): string | undefined {
   if ((code !== 'EACCES' && code !== 'EPERM') || path === undefined) return undefined;
   const folder = dirname(path);
   const above = folderClosed(folder);
-  if (above !== undefined) return mayNot('enter', above, ENTER, 'a folder above it');
-  return isClosed(folder) ? mayNot('write to', folder, giveFolder(), 'it') : undefined;
+  if (above !== undefined) return deniedSentence('enter', above, ENTER, 'a folder above it');
+  return isClosed(folder) ? deniedSentence('write to', folder, giveFolder(), 'it') : undefined;
 }
 
 /** The folder is not made: in place of a missing mount, its files would be lost with the container. @throws ConfigError. */
@@ -94,11 +94,11 @@ const ENTER = 'let its group enter, chgrp and chmod g+x, or everyone, chmod o+x'
 function folderClosed(path: string): string | undefined {
   const above = dirname(resolve(path));
   const closed = above === resolve(path) ? undefined : folderClosed(above);
-  return closed ?? (look(above)?.isDirectory() && isDenied(above, X_OK) ? above : undefined);
+  return closed ?? (statOf(above)?.isDirectory() && isDenied(above, X_OK) ? above : undefined);
 }
 
 function isClosed(folder: string): boolean {
-  return look(folder)?.isDirectory() === true && isDenied(folder, R_OK | W_OK | X_OK);
+  return statOf(folder)?.isDirectory() === true && isDenied(folder, R_OK | W_OK | X_OK);
 }
 
 function giveFolder(): string {
@@ -108,10 +108,10 @@ function giveFolder(): string {
 
 function nearestFolder(path: string): string {
   const folder = resolve(path);
-  return look(folder) || folder === dirname(folder) ? folder : nearestFolder(dirname(folder));
+  return statOf(folder) || folder === dirname(folder) ? folder : nearestFolder(dirname(folder));
 }
 
-function look(path: string): Stats | undefined {
+function statOf(path: string): Stats | undefined {
   try {
     return statSync(path);
   } catch {
@@ -128,9 +128,9 @@ function isDenied(path: string, rights: number): boolean {
   }
 }
 
-function mayNot(doing: string, path: string, remedy: string, shown = path): string {
+function deniedSentence(doing: string, path: string, remedy: string, shown = path): string {
   const { uid, gid } = ids();
-  const owner = ownerOf(look(path));
+  const owner = ownerOf(statOf(path));
   return `this service runs as user ${uid}, group ${gid}, and may not ${doing} ${shown}, ${owner}. As root: ${remedy}.`;
 }
 
@@ -178,11 +178,11 @@ export function guardDocumentedKeys(find: FindApiKey, reach: Reach, log: Log): F
       log.warn('this API key is in the documentation, so anyone knows it; set your own', { name });
     return find;
   }
-  const inFile = (name: string) => `PACKAGERDRMAPI_APIKEYS_FILE: the key ${name} ${isKnown(host)}`;
+  const inFile = (name: string) => `PACKAGERDRMAPI_APIKEYS_FILE: the key ${name} ${documentedKeyFault(host)}`;
   if (held.length > 0) {
     throw new ConfigError(
       held.map(({ key, name }) =>
-        key === apiKey ? `PACKAGERDRMAPI_APIKEY: the key ${isKnown(host)}` : inFile(name),
+        key === apiKey ? `PACKAGERDRMAPI_APIKEY: the key ${documentedKeyFault(host)}` : inFile(name),
       ),
     );
   }
@@ -213,7 +213,7 @@ export function warningOfNewFolder(keyFilesPath: string): Problem {
   };
 }
 
-function isKnown(host: string): string {
+function documentedKeyFault(host: string): string {
   return `is in the documentation; on ${host} anyone could read content keys with it. Set one of your own: openssl rand -hex 32. This one is for loopback (PACKAGERDRMAPI_HOST=127.0.0.1; in compose, no SIDECAR_PUBLISH); PACKAGERDRMAPI_DEMO=true allows it for a demo that no one else can reach`;
 }
 

@@ -42,7 +42,7 @@ export function ownFindings(
 const MAX_NAMED = 4;
 
 /** The findings of a report: equal ones on several files are one. Errors come first. */
-export function toldOnce(findings: readonly StreamFinding[]): Finding[] {
+export function mergeFindings(findings: readonly StreamFinding[]): Finding[] {
   const groups = groupedBy(findings, ({ severity, code, field, description }) =>
     [severity, code, field, description].join('\n'),
   );

@@ -73,7 +73,7 @@ function keysOfDocument({ name, text, changed }: GivenKeyFile): ReadKeyFile[] {
  * The keys of documents, and of key files that rotate, that a rendition names by its key ids, else by FairPlay's address;
  * all of them, if it names none. Another key file has one key for all renditions.
  */
-export function meantFiles(
+export function matchingFiles(
   files: readonly ReadKeyFile[],
   keyIds: readonly Buffer[],
   segment: SegmentSource | undefined,
@@ -98,17 +98,17 @@ export function keysFor(
   segment: SegmentSource,
   keyIds: readonly Buffer[],
 ): MediaKey[] {
-  return meantFiles(files, keyIds, segment).flatMap((file) => keysOf(file, segment, keyIds));
+  return matchingFiles(files, keyIds, segment).flatMap((file) => keysOf(file, segment, keyIds));
 }
 
 /** Of the keys that rotate, one that decrypts a segment although the segment names another. */
-export function keyInPlace(
+export function findSubstituteKey(
   files: readonly ReadKeyFile[],
   segment: SegmentSource,
   media: OpenedMedia,
 ): { readonly name: string; readonly isNext: boolean } | undefined {
   const keyIds = media.tracks.flatMap((track) => track.keyIds);
-  const meant = meantFiles(files, keyIds, segment);
+  const meant = matchingFiles(files, keyIds, segment);
   const others = files.filter((file) => file.rotates && !meant.includes(file));
   const found = others.find((file) => {
     const keys = keysOf(file, segment, keyIds).map(({ keyId: _, ...key }) => key);
@@ -139,7 +139,7 @@ function keysOf(
   return keys;
 }
 
-export function eachOf(keyFiles: readonly ReadKeyFile[]): 'key file' | 'document' {
+export function nounOf(keyFiles: readonly ReadKeyFile[]): 'key file' | 'document' {
   return keyFiles.length > 0 && keyFiles.every(({ isDocument }) => isDocument) ? 'document' : 'key file';
 }
 

@@ -1,15 +1,15 @@
 import { constants, setPriority } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { type GetAnswer, GetFailed } from '../http/get-request';
-import type { FromTest, ToTest } from './fenced-tester';
+import type { FromTest, ToTest } from './sandboxed-tester';
 
 const WATCH_MS = 100;
 
-/** The entry of the process of a fenced tester. Its first argument is the processor time of one test, in seconds. */
+/** The entry of the process of a sandboxed tester. Its first argument is the processor time of one test, in seconds. */
 async function serve(): Promise<void> {
   // The waiting process, which serves others meanwhile, goes first.
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
-  const { createStreamTester } = await import('./fenced-tester');
+  const { createStreamTester } = await import('./sandboxed-tester');
   const watchdog = new Worker(__filename, { workerData: Number(process.argv[2]) });
   const send = (message: FromTest) => process.send?.(message);
   const open = new Map<number, { answer(answer: GetAnswer): void; fail(failed: GetFailed): void }>();

@@ -7,7 +7,7 @@ import { claimsOf } from '../drm/check/report';
 import { isError } from '../drm/finding';
 import { parsePsshBox } from '../drm/pssh';
 import { listed, OTHER, ownFindings, type StreamFinding, streamFinding, THIS } from './findings';
-import { eachOf, inputsOf, isForFairPlay, meantFiles, type ReadKeyFile } from './key-files';
+import { inputsOf, isForFairPlay, matchingFiles, nounOf, type ReadKeyFile } from './key-files';
 import type { MediaJudgement } from './media/judgement';
 import { signalsOfInit, signalsOfKeyLine, signalsOfManifest } from './systems';
 import type { TestedRendition, TestedSegment } from './test-rendition';
@@ -34,7 +34,7 @@ export function findingsOf(tested: TestedRendition, options: FindingsOptions): S
     ...compared,
     ...psshDifference(tested),
     ...(has(compared, 'key_id_mismatch') ? [] : boxesOfOtherKeys(tested, options.keyFiles)),
-    ...ofSamples(tested, options),
+    ...sampleFindings(tested, options),
   ];
   const reported = withoutConsequences(all);
   return options.live ? reported : reported.map(forOnDemand);
@@ -117,19 +117,19 @@ function comparisons(tested: TestedRendition, options: FindingsOptions): StreamF
   const { keyFiles, othersEncrypted } = options;
   // A playlist says of segments how they are protected.
   if (!init && !tested.newest) return [];
-  const isClear = [signalling, ...(init ? [init.checked] : [])].every(isSaidClear);
+  const isClear = [signalling, ...(init ? [init.checked] : [])].every(isDeclaredClear);
   // Subtitles are always clear; clear audio with encrypted video may be intended.
   if (isClear && rendition.kind === 'text') return [];
   if (isClear && othersEncrypted) {
-    const text = `${THIS} is not protected, while other renditions are; if this is not intended, package again with the ${eachOf(keyFiles)} for all of them`;
+    const text = `${THIS} is not protected, while other renditions are; if this is not intended, package again with the ${nounOf(keyFiles)} for all of them`;
     return [streamFinding('warning', 'not_protected', rendition.name, text)];
   }
-  const ofKeyFiles = inputsOf(meantFiles(keyFiles, keyIdsOf(tested), tested.newest), tested.newest);
+  const ofKeyFiles = inputsOf(matchingFiles(keyFiles, keyIdsOf(tested), tested.newest), tested.newest);
   const ofManifest = { ...signalling, name: THIS };
   const ofInit = init ? [{ ...withoutForeignKeyIds(init.checked, tested, keyFiles), name: OTHER }] : [];
   // Then only the signalling of the protection is missing in the manifest.
-  const isUnsaid = isSaidClear(signalling) && init !== undefined && !isSaidClear(init.checked);
-  const compared = isUnsaid
+  const isUndeclared = isDeclaredClear(signalling) && init !== undefined && !isDeclaredClear(init.checked);
+  const compared = isUndeclared
     ? [...compareInputs([ofManifest, ...ofInit]).faults, ...compareInputs([...ofKeyFiles, ...ofInit]).faults]
     : compareInputs([...ofKeyFiles, ofManifest, ...ofInit]).faults;
   return compared.map(({ inputs: _inputs, description, ...finding }) => {
@@ -165,7 +165,7 @@ function withoutForeignKeyIds(
   return { ...init, claims };
 }
 
-function isSaidClear({ claims }: CheckedInput): boolean {
+function isDeclaredClear({ claims }: CheckedInput): boolean {
   return claimsOf(claims, 'clear').length > 0;
 }
 
@@ -231,7 +231,7 @@ function boxesBySystem(signals: readonly { readonly content: string }[]): Map<st
   return found;
 }
 
-function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFinding[] {
+function sampleFindings(tested: TestedRendition, options: FindingsOptions): StreamFinding[] {
   const { segment, first } = tested;
   if (!segment?.opened || !segment.judgement) return [];
   const { judgement, name } = segment;
@@ -247,13 +247,13 @@ function ofSamples(tested: TestedRendition, options: FindingsOptions): StreamFin
   // Behind another key, it may be right.
   const isOfKey = isFirstNoise && keysNamed(first) === keysNamed(segment);
   return [
-    ...(isOfKey ? ofKeys(tested, first, first.judgement, options) : []),
-    ...ofClearLead(segment, first),
-    ...ofUndetermined(segment, judgement),
+    ...(isOfKey ? keyFindings(tested, first, first.judgement, options) : []),
+    ...clearLeadFindings(segment, first),
+    ...undeterminedFindings(segment, judgement),
     ...ofNoise(name, judgement),
-    ...ofIv(segment, judgement, meantFiles(options.keyFiles, keyIdsOf(tested), segment.source)),
+    ...ivFindings(segment, judgement, matchingFiles(options.keyFiles, keyIdsOf(tested), segment.source)),
     ...(options.keyFiles.length > 0 || segment.identityKey
-      ? ofKeys(tested, segment, judgement, options)
+      ? keyFindings(tested, segment, judgement, options)
       : []),
   ];
 }
@@ -269,7 +269,7 @@ function ofNoise(name: string, { tracks }: MediaJudgement): StreamFinding[] {
   return track ? [streamFinding('warning', 'partly_noise', name, text, track)] : [];
 }
 
-function ofUndetermined({ opened, name }: TestedSegment, judgement: MediaJudgement): StreamFinding[] {
+function undeterminedFindings({ opened, name }: TestedSegment, judgement: MediaJudgement): StreamFinding[] {
   if (judgement.state !== 'unknown') return [];
   const codecs = opened?.tracks.flatMap(({ codec }) => (codec === 'unknown' ? [] : [codec])) ?? [];
   const of = codecs.length > 0 ? ` (${listed(codecs)})` : '';
@@ -277,7 +277,7 @@ function ofUndetermined({ opened, name }: TestedSegment, judgement: MediaJudgeme
   return [streamFinding('warning', 'undetermined', name, text, judgement)];
 }
 
-function ofClearLead(segment: TestedSegment, first: TestedSegment | undefined): StreamFinding[] {
+function clearLeadFindings(segment: TestedSegment, first: TestedSegment | undefined): StreamFinding[] {
   const tracks = segment.opened?.tracks ?? [];
   const lead = first?.opened?.tracks ?? [];
   const isClear = ({ encryptedSamples }: { readonly encryptedSamples: number }) => encryptedSamples === 0;
@@ -294,7 +294,7 @@ function ofClearLead(segment: TestedSegment, first: TestedSegment | undefined): 
 }
 
 /** FairPlay's players take the IV of the license, which the key file has, and not the IV of the media. */
-function ofIv(
+function ivFindings(
   { opened, source, name }: TestedSegment,
   { state }: MediaJudgement,
   keyFiles: readonly ReadKeyFile[],
@@ -305,7 +305,7 @@ function ofIv(
   const isNamed = opened?.container !== 'mpegts' || source.keys?.some(({ iv }) => iv);
   const own = isNamed ? (opened?.tracks.flatMap(({ constantIv }) => constantIv ?? []) ?? []) : [];
   if (ivs.length === 0 || own.length === 0 || own.every((iv) => isAmong(iv, ivs))) return [];
-  const each = eachOf(keyFiles);
+  const each = nounOf(keyFiles);
   const text = `${THIS} decrypts with its own IV, which is not the IV of ${namesOf(keyFiles)}. FairPlay players get the IV of the ${each} with the license, and show a broken picture; restart the stream so that the packager takes the IV of the ${each}`;
   return [streamFinding('error', 'iv_mismatch', name, text)];
 }
@@ -320,7 +320,7 @@ function namesOf(keyFiles: readonly ReadKeyFile[]): string {
   return listed([...new Set(keyFiles.map(({ name }) => name))]);
 }
 
-function ofKeys(
+function keyFindings(
   tested: TestedRendition,
   { opened, identityKey, name, source }: TestedSegment,
   { state, cause, evidence }: MediaJudgement,
@@ -328,19 +328,19 @@ function ofKeys(
 ): StreamFinding[] {
   if (state !== 'garbage' && state !== 'no_key') return [];
   const keyIds = opened?.tracks.flatMap((track) => track.keyIds) ?? [];
-  const meant = filesOf(meantFiles(options.keyFiles, keyIds, source), keyIds);
+  const meant = filesOf(matchingFiles(options.keyFiles, keyIds, source), keyIds);
   const files = identityKey ? 'the address that the playlist names' : namesOf(meant);
-  const each = eachOf(meant);
-  const { former, inPlace } = tested;
-  if (inPlace) {
-    const [code, when] = inPlace.isNext ? ['next_key', 'already'] : ['former_key', 'still'];
-    const text = `${THIS} is ${when} encrypted with the key of ${inPlace.name}, but it names the key of ${files}, so no player decrypts it: let the packager change key and signalling at the same segment`;
+  const each = nounOf(meant);
+  const { former, substituteKey } = tested;
+  if (substituteKey) {
+    const [code, when] = substituteKey.isNext ? ['next_key', 'already'] : ['former_key', 'still'];
+    const text = `${THIS} is ${when} encrypted with the key of ${substituteKey.name}, but it names the key of ${files}, so no player decrypts it: let the packager change key and signalling at the same segment`;
     return [streamFinding('error', code, name, text)];
   }
   if (former) {
     const cause = options.live
-      ? `the packager still uses the ${eachOf([former])} that it read when the stream started`
-      : `it was packaged with the former ${eachOf([former])}`;
+      ? `the packager still uses the ${nounOf([former])} that it read when the stream started`
+      : `it was packaged with the former ${nounOf([former])}`;
     const text = `${THIS} is encrypted with the key of ${former.name}, not with the key of ${files}: ${cause}. Restart the stream, so that the packager reads the new one`;
     return [streamFinding('error', 'former_key', name, text)];
   }

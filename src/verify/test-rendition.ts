@@ -12,7 +12,7 @@ import {
   type Wanted,
 } from './fetches';
 import { type StreamFinding, streamFinding, THIS } from './findings';
-import { keyInPlace, keysFor, type ReadKeyFile } from './key-files';
+import { findSubstituteKey, keysFor, type ReadKeyFile } from './key-files';
 import { countersOf } from './media/decrypt';
 import { judgeMedia } from './media/judge-media';
 import type { MediaJudgement, OpenedMedia } from './media/judgement';
@@ -50,7 +50,7 @@ export interface TestedRendition {
   /** Of the former key files, the one that decrypts the newest segment, where the key files do not. */
   readonly former: ReadKeyFile | undefined;
   /** While keys rotate, the key that decrypts the newest segment in place of the named one. */
-  readonly inPlace: ReturnType<typeof keyInPlace>;
+  readonly substituteKey: ReturnType<typeof findSubstituteKey>;
 }
 
 interface RenditionTestOptions {
@@ -75,7 +75,7 @@ export async function testRendition(
   // Without its init segment, a segment can't be judged.
   const isUnreadable = wanted !== undefined && init === undefined;
   const segment = isUnreadable ? undefined : await test.newest(segments, init?.bytes);
-  const { former, inPlace } = test;
+  const { former, substituteKey } = test;
   const isTested = segments.first?.number === segment?.source.number;
   const wantsFirst = !live && segment && !isTested ? segments.first : undefined;
   const first = wantsFirst && (await test.firstOf(wantsFirst, wanted, init));
@@ -92,7 +92,7 @@ export async function testRendition(
     newest: named.newest[0],
     problems: test.problems,
     former,
-    inPlace,
+    substituteKey,
   };
 }
 
@@ -113,7 +113,7 @@ const UNPLAYABLE = [
 class RenditionTest {
   readonly problems: StreamFinding[] = [];
   former: ReadKeyFile | undefined;
-  inPlace: TestedRendition['inPlace'];
+  substituteKey: TestedRendition['substituteKey'];
 
   constructor(
     private readonly rendition: Rendition,
@@ -213,7 +213,7 @@ class RenditionTest {
         (former) => judgeMedia(opened.value, keysFor([former], source, keyIds)).state === 'decrypts',
       );
     if (judgement.state === 'garbage')
-      this.inPlace ??= keyInPlace(this.options.keyFiles, source, opened.value);
+      this.substituteKey ??= findSubstituteKey(this.options.keyFiles, source, opened.value);
     return { ...part, opened: withoutSamples(opened.value), judgement };
   }
 

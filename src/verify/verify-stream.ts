@@ -3,7 +3,7 @@ import type { Problem } from '../drm/finding';
 import type { Get } from '../http/get-request';
 import { readMpd } from './dash/read-mpd';
 import { DEFAULT_LIMITS, type Fetched, Fetches, fileName, type Limits, shownAddress } from './fetches';
-import { OTHER, ownFindings, type StreamFinding, streamFinding, THIS, toldOnce } from './findings';
+import { mergeFindings, OTHER, ownFindings, type StreamFinding, streamFinding, THIS } from './findings';
 import { type HlsOutline, readHlsStream } from './hls/read-hls-stream';
 import { type GivenKeyFile, type ReadKeyFile, readKeyFile } from './key-files';
 import type { MediaJudgement } from './media/judgement';
@@ -73,7 +73,7 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
       othersDecrypt: tested.some(({ segment }) => segment?.judgement?.state === 'decrypts'),
     }),
   );
-  const still = options.memory ? standstill(tested, options.memory, options.now()) : [];
+  const still = options.memory ? stalledFindings(tested, options.memory, options.now()) : [];
   return reportOf(
     read,
     tested,
@@ -87,7 +87,11 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
 const STILL_SEGMENTS = 3;
 const STILL_SECONDS = 10;
 
-function standstill(tested: readonly TestedRendition[], memory: StreamMemory, now: Date): StreamFinding[] {
+function stalledFindings(
+  tested: readonly TestedRendition[],
+  memory: StreamMemory,
+  now: Date,
+): StreamFinding[] {
   return tested.flatMap(({ rendition, newest }) => {
     const still = memory.secondsStill(rendition.name, now);
     if (still < Math.max(STILL_SECONDS, STILL_SEGMENTS * (newest?.seconds ?? 0))) return [];
@@ -199,7 +203,7 @@ function reportOf(
       ]),
     ]),
     renditions: tested.map(renditionReport),
-    faults: toldOnce([...ofKeyFiles, ...findings, ...[...insecure].map(ofHttp)]),
+    faults: mergeFindings([...ofKeyFiles, ...findings, ...[...insecure].map(ofHttp)]),
     fetched: { requests, bytes, ms },
   };
 }

@@ -125,9 +125,9 @@ test('a revision is remembered until it is compacted; then lists and watches fro
   const prefix = newPrefix();
   const first = await put(engine, prefix, bytes('1'));
   const second = await put(engine, prefix, bytes('2'));
-  expect(await engine.remembers(first)).toBe(true);
+  expect(await engine.hasRevision(first)).toBe(true);
   await single.compact();
-  expect([await engine.remembers(first), await engine.remembers(second)]).toEqual([false, true]);
+  expect([await engine.hasRevision(first), await engine.hasRevision(second)]).toEqual([false, true]);
   await expect(engine.list({ prefix }, { revision: first, limit: 1 })).rejects.toMatchObject({
     kind: 'compacted',
   });

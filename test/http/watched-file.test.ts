@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { followFiles, type WatchedFiles } from '../../src/http/watched-file';
+import { type WatchedFiles, watchFiles } from '../../src/http/watched-file';
 import { folderOfEachTest } from '../support/after-test';
 import { recordedLog } from '../support/recorded-log';
 
@@ -37,7 +37,7 @@ function follow(names: readonly string[], take: (contents: readonly Buffer[]) =>
   const error = (_message: string, { faults }: Readonly<Record<string, unknown>> = {}) => {
     events.push(`fault: ${faults}`);
   };
-  watched = followFiles(
+  watched = watchFiles(
     names.map((name) => [name, at(name)] as const),
     { log: { ...recordedLog().log, error }, message: 'kept', take },
   );

@@ -84,7 +84,7 @@ describe("a provider's error text", () => {
     const path = `${SPEKE_PATH}?p=pass.word`;
     const { sidecar } = await startSpeke({
       config: { keyProviderUrl: upstream.url + path },
-      ambient: { providerHeaders: () => ({ authorization: token }) },
+      dependencies: { providerHeaders: () => ({ authorization: token }) },
     });
     const clientApiKey = 'key.of.a.client';
     const body = `Mismatched contentId ${CONTENT_ID}: key ${KEY}, ${token}, ${clientApiKey}, pass.word`;

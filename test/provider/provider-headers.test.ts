@@ -129,7 +129,7 @@ describe('the headers of the file', () => {
   it('go to the key provider as they are at the time, and stand back for the key of a request', async () => {
     let key = SECRET;
     const providerHeaders = () => ({ 'API-Key': key, 'Content-Type': 'text/xml', 'X-Tenant': 'a' });
-    const { sidecar, upstream } = await startSpeke({ ambient: { providerHeaders } });
+    const { sidecar, upstream } = await startSpeke({ dependencies: { providerHeaders } });
     const body = { contentId: CONTENT_ID, systems: ['fairplay'] };
     await sidecar.api.post(PATH).send(body).expect(200);
     key = 'next';
@@ -181,7 +181,7 @@ describe('the headers of the file', () => {
     ],
   ])('are what to look at when the provider answers %j to %j', async (status, named, expected, why) => {
     const { sidecar, upstream } = await startSpeke({
-      ambient: { providerHeaders: () => ({ 'x-key': SECRET }) },
+      dependencies: { providerHeaders: () => ({ 'x-key': SECRET }) },
     });
     upstream.on(SPEKE_PATH, { status, body: SECRET });
     const { body } = await sidecar.api
@@ -194,7 +194,7 @@ describe('the headers of the file', () => {
   it('are in no log, error, metric or audit, even when the provider sends them back', async () => {
     const { sidecar, upstream } = await startSpeke({
       config: { audit: 'stdout' },
-      ambient: { providerHeaders: () => ({ 'x-key': SECRET }) },
+      dependencies: { providerHeaders: () => ({ 'x-key': SECRET }) },
     });
     const echo = {
       status: 400,

@@ -429,7 +429,10 @@ describe('provisioning on read', () => {
     async (provisionOnRead) => {
       // All but ten of the 200 are counted beforehand: as many requests may take longer than the window of ten seconds.
       const misses = new MemoryStore();
-      const { sidecar, upstream } = await startSpeke({ config: { provisionOnRead }, ambient: { misses } });
+      const { sidecar, upstream } = await startSpeke({
+        config: { provisionOnRead },
+        dependencies: { misses },
+      });
       upstream.on('/speke', { status: 404 });
       await fs.writeFile(join(sidecar.folder, 'show.key'), POST_MANUAL_FILE);
       for (let count = 0; count < 190; count += 1) await misses.increment('default');

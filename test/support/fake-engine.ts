@@ -266,8 +266,8 @@ export class FakeEngine implements Engine {
       : this.cluster.servers;
   }
 
-  remembers(revision: number) {
-    return this.#do({ method: 'remembers', keys: [] }, () => revision >= this.cluster.compacted);
+  hasRevision(revision: number) {
+    return this.#do({ method: 'hasRevision', keys: [] }, () => revision >= this.cluster.compacted);
   }
 
   clockAhead(): number | undefined {

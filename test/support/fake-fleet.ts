@@ -2,10 +2,10 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { FleetState, LackReason } from '../../src/api/fleet';
 import type { FleetAnswer, FleetPackager } from '../../src/api/fleet-answers';
 import { findingsIn } from '../../src/api/fleet-findings';
-import { parseStreamId, takes } from '../../src/api/stream-id';
+import { isWithinPrefixes, parseStreamId } from '../../src/api/stream-id';
 import type { HttpError } from '../../src/http/errors';
 import type { Lease } from '../../src/sidecar/fleet/engine/engine';
-import { engineKeysUnder, followed } from '../../src/sidecar/fleet/engine-keys';
+import { distinctPrefixes, engineKeysUnder } from '../../src/sidecar/fleet/engine-keys';
 import { createSeal } from '../../src/sidecar/fleet/entries/seal';
 import type { AwaitedChange, OpenFleet } from '../../src/sidecar/fleet/fleet';
 import {
@@ -115,7 +115,7 @@ export function createFakeFleet({
     if (!isLive) return;
     const text = reportText(name, {
       state: 'level',
-      applied: followed(streams).map(() => cluster.revision),
+      applied: distinctPrefixes(streams).map(() => cluster.revision),
       lacks: Object.fromEntries(lacks),
       lacking: lacks.size,
       clockAhead: CLOCK_AHEAD_MS,
@@ -141,7 +141,8 @@ export function createFakeFleet({
     for (const member of members.values()) {
       const { why, lacks } = member;
       if (why === 'behind') continue;
-      for (const streamId of streams) if (why && takes(member.streams, streamId)) lacks.set(streamId, why);
+      for (const streamId of streams)
+        if (why && isWithinPrefixes(member.streams, streamId)) lacks.set(streamId, why);
       report(member);
     }
   });
@@ -153,7 +154,7 @@ export function createFakeFleet({
     if (state !== 'level' || knobs.fault) return state !== 'joining';
     const isTaken = (key: string) => {
       const streamId = KEYS.streamOf(key);
-      return streamId !== undefined && takes(here.streams, streamId);
+      return streamId !== undefined && isWithinPrefixes(here.streams, streamId);
     };
     const newest = Math.max(0, ...cluster.range(isTaken).map(({ revision }) => revision));
     const report = cluster.json(KEYS.report(here.name)) as
@@ -214,9 +215,9 @@ export function createFakeFleet({
         const answer = { ...(await fleet.status()), ...said };
         return { ...answer, findings: findingsIn(answer) };
       },
-      async whereIs(streamId) {
+      async streamStatus(streamId) {
         await until(isSettled);
-        return fleet.whereIs(streamId);
+        return fleet.streamStatus(streamId);
       },
       async waitFor(changes, seconds) {
         waits.push({ changes, seconds });

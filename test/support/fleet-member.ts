@@ -26,7 +26,7 @@ const PACE = {
   checkMs: 100,
   closeMs: 100,
   reportMs: 150,
-  againMs: 20,
+  reportRetryMs: 20,
   pollMs: [2, 10] as const,
 };
 

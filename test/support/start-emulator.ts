@@ -32,7 +32,7 @@ export async function startEmulator(env: Environment = {}) {
   const wallClock = () => new Date('2030-01-01T00:00:00.000Z');
   const { log, linesOf } = writtenLog(wallClock);
   const count = counted();
-  const surroundings = {
+  const dependencies = {
     log,
     wallClock,
     now: () => 0,
@@ -42,7 +42,7 @@ export async function startEmulator(env: Environment = {}) {
     newBytes: (size: number) => Buffer.alloc(size, count('bytes')),
     newSecret: () => `secret-${String(count('secret')).padStart(33, '0')}`,
   };
-  const context = createContext(config, surroundings, PACKAGING);
+  const context = createContext(config, dependencies, PACKAGING);
   const platform = await listen(createEmulatorApp(context), '127.0.0.1', 0);
   const controlPort = await listen(createControlApp(context), '127.0.0.1', 0);
   afterTest(async () => {

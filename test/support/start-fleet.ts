@@ -62,8 +62,8 @@ export function startFleet(setUp: FleetSetUp): Promise<TestFleet> {
     const clock = () => new Date();
     const open = joinFleet(config, { log, clock });
     const fleet: OpenFleet = (local, hooks) => open(local, { ...hooks, log, version: '1.2.3' });
-    const ambient = { fleet, newId: randomUUID, clock, now: () => performance.now() };
-    return { ...(await startSidecar({ keyFilesPath: folder }, clock, ambient)), lines };
+    const dependencies = { fleet, newId: randomUUID, clock, now: () => performance.now() };
+    return { ...(await startSidecar({ keyFilesPath: folder }, clock, dependencies)), lines };
   });
 }
 

@@ -1,5 +1,5 @@
 import { sealEnvelope } from '../../src/drm/envelope';
-import type { Ambient } from '../../src/sidecar/app';
+import type { SidecarDependencies } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
 import { drmVectors } from '../vectors/drm-vectors';
 import { type Script, startFakeUpstream } from './fake-upstream';
@@ -57,14 +57,14 @@ export const PATHS = {
 export async function startProvisioning(
   overrides: Partial<SidecarConfig> = {},
   clock?: () => Date,
-  ambient?: Partial<Ambient>,
+  dependencies?: Partial<SidecarDependencies>,
 ) {
   const upstream = await startFakeUpstream();
   upstream.on(PATHS.config, { body: { id: 7, shared_secret: SHARED_SECRET, drm: ['widevine'] } });
   upstream.on(PATHS.cenc, { body: cenc_response });
   upstream.on(PATHS.fairplay, { body: fairplay_response });
   const urls = urlsOf(upstream);
-  const sidecar = await startSidecar({ ...urls, ...overrides }, clock, ambient);
+  const sidecar = await startSidecar({ ...urls, ...overrides }, clock, dependencies);
   return { sidecar, upstream, urls };
 }
 

@@ -4,7 +4,7 @@ import fs from 'fs-extra';
 import request from 'supertest';
 import { listen } from '../../src/http/server';
 import { createKeyRing } from '../../src/sidecar/api-key';
-import { type Ambient, createSidecar } from '../../src/sidecar/app';
+import { createSidecar, type SidecarDependencies } from '../../src/sidecar/app';
 import { readSidecarConfig, type SidecarConfig } from '../../src/sidecar/config';
 import { openAudit } from '../../src/sidecar/observe/audit';
 import { afterTest, temporaryFolder } from './after-test';
@@ -31,7 +31,7 @@ export async function startSidecar(...given: Parameters<typeof startUnswept>) {
 export async function startUnswept(
   overrides: Partial<SidecarConfig> = {},
   clock = () => new Date(0),
-  ambient: Partial<Ambient> = {},
+  dependencies: Partial<SidecarDependencies> = {},
 ) {
   const folder = await temporaryFolder();
   let monotonic = 0;
@@ -57,7 +57,7 @@ export async function startUnswept(
     audit,
     version: '1.2.3',
     publicFolder: publicFolder('sidecar'),
-    ...ambient,
+    ...dependencies,
   });
   const { url, port, stop } = await listen(sidecar.handler, config.host, config.port, {
     connections: sidecar.connections,

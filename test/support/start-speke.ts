@@ -1,7 +1,7 @@
 import { formatUuid } from '../../src/drm/bytes';
 import { type SpekeVersion, spekeKeyId } from '../../src/drm/cpix/speke';
 import { playReadyChecksum } from '../../src/drm/playready';
-import type { Ambient } from '../../src/sidecar/app';
+import type { SidecarDependencies } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
 import { type Received, type Script, startFakeUpstream } from './fake-upstream';
 import { fairPlayLinesOf } from './post-manual';
@@ -25,19 +25,19 @@ const PROTOCOLS = { 1: 'speke1', 2: 'speke2', 2.1: 'speke21' } as const;
 interface SpekeSetting {
   readonly version?: SpekeVersion;
   readonly config?: Partial<SidecarConfig>;
-  readonly ambient?: Partial<Ambient>;
+  readonly dependencies?: Partial<SidecarDependencies>;
   readonly clock?: () => Date;
 }
 
 /** Starts a sidecar whose key provider speaks SPEKE as AWS's reference server does. */
-export async function startSpeke({ version = 2, config, ambient, clock }: SpekeSetting = {}) {
+export async function startSpeke({ version = 2, config, dependencies, clock }: SpekeSetting = {}) {
   const upstream = await startFakeUpstream();
   upstream.on(SPEKE_PATH, reference(version));
   const own = {
     keyProviderUrl: `${upstream.url}${SPEKE_PATH}`,
     keyProviderProtocol: PROTOCOLS[version],
   } as const;
-  const sidecar = await startSidecar({ ...own, ...config }, clock, ambient);
+  const sidecar = await startSidecar({ ...own, ...config }, clock, dependencies);
   return { sidecar, upstream };
 }
 

@@ -44,15 +44,15 @@ export async function provision(
   await requireFleet(context, options.wait);
   // The sidecar leaves unchanged files. A look asks the key provider for every content, so with --yes it is made only
   // for the changed lines, and for groups, whose rules the sidecar alone knows.
-  const isLooking = !yes || dryRun || verbose || manifest.some(hasGroupRules);
-  const looked = isLooking ? await lookAt(context, name, manifest) : undefined;
-  const planned = looked ? [...looked.values()].flat() : [];
-  const isShown = looked !== undefined && (!yes || dryRun || verbose);
+  const isPlanning = !yes || dryRun || verbose || manifest.some(hasGroupRules);
+  const plan = isPlanning ? await planChanges(context, name, manifest) : undefined;
+  const planned = plan ? [...plan.values()].flat() : [];
+  const isShown = plan !== undefined && (!yes || dryRun || verbose);
   if (isShown && !out.json) showChanges(out, planned, 'would', options);
-  const done = await writeManifest(context, manifest, looked, options);
+  const done = await writeManifest(context, manifest, plan, options);
   if (!done) return;
   const { sent, results } = done;
-  if (!looked && sent?.stopped && sent.results.size === 0) throw sent.stopped;
+  if (!plan && sent?.stopped && sent.results.size === 0) throw sent.stopped;
   if (out.json) out.document({ ...fields, dry_run: dryRun, ...provisionedFields(done) });
   else if (!isShown) showChanges(out, results, 'did', options);
   else showChanges(out, failedIn(done), 'did', options);
@@ -110,7 +110,7 @@ const NOTHING = 'Nothing was written.';
 const GROUP_FAULTS: ReadonlySet<string> = new Set(['invalid_body', 'unknown_field', 'duplicate_quality']);
 
 /** Asks the sidecar for the changes. @throws CliError when a part can't be looked at or a group is faulty. */
-export async function lookAt(context: CliContext, path: string, manifest: Manifest): Promise<Results> {
+export async function planChanges(context: CliContext, path: string, manifest: Manifest): Promise<Results> {
   const { results, stopped } = await send(context, context.sidecar(), manifest, { dryRun: true });
   if (stopped) throw stopped.exitCode === EXIT.interrupted ? interrupted(`Stopped. ${NOTHING}`) : stopped;
   const ofGroups = [...results].flatMap(([item, own]) => (hasGroupRules(item) ? own : []));
@@ -127,18 +127,18 @@ type Provisioned = NonNullable<Awaited<ReturnType<typeof writeManifest>>>;
 
 /**
  * Asks, writes the changes, and waits for the packagers if wanted. An interruption does not cut a request.
- * @param looked the expected changes, which are the result of an item without any; undefined: they were not read.
+ * @param plan the expected changes, which are the result of an item without any; undefined: they were not read.
  * @returns undefined when the user said no; `sent` is it when nothing was sent, `waited` without a wait for packagers.
  */
 export async function writeManifest(
   context: CliContext,
   manifest: Manifest,
-  looked: Results | undefined,
+  plan: Results | undefined,
   { dryRun = false, yes = false, wait }: Options,
 ) {
-  const due = new Set(manifest.filter((item) => looked?.get(item)?.some(isChange) ?? !looked));
+  const due = new Set(manifest.filter((item) => plan?.get(item)?.some(isChange) ?? !plan));
   const sidecar = context.sidecar({ finishCalls: true });
-  const changes = [...(looked?.values() ?? [])].flat().filter(isChange).length;
+  const changes = [...(plan?.values() ?? [])].flat().filter(isChange).length;
   const question = `Write ${count(changes, 'key file')} at ${sidecar.address}?`;
   const isDry = dryRun || due.size === 0;
   if (!isDry && !yes && !(await confirm(context, question, NOTHING))) return undefined;
@@ -147,7 +147,7 @@ export async function writeManifest(
   const results = manifest.flatMap((item) =>
     sent && due.has(item)
       ? (sent.results.get(item) ?? allOf(item, 'not_reached', []))
-      : (looked?.get(item) ?? []),
+      : (plan?.get(item) ?? []),
   );
   const settled = results.filter((one) => isChange(one) || one.result === 'unchanged');
   const waited = await waitForPackagers(context, {
@@ -281,7 +281,7 @@ function summaryOf(results: readonly StreamResult[]) {
   return countsOf(['created', 'changed', 'unchanged', 'failed', 'not_reached'], results);
 }
 
-const LOOKS = {
+const RESULT_STYLES = {
   created: { mark: '+', style: 'green', would: 'would be created', did: 'created' },
   changed: { mark: '~', style: 'yellow', would: 'would be changed', did: 'changed' },
   failed: { mark: '!', style: 'red', would: "can't be provisioned", did: 'failed' },
@@ -295,7 +295,7 @@ function showChanges(
 ): void {
   for (const kind of ['created', 'changed', 'failed'] as const) {
     const found = results.filter(({ result }) => result === kind);
-    const title = `${count(found.length, 'stream')} ${LOOKS[kind][tense]}`;
+    const title = `${count(found.length, 'stream')} ${RESULT_STYLES[kind][tense]}`;
     const rows = kind === 'failed' && !detail.all ? byReason(found) : found;
     showSome(out, title, rows, detail.all, (one) => {
       const { lines = [] } = kind === 'changed' ? one : {};
@@ -332,7 +332,7 @@ export const INDENT = '      ';
 export function showResult(out: Output, one: StreamResult, details: string): void {
   const { streamid, result, line, errors, warnings } = one;
   if (result === 'unchanged' || result === 'not_reached') return;
-  const { mark, style } = LOOKS[result];
+  const { mark, style } = RESULT_STYLES[result];
   const where = result === 'failed' ? lineText(line) : '';
   out.write(`  ${out.style(style, mark)} ${shown(streamid)}${where}\n${details}`);
   for (const { description } of errors) out.write(`${INDENT}${shown(description)}\n`);

@@ -5,7 +5,7 @@ import type { Output } from '../../terminal/output';
 import { count, shown } from '../../terminal/text';
 import { EXIT } from '../cli-error';
 import type { CliContext } from '../context';
-import { showFields, showFindings, sumOf } from '../findings-text';
+import { severitySummary, showFields, showFindings } from '../findings-text';
 import type { Options } from '../options';
 import { checkGiven, type FoundInput } from './check-inputs';
 
@@ -28,7 +28,7 @@ export async function check(
   else if (isOne) showInput(out, 'This', only.result);
   else showAll(out, found, compared);
   const faults = [...found.flatMap(({ result }) => result.faults), ...compared.faults];
-  const { text, style } = sumOf(faults);
+  const { text, style } = severitySummary(faults);
   out.note(isOne ? `${text.replace(/^n/, 'N')}.` : `${count(found.length, 'input')}: ${text}.`, style);
   if (faults.some(isError)) context.endWith(EXIT.failed);
 }

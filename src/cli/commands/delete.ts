@@ -1,4 +1,4 @@
-import { namesEtag } from '../../drm/bytes';
+import { isStrongMatch } from '../../drm/bytes';
 import type { Problem } from '../../http/errors';
 import type { Output } from '../../terminal/output';
 import { count, shown, showSome, timeText } from '../../terminal/text';
@@ -157,7 +157,7 @@ async function withEtags(context: CliContext, candidates: readonly Deletion[]): 
   const { stopped } = await callEach(context, 'Looking at', candidates, {
     call: async (candidate) => {
       const etag = await sidecar.etagOf(candidate.streamid);
-      if (isNamed(candidate.etag, etag)) deletions.push({ ...candidate, etag: candidate.etag ?? etag });
+      if (isDeletable(candidate.etag, etag)) deletions.push({ ...candidate, etag: candidate.etag ?? etag });
       else failed.push(resultOf(candidate, 'failed', [OTHER_ETAG]));
       return undefined;
     },
@@ -177,8 +177,8 @@ const OTHER_ETAG: Problem = {
 };
 
 /** Whether the sidecar would delete a file with this ETag; it decides on an unknown one. */
-function isNamed(given: string | undefined, etag: string | undefined): boolean {
-  return given === undefined || etag === undefined || namesEtag(quotedEtag(given), etag);
+function isDeletable(given: string | undefined, etag: string | undefined): boolean {
+  return given === undefined || etag === undefined || isStrongMatch(quotedEtag(given), etag);
 }
 
 /** The result for a key file to delete, or the expected one; `gone`: another deleted it meanwhile. */

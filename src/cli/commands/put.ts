@@ -100,7 +100,7 @@ async function putBody(context: CliContext, options: Options): Promise<object> {
   const isGiven = Object.values(fields).some((value) => value !== undefined);
   const source = cpix ?? file;
   if (source !== undefined) {
-    if (cpix === undefined && IN_A_BODY.some((name) => options[name] !== undefined)) throw twice();
+    if (cpix === undefined && IN_A_BODY.some((name) => options[name] !== undefined)) throw bothGivenError();
     const bytes = await readInput(context, source);
     const name = nameOf(source);
     // A document is accepted without its own option.
@@ -114,7 +114,7 @@ async function putBody(context: CliContext, options: Options): Promise<object> {
     if (cpix !== undefined)
       throw unusable(`${name} is not a CPIX document; give a key file or the body of a request with --file.`);
     refuseStray(fields);
-    if (isGiven) throw twice();
+    if (isGiven) throw bothGivenError();
     return readBody(bytes, name, keepUnknown);
   }
   if (keepUnknown) throw usageError('--keep-unknown goes with --file and an existing key file.');
@@ -139,7 +139,7 @@ async function putBody(context: CliContext, options: Options): Promise<object> {
 /** Options that stand in the body of a request, and go with no document. */
 const IN_A_BODY = ['client', 'clientApiKey', 'clientApiKeyFile', 'cencKeyid', 'cencContentkey'] as const;
 
-function twice(): CliError {
+function bothGivenError(): CliError {
   return usageError('Give the fields in the file or as options, not both.');
 }
 

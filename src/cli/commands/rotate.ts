@@ -15,7 +15,7 @@ import {
   failedIn,
   INDENT,
   isChange,
-  lookAt,
+  planChanges,
   provisionedFields,
   type StreamResult,
   showResult,
@@ -75,8 +75,8 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
     throw new CliError(EXIT.usage, { code: 'nothing_to_rotate', description });
   }
   requireFaultless(path, rotation.faults);
-  const looked = await lookAt(context, path, rotation.manifest);
-  const planned = [...looked.values()].flat();
+  const plan = await planChanges(context, path, rotation.manifest);
+  const planned = [...plan.values()].flat();
   const showOne = (one: StreamResult) => {
     const former = old.get(one.streamid);
     showStream(context, one, former, rotation.contentIds.get(one.streamid) ?? '', options.verbose);
@@ -99,7 +99,7 @@ async function rotateAll(context: CliContext, path: string, options: RotateOptio
   const timeoutMs = 1000 * (options.timeout ?? WATCH_SECONDS);
   const watch = folder === undefined ? undefined : watchReads(context, folder, due, timeoutMs);
   // Packagers first: a packager without the new key would start with the former one.
-  const done = await writeManifest(context, rotation.manifest, looked, options);
+  const done = await writeManifest(context, rotation.manifest, plan, options);
   if (!done) return;
   const isWritten = (one: StreamResult) => isChange(one) && due.includes(one.streamid);
   const written = (done.sent ? done.results.filter(isWritten) : []).map(({ streamid }) => streamid);

@@ -6,16 +6,16 @@ import { createGet } from '../../http/get';
 import type { Output } from '../../terminal/output';
 import { type Progress, showProgress } from '../../terminal/progress';
 import { columns, count, jsonText, shown, timeText } from '../../terminal/text';
-import type { TestOptions, TestResult } from '../../verify/fenced-tester';
-import { openTester } from '../../verify/fenced-tester';
 import type { GivenKeyFile } from '../../verify/key-files';
 import type { JudgementState } from '../../verify/media/judgement';
+import type { TestOptions, TestResult } from '../../verify/sandboxed-tester';
+import { openTester } from '../../verify/sandboxed-tester';
 import type { RenditionReport, StreamReport } from '../../verify/stream-report';
 import { CliError, EXIT, interrupted, usageError } from '../cli-error';
 import type { SidecarApi } from '../client';
 import type { CliContext } from '../context';
 import { requireDocument } from '../cpix-document';
-import { findingText, showFields, showFindings, sumOf } from '../findings-text';
+import { findingText, severitySummary, showFields, showFindings } from '../findings-text';
 import { decodeText, readNamedFile, unusable } from '../input';
 import { type Options, VERIFY_SECONDS } from '../options';
 
@@ -188,7 +188,7 @@ function showReport(out: Output, report: StreamReport): void {
     showFields(out, fields);
   }
   showFindings(out, faults);
-  const { text, style } = sumOf(faults);
+  const { text, style } = severitySummary(faults);
   const isEncrypted = renditions.some(({ scheme }) => scheme !== null);
   // The key of AES-128 is where the playlist says.
   const isDecrypted = decrypted || renditions.some(({ judgement }) => judgement?.state === 'decrypts');
@@ -298,7 +298,7 @@ async function watchStream(context: CliContext, test: StreamTest): Promise<boole
   } finally {
     clearLine();
     const seconds = Math.round((now().getTime() - began.getTime()) / 1000);
-    const { text } = sumOf(episodes.map(({ fault }) => fault));
+    const { text } = severitySummary(episodes.map(({ fault }) => fault));
     if (!isFirst) out.note(`${count(segments, 'segment')} in ${seconds} s: ${text}.`);
     for (const { fault, since, until } of episodes)
       out.note(`  ${since} to ${until ?? 'the end'}: ${fault.code}`);

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { showProgress } from '../../terminal/progress';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
-import { attempt } from '../input';
+import { resultOrUndefined } from '../input';
 
 const MOUNTINFO = '/proc/self/mountinfo';
 
@@ -23,10 +23,10 @@ export function watchableFolder(
   folder: string,
   mountinfo = MOUNTINFO,
 ): string {
-  const path = attempt(() => realpathSync(resolve(cwd, folder)));
+  const path = resultOrUndefined(() => realpathSync(resolve(cwd, folder)));
   if (path === undefined || !statSync(path).isDirectory())
     throw usageError(`The folder ${folder} of --folder does not exist, or can't be read.`);
-  const why = untraceable(mountOf(path, attempt(() => readFileSync(mountinfo, 'utf8')) ?? ''));
+  const why = untraceable(mountOf(path, resultOrUndefined(() => readFileSync(mountinfo, 'utf8')) ?? ''));
   if (why === undefined) return path;
   throw usageError(
     `Whether the packager has read a key file can't be known here: ${folder} ${why}. Leave --watch out, and check at the packager when the streams started. Nothing was written.`,
@@ -35,7 +35,7 @@ export function watchableFolder(
 
 /** A key file, without reading it, which would count as a read; undefined when it is not there. */
 export function stateOf(folder: string, streamId: string): BigIntStats | undefined {
-  return attempt(() => statSync(join(folder, `${streamId}.key`), { bigint: true }));
+  return resultOrUndefined(() => statSync(join(folder, `${streamId}.key`), { bigint: true }));
 }
 
 /**

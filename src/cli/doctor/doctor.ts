@@ -176,7 +176,7 @@ async function judgeFolder(
   // For a file that the doctor may not read, the sidecar's list is used.
   const listed = new Map(prefix === undefined ? [] : sidecar.listed?.map((file) => [file.streamid, file]));
   const keyFiles = files.map(({ id, summary, keys }) =>
-    summary ? { id, summary, keys } : byWord(id, listed.get(`${prefix}${id}`)),
+    summary ? { id, summary, keys } : fromListing(id, listed.get(`${prefix}${id}`)),
   );
   const [groups, streams] = [groupNames(named), streamNames(named)];
   const ofStreams = keyFiles.filter(({ id }) => !isGroupName(id, groups, streams));
@@ -201,7 +201,7 @@ async function judgeFolder(
 }
 
 /** A key file as the sidecar knows it. Its clashes are reported with those of the others, not as its own faults. */
-function byWord(id: string, listed: ListedKeyFile | undefined): CheckedKeyFile {
+function fromListing(id: string, listed: ListedKeyFile | undefined): CheckedKeyFile {
   if (!listed) return { id };
   const { parts, faults } = listed;
   return {

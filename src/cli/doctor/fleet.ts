@@ -5,7 +5,7 @@ import type { Problem } from '../../http/errors';
 import { shellWord } from '../../terminal/text';
 import { type Check, type Section, warning } from './finding';
 
-export interface FleetSaid {
+export interface FleetStatus {
   /** undefined: it is not in a fleet, or did not answer. */
   readonly answer?: FleetAnswer;
   /** Why it did not answer although it may be in a fleet. */
@@ -13,8 +13,8 @@ export interface FleetSaid {
 }
 
 /** No section without a fleet. `joined` are the key folders here that have joined one. */
-export function fleetSection(said: FleetSaid | undefined, joined: readonly string[]): Section[] {
-  const { answer, problems = [] } = said ?? {};
+export function fleetSection(status: FleetStatus | undefined, joined: readonly string[]): Section[] {
+  const { answer, problems = [] } = status ?? {};
   if (answer) {
     const note = `the fleet of packagers, as ${answer.name} sees it`;
     const checks = [...checkFleet(answer)].map(({ commands = [], ...check }): Check => {
@@ -23,7 +23,7 @@ export function fleetSection(said: FleetSaid | undefined, joined: readonly strin
     });
     return [{ kind: 'fleet', subject: answer.fleet ?? 'none yet', note, checks }];
   }
-  const isAlone = said !== undefined && problems.length === 0;
+  const isAlone = status !== undefined && problems.length === 0;
   const checks = [
     ...problems.map(({ code, description }) =>
       warning(

@@ -27,12 +27,12 @@ export async function readKeyFolder(folder: string) {
     const subFolders: string[] = [];
     await readInto(realPath, '', entries, subFolders);
     // The folder, its sub-folders and all above it.
-    const places = await Promise.all([realPath, ...subFolders, ...foldersAbove(realPath)].map(lookAt));
+    const places = await Promise.all([realPath, ...subFolders, ...foldersAbove(realPath)].map(readRights));
     // A sidecar keeps the ledger of a fleet there.
     const hasJoinedFleet = existsSync(join(realPath, FLEET_FOLDER));
     // And everything else on a user's way to it.
     const links = foldersAbove(folder).filter((path) => !places.some((place) => place.path === path));
-    const rights = [...places, ...(await Promise.all(links.map(lookAt)))];
+    const rights = [...places, ...(await Promise.all(links.map(readRights)))];
     return { realPath, entries, places, rights, hasJoinedFleet };
   } catch (thrown) {
     return unread(thrown, `make it, or correct KeyDir: ${folder}`);
@@ -65,15 +65,15 @@ async function readEntry(root: string, path: string): Promise<FolderEntry | unde
     const stats = await lstat(file);
     const { size, mtimeMs, mode, uid, gid } = stats;
     const kind = stats.isFile() ? 'file' : stats.isSymbolicLink() ? 'link' : 'other';
-    const said = kind === 'file' && path.endsWith(KEY) ? await readSaid(file, size) : {};
-    return { path, kind, size, mtimeMs, mode, uid, gid, ...said };
+    const content = kind === 'file' && path.endsWith(KEY) ? await readContent(file, size) : {};
+    return { path, kind, size, mtimeMs, mode, uid, gid, ...content };
   } catch (thrown) {
     if (systemCode(thrown) === 'ENOENT') return undefined;
     throw thrown;
   }
 }
 
-async function readSaid(file: string, size: number): Promise<Pick<FolderEntry, 'summary' | 'keys'>> {
+async function readContent(file: string, size: number): Promise<Pick<FolderEntry, 'summary' | 'keys'>> {
   if (size > MAX_KEY_FILE_BYTES) return faulty('too_large', 'The file is too large for a key file.');
   try {
     const text = await readFile(file, 'utf8');
@@ -88,7 +88,7 @@ function faulty(code: string, description: string): Pick<FolderEntry, 'summary'>
   return { summary: { parts: [], faults: [{ severity: 'error', code, description }] } };
 }
 
-async function lookAt(path: string): Promise<Rights & FolderIdentity> {
+async function readRights(path: string): Promise<Rights & FolderIdentity> {
   const { dev, ino, mode, uid, gid } = await stat(path, { bigint: true });
   const rights = { mode: Number(mode), uid: Number(uid), gid: Number(gid) };
   return { path, device: String(dev), inode: String(ino), ...rights };

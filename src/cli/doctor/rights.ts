@@ -25,7 +25,7 @@ const READ = 4;
 const ENTER = 1;
 
 /** Whether a user has a right, by the mode alone: access-control lists are not seen. */
-export function may({ uid, gids }: Identity, rights: Rights, right: number): boolean {
+export function hasRight({ uid, gids }: Identity, rights: Rights, right: number): boolean {
   if (uid === 0) return true;
   if (uid === rights.uid) return ((rights.mode >> 6) & right) === right;
   if (gids.includes(rights.gid)) return ((rights.mode >> 3) & right) === right;
@@ -40,15 +40,17 @@ export function checkAccess(
   files: readonly Rights[],
 ): Check[] {
   const isAbove = (folder: Rights) => relative(path, folder.path).split('/')[0] === '..';
-  const closedFolders = folders.filter((folder) => !may(identity, folder, ENTER));
+  const closedFolders = folders.filter((folder) => !hasRight(identity, folder, ENTER));
   const closed = (code: string, message: string, [todo, command]: Todo) =>
     error(code, `${identity.name} may not ${message}`, todo, { command });
   const findings = closedFolders
     .filter(isAbove)
-    .map((folder) => closed('folder_closed', `enter ${shownRights(folder)}`, openedAbove(identity, folder)));
+    .map((folder) =>
+      closed('folder_closed', `enter ${shownRights(folder)}`, parentFolderRemedy(identity, folder)),
+    );
   const inside = closedFolders.filter((folder) => !isAbove(folder));
-  const unreadable = files.filter((file) => !may(identity, file, READ));
-  const opened = openedBy(identity, path);
+  const unreadable = files.filter((file) => !hasRight(identity, file, READ));
+  const opened = keyFolderRemedy(identity, path);
   const list = (rights: readonly Rights[]) =>
     someOf(rights.map((one) => shownRights({ ...one, path: relative(path, one.path) || one.path })));
   if (inside.length > 0) {
@@ -70,7 +72,7 @@ export function checkAccess(
 type Todo = readonly [todo: string, command?: string];
 
 /** The command that opens a key folder with all below, also for new files: its folders pass their group on. */
-function openedBy({ name, gids: [group] }: Identity, folder: string): Todo {
+function keyFolderRemedy({ name, gids: [group] }: Identity, folder: string): Todo {
   if (group === undefined) return [groupsUnknown(name)];
   const path = shellWord(folder);
   return [
@@ -79,7 +81,7 @@ function openedBy({ name, gids: [group] }: Identity, folder: string): Todo {
   ];
 }
 
-function openedAbove({ name, uid, gids }: Identity, folder: Rights): Todo {
+function parentFolderRemedy({ name, uid, gids }: Identity, folder: Rights): Todo {
   const path = shellWord(folder.path);
   if (uid === folder.uid) return ['run as root', `chmod u+x ${path}`];
   const [group] = gids;

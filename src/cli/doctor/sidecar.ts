@@ -5,7 +5,7 @@ import { count } from '../../terminal/text';
 import { answerOrError, CliError, EXIT } from '../cli-error';
 import { listPages, type SidecarApi } from '../client';
 import { type Check, error, ok, someOf, warning } from './finding';
-import type { FleetSaid } from './fleet';
+import type { FleetStatus } from './fleet';
 import type { FolderEntry, KeyFolder } from './key-folder';
 
 export type AskedSidecar = Pick<SidecarApi, 'address' | 'list' | 'ready'> & {
@@ -21,7 +21,7 @@ export interface SidecarState {
   warnings: readonly Problem[];
   listed?: readonly ListedKeyFile[];
   /** undefined: it was not asked. */
-  fleet?: FleetSaid;
+  fleet?: FleetStatus;
   /** Why it could not be asked. */
   problems: readonly Problem[];
 }

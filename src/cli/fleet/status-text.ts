@@ -6,7 +6,7 @@ import { count, firstOf, type Row, shown, someNames, table, timeText } from '../
 
 type Styled = Pick<Output, 'style'>;
 
-export interface Look {
+export interface StatusView {
   readonly answer: FleetAnswer | FleetStreamAnswer;
   readonly lines: readonly string[];
   readonly sentence: { readonly text: string; readonly style: Style };
@@ -14,7 +14,7 @@ export interface Look {
 }
 
 /** It is well when this sidecar is level, and every live packager has all of its streams. */
-export function lookOfFleet(answer: FleetAnswer, { style }: Styled, all: boolean): Look {
+export function viewOfFleet(answer: FleetAnswer, { style }: Styled, all: boolean): StatusView {
   const { name, fleet, state, since, revision, streams, deleted, missing, packagers } = answer;
   const stateStyle = state === 'level' ? 'green' : state === 'joining' ? 'yellow' : 'red';
   const missed =
@@ -143,7 +143,7 @@ function missingLines({ packagers }: FleetAnswer, style: Output['style'], all: b
   return lines.length === 0 ? [] : ['', style('bold', 'LACKS'), ...lines];
 }
 
-function statusSentence({ packagers, state, engine }: FleetAnswer): Look['sentence'] {
+function statusSentence({ packagers, state, engine }: FleetAnswer): StatusView['sentence'] {
   const live = packagers.filter((packager) => packager.live);
   const gone = packagers.filter((packager) => !packager.live);
   const lacking = live.filter(isLacking);
@@ -184,7 +184,7 @@ const STREAM_STATES: Readonly<Record<FleetStreamAnswer['state'], string>> = {
 };
 
 /** It is well when every live packager that takes the stream has it, as far as it can be opened here. */
-export function lookOfStream(answer: FleetStreamAnswer, { style }: Styled): Look {
+export function viewOfStream(answer: FleetStreamAnswer, { style }: Styled): StatusView {
   const { streamid, state, etag, revision, changed, key, from, packagers } = answer;
   const by = [
     ...(key === null ? [] : [`by the API key ${shown(key)}`]),

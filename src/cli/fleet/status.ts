@@ -2,7 +2,7 @@ import { jsonText, shown, timeText } from '../../terminal/text';
 import { answerOrError, CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import type { Options } from '../options';
-import { type Look, lookOfFleet, lookOfStream } from './status-text';
+import { type StatusView, viewOfFleet, viewOfStream } from './status-text';
 
 const WATCH_MS = 1000;
 
@@ -15,20 +15,24 @@ export async function fleetStatus(
   if (watch && !out.json && !context.stdout.isTTY)
     throw usageError('--watch needs a terminal. With --json it writes an answer each second anywhere.');
   const { fleet } = context.sidecar();
-  const look = async (): Promise<Look> =>
+  const readView = async (): Promise<StatusView> =>
     streamId === undefined
-      ? lookOfFleet(await fleet.status(), out, all)
-      : lookOfStream(await fleet.whereIs(streamId), out);
+      ? viewOfFleet(await fleet.status(), out, all)
+      : viewOfStream(await fleet.streamStatus(streamId), out);
   // A fault at the first look is a fault of the call.
-  const first = await look();
-  const last = watch ? await watchFleet(context, first, look) : first;
+  const first = await readView();
+  const last = watch ? await watchFleet(context, first, readView) : first;
   if (!out.json) out.write(last.lines.map((line) => `${line}\n`).join(''));
   else if (!watch) out.document(last.answer);
   out.note(last.sentence.text, last.sentence.style);
   if (!last.isWell) context.endWith(EXIT.failed);
 }
 
-async function watchFleet(context: CliContext, first: Look, look: () => Promise<Look>): Promise<Look> {
+async function watchFleet(
+  context: CliContext,
+  first: StatusView,
+  readView: () => Promise<StatusView>,
+): Promise<StatusView> {
   const { out, interrupted: signal, wait, now } = context;
   let last = first;
   let trouble: string | undefined;
@@ -43,7 +47,7 @@ async function watchFleet(context: CliContext, first: Look, look: () => Promise<
       else out.warn(trouble);
       await wait(WATCH_MS, signal);
       if (signal.aborted || !(await out.ready())) return last;
-      const next = await answerOrError(look());
+      const next = await answerOrError(readView());
       if (signal.aborted) return last;
       trouble = next instanceof CliError ? (next.problems[0]?.description ?? next.message) : undefined;
       last = next instanceof CliError ? { ...last, isWell: false } : next;

@@ -1,11 +1,11 @@
 import { LACK_REASONS, MAX_WAIT_SECONDS } from '../../api/fleet';
 import type { FleetAnswer, FleetPackager } from '../../api/fleet-answers';
-import { takes } from '../../api/stream-id';
+import { isWithinPrefixes } from '../../api/stream-id';
 import type { Problem } from '../../http/errors';
 import { showProgress } from '../../terminal/progress';
 import { count, someNames } from '../../terminal/text';
 import { answerOrError, CliError, EXIT, usageError } from '../cli-error';
-import { SidecarAway } from '../client';
+import { SidecarUnavailable } from '../client';
 import type { CliContext } from '../context';
 import { type Options, WAIT_SECONDS } from '../options';
 
@@ -88,11 +88,11 @@ export async function waitForPackagers(
       if (interrupted.aborted) return { ...last, end: 'interrupted' };
       if (answer instanceof CliError) {
         last = { ...last, errors: answer.problems };
-        if (isOver || !(answer instanceof SidecarAway)) return { ...last, end: 'unknown' };
+        if (isOver || !(answer instanceof SidecarUnavailable)) return { ...last, end: 'unknown' };
       } else {
         // Waits for earlier changes, too.
         revision ??= answer.revision ?? undefined;
-        last = lookAt(answer, awaited.streamIds, revision);
+        last = findBehind(answer, awaited.streamIds, revision);
         progress ??= showProgress(context, 'Packagers with everything', last.packagers);
         progress.advance(last.packagers - last.behind.length - done);
         done = last.packagers - last.behind.length;
@@ -106,13 +106,15 @@ export async function waitForPackagers(
   }
 }
 
-function lookAt(
+function findBehind(
   answer: FleetAnswer,
   streamIds: readonly string[],
   target: number | undefined,
 ): Omit<WaitedForFleet, 'end'> {
   const wanted = new Set(streamIds);
-  const takers = answer.packagers.filter(({ streams }) => streamIds.some((id) => takes(streams, id)));
+  const takers = answer.packagers.filter(({ streams }) =>
+    streamIds.some((id) => isWithinPrefixes(streams, id)),
+  );
   const behind = takers.flatMap((packager) => {
     const { name, live, lacking } = packager;
     const lacks = packager.lacks.filter(({ streamid, why }) => wanted.has(streamid) && why !== 'behind');

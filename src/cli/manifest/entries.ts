@@ -96,7 +96,7 @@ interface Asked {
   readonly label: string;
   readonly streamId?: string;
   readonly base: Defaults;
-  readonly mayLackContentId: boolean;
+  readonly isContentIdOptional: boolean;
 }
 
 const KEY_FIELDS = ['clientApiKey', 'clientApiKeyFile', 'clientApiKeyEnv'] as const;
@@ -139,7 +139,7 @@ export function buildManifest(read: ReadFile, secrets: NamedSecrets, needsConten
   };
 
   const mergedBody = (asked: Asked): JsonObject => {
-    const { own, path, line, label, streamId, base, mayLackContentId } = asked;
+    const { own, path, line, label, streamId, base, isContentIdOptional } = asked;
     const isSupplied = SUPPLYING.some((name) => own[name]);
     const stray = (['track', 'kid', 'period', 'systems'] as const).find((name) => own[name]);
     if (stray !== undefined && (isSupplied || (own.contentId ?? base.contentId) == null))
@@ -148,7 +148,7 @@ export function buildManifest(read: ReadFile, secrets: NamedSecrets, needsConten
     const body = mergeDefaults(own, base, key?.ok ? key.value : undefined, streamId);
     if (isSupplied) return body;
     // Without a key of its own, a content may need neither client nor key: the protocol of the key provider decides.
-    const isNamed = body.contentId !== undefined || mayLackContentId;
+    const isNamed = body.contentId !== undefined || isContentIdOptional;
     const needed = [
       ...(isNamed && key === undefined ? [] : ['client', ...(key?.ok === false ? [] : ['clientApiKey'])]),
       ...(isNamed ? [] : ['contentId']),
@@ -196,7 +196,7 @@ export function buildManifest(read: ReadFile, secrets: NamedSecrets, needsConten
         line: group.line,
         label: `${group.name}, ${quality}`,
         base: groupDefaults,
-        mayLackContentId: !needsContentId,
+        isContentIdOptional: !needsContentId,
       });
       return [quality, request];
     });
@@ -206,7 +206,7 @@ export function buildManifest(read: ReadFile, secrets: NamedSecrets, needsConten
   const ofStreams = streams.map(({ entry, path, line, name, streamIds }): ManifestItem => {
     const label = parseStreamId(name).ok ? name : 'the stream';
     const asked = { own: entry, path, line, label, streamId: name, base: defaults };
-    const body = { streamid: name, ...requestOf({ ...asked, mayLackContentId: !needsContentId }) };
+    const body = { streamid: name, ...requestOf({ ...asked, isContentIdOptional: !needsContentId }) };
     return { kind: 'streams', name, line, streamIds, body };
   });
 
@@ -215,7 +215,7 @@ export function buildManifest(read: ReadFile, secrets: NamedSecrets, needsConten
     const { members, tracks, folder, keys, heights, bitrates } = entry;
     if (tracks && !entry.cpix && (entry.contentId ?? groupDefaults.contentId) == null)
       report(line, 'tracks are for a CPIX document or a content; give cpix or contentId');
-    const mayLackContentId = !needsContentId || keys !== 'quality';
+    const isContentIdOptional = !needsContentId || keys !== 'quality';
     const isNamedAlone = keys === 'each' && perStream && !entry.contentId && !tracks;
     const named = (members ?? names).map((member) => withContentId(member, defaults));
     const body = {
@@ -226,7 +226,7 @@ export function buildManifest(read: ReadFile, secrets: NamedSecrets, needsConten
       heights: heights ? numbersIn(heights) : undefined,
       bitrates: bitrates ? numbersIn(bitrates) : undefined,
       ...(!isJsonObject(keys) &&
-        requestOf({ own: entry, path, line, label: name, base: groupDefaults, mayLackContentId })),
+        requestOf({ own: entry, path, line, label: name, base: groupDefaults, isContentIdOptional })),
     };
     return { kind: 'groups', name, line, streamIds, body };
   });

@@ -6,7 +6,7 @@ import { shellWord } from '../../terminal/text';
 import { usageError } from '../cli-error';
 import type { CliContext } from '../context';
 import { readDocument } from '../cpix-document';
-import { attempt, encodingFault, isBelow } from '../input';
+import { encodingFault, isBelow, resultOrUndefined } from '../input';
 import type { Options } from '../options';
 
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -47,14 +47,14 @@ export function createNamedSecrets(
       const sentence = `names ${name}, whose value would be sent as clientApiKey`;
       return refuse(sentence, `--allow-env ${shellWord(name)}`);
     },
-    ofFile: once((name) => {
+    ofFile: memoized((name) => {
       const path = realPath(resolve(folder, name));
       if (path === undefined || !statSync(path).isFile()) return UNREADABLE;
       if (!allowed.file(path)) return refuseFile(path, 'would be sent as clientApiKey');
       const value = secretIn(readNamedText(path) ?? '');
       return value ? { ok: true, value } : UNREADABLE;
     }),
-    ofDocument: once((name) => {
+    ofDocument: memoized((name) => {
       const path = realPath(resolve(folder, name));
       const bytes = path === undefined ? undefined : readNamedBytes(path);
       if (path === undefined || !bytes?.length) return NO_DOCUMENT;
@@ -68,7 +68,7 @@ export function createNamedSecrets(
 }
 
 /** Reads each file once: all streams may name the same. */
-function once(read: (name: string) => Checked<string>): (name: string) => Checked<string> {
+function memoized(read: (name: string) => Checked<string>): (name: string) => Checked<string> {
   const known = new Map<string, Checked<string>>();
   return (name) => {
     const value = known.get(name) ?? read(name);
@@ -84,14 +84,14 @@ export function readNamedText(path: string): string | undefined {
 }
 
 function readNamedBytes(path: string): Buffer | undefined {
-  return attempt(() => {
+  return resultOrUndefined(() => {
     const stats = statSync(path);
     return stats.isFile() && stats.size <= MAX_BYTES ? readFileSync(path) : undefined;
   });
 }
 
 function realPath(path: string): string | undefined {
-  return attempt(() => realpathSync(path));
+  return resultOrUndefined(() => realpathSync(path));
 }
 
 function fromHere(cwd: string, path: string): string {

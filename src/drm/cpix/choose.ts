@@ -15,10 +15,10 @@ import {
 } from './document';
 import { type Attempt, attempt, refuse, refuseChoice, unusable } from './fault';
 import {
+  hasTrack,
   isForSound,
   listKeys,
   listTracks,
-  nameTrack,
   requireKnownFilters,
   requireSameInAllPeriods,
   rulesInPeriod,
@@ -56,8 +56,8 @@ export function chooseKeys(document: CpixDocument, choice: CpixChoice): Attempt<
 }
 
 function choose(document: CpixDocument, choice: CpixChoice): ChosenKeys {
-  const { settled, findings } = settleRoles(document, choice, rolesOf(document, choice));
-  const keyOf = (name: Role['name']) => settled.find(({ role }) => role.name === name)?.key;
+  const { choices, findings } = chooseForRoles(document, choice, rolesOf(document, choice));
+  const keyOf = (name: Role['name']) => choices.find(({ role }) => role.name === name)?.key;
   const [cenc, fairplay] = [keyOf('cenc'), keyOf('fairplay')];
   return {
     cenc: cenc && { keyId: cenc.keyId, systems: cencSystems(document, choice, cenc) },
@@ -67,29 +67,29 @@ function choose(document: CpixDocument, choice: CpixChoice): ChosenKeys {
 }
 
 /** @throws faults */
-export function settleRoles(
+export function chooseForRoles(
   document: CpixDocument,
   choice: CpixChoice,
   roles: readonly Role[],
-): { readonly settled: readonly Settled[]; readonly findings: readonly Finding[] } {
+): { readonly choices: readonly RoleChoice[]; readonly findings: readonly Finding[] } {
   const rules = rulesInForce(document, choice, roles);
   const narrowed = roles.map((role) => narrow(role, choice, rules));
   if (narrowed.every(({ matched }) => matched.length === 0) || isUnknown(choice, narrowed, rules))
-    refuseWithout(document, choice, rules);
-  const tried = narrowed.map((one) => attempt(() => settle(one, roles, document.rules, choice)));
-  const [fault, ...more] = withoutDoubles(tried.flatMap((one) => (one.ok ? [] : one.faults)));
+    refuseUnmatched(document, choice, rules);
+  const tried = narrowed.map((one) => attempt(() => chooseForRole(one, roles, document.rules, choice)));
+  const [fault, ...more] = distinct(tried.flatMap((one) => (one.ok ? [] : one.faults)));
   if (fault) refuse(fault.code, fault.description, ...more);
-  const settled = tried.flatMap((one) => (one.ok ? one.value : []));
-  const taken = settled.flatMap(({ key }) => key ?? []);
+  const choices = tried.flatMap((one) => (one.ok ? one.value : []));
+  const taken = choices.flatMap(({ key }) => key ?? []);
   requireValues(taken);
   const present = narrowed.flatMap((one) => one.present);
   const findings = [
     ...(document.isSigned ? [SIGNED] : []),
-    ...settled.flatMap((result) => result.findings),
+    ...choices.flatMap((result) => result.findings),
     ...leftOutFindings(document, taken, present, rules.byKey),
     ...(choice.systems?.length ? [] : skippedSystems(document, taken)),
   ];
-  return { settled, findings };
+  return { choices, findings };
 }
 
 /** @throws a fault unless the document has the key, or any where none is named. */
@@ -106,7 +106,10 @@ function requireValues(keys: readonly CpixKey[]): void {
   unusable(`has no value for the key ${kid}: it is a request for keys; send the answer of the key server`);
 }
 
-export const SIGNED = ofDocument('signature_not_checked', 'is signed, and its signature was not checked');
+export const SIGNED = documentFinding(
+  'signature_not_checked',
+  'is signed, and its signature was not checked',
+);
 
 export interface Role {
   readonly name: 'cenc' | 'cbcs' | 'fairplay';
@@ -238,37 +241,37 @@ function narrow(role: Role, { keyId, track }: CpixChoice, rules: Rules): Narrowe
 
 /** Whether a track, as one misspelt, has a key only where one key is for all, while elsewhere each track has its own. */
 function isUnknown({ track }: CpixChoice, narrowed: readonly Narrowed[], { inPeriod }: Rules): boolean {
-  if (track === undefined || nameTrack(inPeriod, track)) return false;
+  if (track === undefined || hasTrack(inPeriod, track)) return false;
   return narrowed.some(({ present, spare }) => present.length > 0 && spare.length === 0);
 }
 
-interface Settled {
+interface RoleChoice {
   readonly role: Role;
   readonly key: CpixKey | undefined;
   readonly findings: readonly Finding[];
 }
 
-function settle(
+function chooseForRole(
   { role, matched, spare }: Narrowed,
   roles: readonly Role[],
   rules: readonly CpixRule[],
   { keyId, track }: CpixChoice,
-): Settled {
-  const without = (...findings: readonly Finding[]): Settled => ({ role, key: undefined, findings });
-  if (role.candidates.length === 0) return without();
+): RoleChoice {
+  const noKey = (...findings: readonly Finding[]): RoleChoice => ({ role, key: undefined, findings });
+  if (role.candidates.length === 0) return noKey();
   const isMeant = matched.length > 0 || (keyId === undefined && track === undefined);
   const keys = isMeant ? matched : spare;
   const usable = bestOf(role, keys.filter(role.isUsable));
   const [key, ...more] = usable;
   if (!isMeant) {
     const isOfOther = roles.some((other) => other !== role && key && other.candidates.includes(key));
-    if (key && more.length === 0 && !isOfOther) return take(role, key, keys);
+    if (key && more.length === 0 && !isOfOther) return choiceWith(role, key, keys);
     const notOne = `does not have exactly one key for ${role.called} with this choice`;
-    if (!role.isAsked) return without(ofDocument('cpix_system_left_out', `${notOne}; it is left out`));
+    if (!role.isAsked) return noKey(documentFinding('cpix_system_left_out', `${notOne}; it is left out`));
     return refuseChoice(`${notOne}; it has ${listKeys(role.candidates, rules)}`);
   }
-  if (!key) return keys.length === 0 ? without() : refuseSchemes(role, keys);
-  if (more.length === 0) return take(role, key, keys);
+  if (!key) return keys.length === 0 ? noKey() : refuseSchemes(role, keys);
+  if (more.length === 0) return choiceWith(role, key, keys);
   const listed = listKeys(usable, rules);
   return refuseChoice(`has several keys for ${role.called}; choose one by track or kid: ${listed}`);
 }
@@ -279,7 +282,7 @@ function bestOf({ name }: Role, keys: readonly CpixKey[]): readonly CpixKey[] {
   return best.length > 0 ? best : keys;
 }
 
-function take(role: Role, key: CpixKey, keys: readonly CpixKey[]): Settled {
+function choiceWith(role: Role, key: CpixKey, keys: readonly CpixKey[]): RoleChoice {
   return { role, key, findings: schemeFindings(role, key, keys) };
 }
 
@@ -298,16 +301,16 @@ function schemeFindings(role: Role, key: CpixKey, keys: readonly CpixKey[]): Fin
   const other = keys.find((candidate) => !role.isUsable(candidate));
   const ofOther = `has a key for ${role.called} with the scheme ${other && schemeName(other)}, too, which is left out`;
   return [
-    ...(isOfCenc ? [ofDocument('fairplay_scheme', ofCenc)] : []),
-    ...(other ? [ofDocument('cpix_scheme_left_out', ofOther)] : []),
+    ...(isOfCenc ? [documentFinding('fairplay_scheme', ofCenc)] : []),
+    ...(other ? [documentFinding('cpix_scheme_left_out', ofOther)] : []),
   ];
 }
 
-function ofDocument(code: string, description: string): Finding {
+function documentFinding(code: string, description: string): Finding {
   return warning(code, THE_DOCUMENT, description);
 }
 
-function refuseWithout(
+function refuseUnmatched(
   { keys, rules: every }: CpixDocument,
   { keyId, track, period }: CpixChoice,
   rules: Rules,
@@ -324,7 +327,7 @@ function refuseWithout(
   return refuseChoice(`has no such track${period === undefined ? '' : ' in that period'}; it has ${tracks}`);
 }
 
-function withoutDoubles(faults: readonly Problem[]): Problem[] {
+function distinct(faults: readonly Problem[]): Problem[] {
   return [...new Map(faults.map((fault) => [fault.description, fault])).values()];
 }
 

@@ -97,7 +97,7 @@ export function spekeSystems(
   return { ok: true, value: systems };
 }
 
-interface GivenOut {
+interface IssuedKey {
   /** The requested key id. */
   readonly asked: Buffer;
   readonly key: CpixKey;
@@ -107,7 +107,7 @@ interface GivenOut {
 /** The key ids given replace those asked for. Values for a document with certificates are encrypted. */
 export function spekeAnswer(
   asked: CpixDocument,
-  given: readonly GivenOut[],
+  given: readonly IssuedKey[],
   random: (bytes: number) => Buffer,
 ): Checked<CpixDocument> {
   const newIdOf = (keyId: Buffer) => given.find((each) => each.asked.equals(keyId))?.key.keyId ?? keyId;

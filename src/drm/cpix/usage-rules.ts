@@ -86,7 +86,7 @@ export function rulesOfTrack(rules: readonly CpixRule[], track: string): readonl
   return [];
 }
 
-export function nameTrack(rules: readonly CpixRule[], track: string): boolean {
+export function hasTrack(rules: readonly CpixRule[], track: string): boolean {
   return meaningsOf(track).some((isMeant) => rules.some(isMeant));
 }
 

@@ -1,12 +1,12 @@
 import { formatUuid } from '../bytes';
 import {
   type CpixChoice,
+  chooseForRoles,
   chosenBareKeys,
   keysWith,
   OF_CENC,
   type Role,
   requireKey,
-  settleRoles,
 } from '../cpix/choose';
 import { type CpixDocument, type CpixKey, THE_DOCUMENT } from '../cpix/document';
 import { attempt, refuseChoice } from '../cpix/fault';
@@ -124,13 +124,16 @@ function playReadyOf(document: CpixDocument, keyId: Buffer, value: Buffer, schem
 
 const playReady = (data: Buffer): DrmSystemData => ({ systemId: PLAYREADY_SYSTEM_ID, data });
 
-const ofDocument = (code: string, description: string) => warning(code, THE_DOCUMENT, description);
-const FAIRPLAY_LEFT_OUT = ofDocument('fairplay_scheme', 'has FairPlay for a key of cenc; it is left out');
-const PLAYREADY_LEFT_OUT = ofDocument(
+const documentFinding = (code: string, description: string) => warning(code, THE_DOCUMENT, description);
+const FAIRPLAY_LEFT_OUT = documentFinding(
+  'fairplay_scheme',
+  'has FairPlay for a key of cenc; it is left out',
+);
+const PLAYREADY_LEFT_OUT = documentFinding(
   'no_license_address',
   'has PlayReady without a header and without a license address; it is left out',
 );
-const HEADER_OF_OTHER_SCHEME = ofDocument(
+const HEADER_OF_OTHER_SCHEME = documentFinding(
   'scheme_mismatch',
   'has a PlayReady header for another scheme than its key; ask the key server for the right one',
 );
@@ -143,9 +146,9 @@ type CencScheme = (typeof SCHEMES)[number];
 /** As for a key file, but one key for each scheme, with any DRM systems; `asked` undefined: both schemes. */
 function chooseForExport(document: CpixDocument, choice: KeyChoice, asked: CencScheme | undefined) {
   return attempt(() => {
-    const { settled, findings } = settleRoles(document, choice, rolesOf(document, choice, asked));
+    const { choices, findings } = chooseForRoles(document, choice, rolesOf(document, choice, asked));
     const keys = SCHEMES.flatMap((scheme) => {
-      const key = settled.find(({ role }) => role.name === scheme)?.key;
+      const key = choices.find(({ role }) => role.name === scheme)?.key;
       return key ? [{ scheme, key }] : [];
     });
     return { keys, findings };

@@ -9,7 +9,7 @@ import { mountDelivery } from './delivery/delivery';
 import { mountEmbed } from './delivery/embed';
 import { limitRate } from './rate-limit';
 import { mountLibrary } from './resources/library';
-import { dateAnswers } from './seeded-source';
+import { setDateHeader } from './seeded-source';
 import { mountUploads } from './uploads/upload-api';
 import { mountClearKeyLicense } from './upstreams/clearkey-license';
 import { mountConfigService } from './upstreams/config-service';
@@ -22,7 +22,7 @@ const QUIET_PATHS = ['/healthz', '/live', '/manifests', '/dashboard'];
 
 export function createEmulatorApp(context: EmulatorContext): RequestListener {
   const platform = createApp({ ...context, quietPaths: QUIET_PATHS }, (app) => {
-    dateAnswers(app, context);
+    setDateHeader(app, context);
     routeAt(app, '/healthz').get((_request, response) => void response.json({ status: 'ok' }));
     app.get('/', (_request, response) => response.redirect('/dashboard'));
     mountApiPage(app, { document: () => describe(context), publicFolder: context.publicFolder });

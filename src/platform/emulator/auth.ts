@@ -3,9 +3,9 @@ import * as z from 'zod';
 import { HttpError } from '../../http/errors';
 import { isSameSecret } from '../../http/secret';
 import type { Clock } from './clock';
+import type { EmulatorDependencies } from './dependencies';
 import type { ItemStore } from './listing/item-store';
 import { Choice, Id, Text, Time } from './resources/fields';
-import type { Surroundings } from './surroundings';
 
 /** The permissions of credentials, from the least to the most: read; also create and change; also make credentials. */
 export const PERMISSIONS = ['Viewer', 'Editor', 'Admin'] as const;
@@ -117,7 +117,7 @@ function requirePermission({ permission }: Credential, needed: Permission): void
 
 export interface CredentialActions
   extends CredentialParts,
-    Pick<Surroundings, 'newResourceId' | 'newSecret'> {
+    Pick<EmulatorDependencies, 'newResourceId' | 'newSecret'> {
   readonly clock: Clock;
 }
 

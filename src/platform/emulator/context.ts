@@ -2,13 +2,13 @@ import { createClock } from './clock';
 import type { EmulatorConfig } from './config';
 import { FaultSwitches } from './control/faults';
 import { Journal } from './control/journal';
+import type { EmulatorDependencies } from './dependencies';
 import { createBroadcast } from './live/broadcast';
 import { PACKAGING_SETTINGS, Packaging, type PackagingSettings } from './packaging/packaging';
 import { Recordings } from './packaging/recordings';
 import { createLibrary } from './resources/library';
 import { SEEDED_TIME, SeededSource } from './seeded-source';
 import { createState, seedState } from './state';
-import type { Surroundings } from './surroundings';
 import { UPLOAD_SETTINGS, Uploads } from './uploads/uploads';
 import { IssuedKeys } from './upstreams/clearkey-license';
 import { WEBHOOK_SETTINGS, Webhooks } from './webhooks/webhooks';
@@ -18,22 +18,22 @@ export type EmulatorContext = ReturnType<typeof createContext>;
 /** The shared state of the routes. It lives as long as the process and starts with the seeds only. */
 export function createContext(
   seeds: EmulatorConfig,
-  given: Surroundings,
+  given: EmulatorDependencies,
   packagingSettings: PackagingSettings = PACKAGING_SETTINGS,
 ) {
   const source = seeds.seed === undefined ? undefined : new SeededSource(seeds.seed);
-  const surroundings: Surroundings = { ...given, ...source?.surroundings };
-  const clock = createClock(source ? () => SEEDED_TIME : surroundings.wallClock);
+  const dependencies: EmulatorDependencies = { ...given, ...source?.dependencies };
+  const clock = createClock(source ? () => SEEDED_TIME : dependencies.wallClock);
   const state = createState(clock.now);
   seedState(state, seeds, clock.now());
-  const faults = new FaultSwitches(surroundings.newBytes, clock, source !== undefined);
+  const faults = new FaultSwitches(dependencies.newBytes, clock, source !== undefined);
   const journal = new Journal();
   const { allowHttpWebhooks: allowHttp, packager, uploadsFolder } = seeds;
   const webhookSettings = { ...WEBHOOK_SETTINGS, allowHttp };
-  const webhooks = new Webhooks({ ...surroundings, state, clock, faults }, webhookSettings);
+  const webhooks = new Webhooks({ ...dependencies, state, clock, faults }, webhookSettings);
   const { notify } = webhooks;
   const uploads = new Uploads(
-    { ...surroundings, clock },
+    { ...dependencies, clock },
     {
       ...UPLOAD_SETTINGS,
       allowHttp,
@@ -42,14 +42,14 @@ export function createContext(
       maxBytes: seeds.uploadsMaxBytes,
     },
   );
-  const broadcast = createBroadcast({ ...surroundings, state, clock, notify });
+  const broadcast = createBroadcast({ ...dependencies, state, clock, notify });
   const packaging = new Packaging(
-    { ...surroundings, state, broadcast, packager, notesFolder: uploadsFolder },
+    { ...dependencies, state, broadcast, packager, notesFolder: uploadsFolder },
     packagingSettings,
   );
   const recordings = new Recordings(packaging, uploads);
   const issuedKeys = new IssuedKeys();
-  const parts = { ...surroundings, clock, state, notify, uploads, packaging, recordings };
+  const parts = { ...dependencies, clock, state, notify, uploads, packaging, recordings };
   return {
     ...parts,
     seeds,

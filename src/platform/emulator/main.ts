@@ -5,7 +5,7 @@ import { createLog } from '../../http/log';
 import { answerHelp, configOrExit, runAsProcess } from '../../http/server';
 import { readEmulatorConfig } from './config';
 import { openPlatformTls } from './own-certificates';
-import { startEmulator, surroundingsOf } from './start-emulator';
+import { dependenciesOf, startEmulator } from './start-emulator';
 
 const page = 'docs/emulator.md';
 const GRACE_MS = 10_000;
@@ -20,7 +20,7 @@ const log = createLog(config.logLevel, process.stdout, wallClock, LOG_BATCH_MS);
 async function start() {
   const own = { wallClock, now: () => performance.now(), newId: () => randomUUID(), newBytes: randomBytes };
   const tls = config.tls && (await openPlatformTls(config.tls, { log, clock: wallClock }));
-  const { stop } = await startEmulator(config, surroundingsOf(log, __dirname, own), tls);
+  const { stop } = await startEmulator(config, dependenciesOf(log, __dirname, own), tls);
   return { stop: () => stop(GRACE_MS) };
 }
 

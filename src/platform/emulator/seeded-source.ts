@@ -32,7 +32,7 @@ export class SeededSource {
     this.#drawn = { ...drawn };
   }
 
-  readonly surroundings = {
+  readonly dependencies = {
     now: () => 0,
     newId: (purpose: Purpose = 'id') => formatUuid(this.#draw(purpose, 16)),
     newResourceId: () => textOf(this.#draw('resource', 8)),
@@ -48,7 +48,7 @@ export class SeededSource {
 }
 
 /** Dates the answers of a run with a seed by its clock. */
-export function dateAnswers(
+export function setDateHeader(
   app: Express,
   { seeds, clock }: { readonly seeds: Pick<EmulatorConfig, 'seed'>; readonly clock: Clock },
 ): void {

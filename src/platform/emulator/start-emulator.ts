@@ -13,19 +13,19 @@ import type { EmulatorConfig } from './config';
 import { createContext, type EmulatorContext } from './context';
 import { createControlApp } from './control/app';
 import { openStateFile } from './control/saved-state';
+import type { EmulatorDependencies } from './dependencies';
 import { startRtmpIngest } from './live/rtmp-ingest';
 import { textOf } from './seeded-source';
-import type { Surroundings } from './surroundings';
 
 /** How long a file may take to come over a slow connection; one that comes to a halt is cut much earlier. */
 const UPLOAD_MS = 24 * 60 * 60 * 1000;
 
 /** @param folder that of the built emulator, with its pages and the process that tests streams. */
-export function surroundingsOf(
+export function dependenciesOf(
   log: Log,
   folder: string,
-  own: Pick<Surroundings, 'wallClock' | 'now' | 'newId' | 'newBytes'>,
-): Surroundings {
+  own: Pick<EmulatorDependencies, 'wallClock' | 'now' | 'newId' | 'newBytes'>,
+): EmulatorDependencies {
   return {
     ...own,
     log,
@@ -33,7 +33,7 @@ export function surroundingsOf(
     newSecret: () => textOf(own.newBytes(40)),
     publicFolder: join(folder, 'public'),
     // Anybody on the machine may test a stream, a few at a time.
-    fence: { program: join(folder, 'stream-test.js'), processorSeconds: 20, heapMib: 192 },
+    sandbox: { program: join(folder, 'stream-test.js'), processorSeconds: 20, heapMib: 192 },
   };
 }
 
@@ -44,13 +44,13 @@ interface Running {
 /** Resolves when the ports answer. Rejects with the system's error (`EADDRINUSE`) or a ConfigError. */
 export async function startEmulator(
   config: EmulatorConfig,
-  surroundings: Surroundings,
+  dependencies: EmulatorDependencies,
   tls: Tls | undefined,
 ) {
-  const { log } = surroundings;
+  const { log } = dependencies;
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
   requireFolder(config.uploadsFolder);
-  const context = createContext(config, surroundings);
+  const context = createContext(config, dependencies);
   const stateFile = config.stateFile === undefined ? undefined : openStateFile(context, config.stateFile);
   const running: Running[] = [];
   // Both ports: a client that holds too many connections is named in the log.

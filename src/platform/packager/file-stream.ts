@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { type Checked, refused } from '../../drm/bytes';
 import type { Problem } from '../../http/faults';
-import { wordsOf } from './running-program';
+import { endText } from './running-program';
 import {
   type Programs,
   type ShakaJob,
@@ -187,6 +187,6 @@ function readStreamInfo(text: string) {
 async function run({ programs }: FileStream, job: ShakaJob): Promise<Problem | undefined> {
   const end = await startShakaPackager(programs, job).ended;
   if (end.code === 0) return undefined;
-  const description = `shaka-packager can't package the file: ${wordsOf(end)}.`;
+  const description = `shaka-packager can't package the file: ${endText(end)}.`;
   return { code: 'packaging_failed', description };
 }

@@ -2,7 +2,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { basename } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { systemCode } from '../../http/errors';
-import { HIDDEN, hiderOf } from '../../http/secret';
+import { HIDDEN, maskerOf } from '../../http/secret';
 
 export interface ProgramEnd {
   /** Undefined when a signal ended it, or it could not be started. */
@@ -68,7 +68,7 @@ export function runProgram(path: string, args: readonly string[], options: RunPr
   };
 }
 
-export function wordsOf({ code, signal, notStarted, lastWords }: ProgramEnd): string {
+export function endText({ code, signal, notStarted, lastWords }: ProgramEnd): string {
   return lastWords || (notStarted ?? signal ?? `exit code ${code}`);
 }
 
@@ -80,7 +80,7 @@ function lastWordsOf(words: string, { secrets = [], paths = [] }: RunProgram): s
     // The prefix of each line: level, date, process, source file.
     .map((line) => line.replace(/^[EF]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\] /, '').trim())
     .filter((line) => line !== '');
-  const clean = hiderOf(secrets)(lines.slice(-KEPT_LINES).join('; '));
+  const clean = maskerOf(secrets)(lines.slice(-KEPT_LINES).join('; '));
   return paths
     .reduce((text, path) => text.replaceAll(path, basename(path)), clean)
     .replaceAll(/[0-9a-f]{32,}/gi, HIDDEN)

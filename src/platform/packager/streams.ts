@@ -9,7 +9,7 @@ import { describeThrown, systemCode } from '../../http/errors';
 import type { Problem } from '../../http/faults';
 import { packagerError } from './errors';
 import { packageFile } from './file-stream';
-import { type LiveRequest, LiveStream, type LiveSurroundings } from './live/live-stream';
+import { type LiveDependencies, type LiveRequest, LiveStream } from './live/live-stream';
 import { RECORDING } from './live/part';
 import { type MediaFolder, writeWhole } from './media-folder';
 import { readKeys } from './packaging-keys';
@@ -24,7 +24,7 @@ import {
 
 export type Stream = LiveStream | FileOnDisk;
 
-interface StreamsOptions extends Omit<LiveSurroundings, 'hasRoom'> {
+interface StreamsOptions extends Omit<LiveDependencies, 'hasRoom'> {
   readonly folder: MediaFolder;
   readonly maxBytes: number;
   readonly lookMs: number;
@@ -34,7 +34,7 @@ interface StreamsOptions extends Omit<LiveSurroundings, 'hasRoom'> {
 export class Streams {
   readonly #options: StreamsOptions;
   readonly #streams = new Map<string, Stream>();
-  readonly #live: LiveSurroundings;
+  readonly #live: LiveDependencies;
   readonly #looking: NodeJS.Timeout;
   readonly #removing = new Set<string>();
   /** Bytes that more media may have. */

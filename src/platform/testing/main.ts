@@ -6,7 +6,7 @@ import { createLog } from '../../http/log';
 import { Programs, productProgram } from '../demo/child-program';
 import { readEmulatorConfig } from '../emulator/config';
 import { openPlatformTls } from '../emulator/own-certificates';
-import { startEmulator as startPlatform, surroundingsOf } from '../emulator/start-emulator';
+import { dependenciesOf, startEmulator as startPlatform } from '../emulator/start-emulator';
 
 const GRACE_MS = 1000;
 const EMULATOR = {
@@ -183,7 +183,7 @@ export async function startEmulator({
   const start = async () => {
     const tls = config.tls && (await openPlatformTls(config.tls, { log, clock: wallClock }));
     const seeds = { ...config, uploadsFolder: variables.EMULATOR_UPLOADSFOLDER ?? folder };
-    return startPlatform(seeds, surroundingsOf(log, __dirname, own), tls);
+    return startPlatform(seeds, dependenciesOf(log, __dirname, own), tls);
   };
   const { url, controlUrl, stop } = await start().catch(async (thrown: unknown) => {
     await remove(folder);

@@ -24,7 +24,7 @@ export function engineKeysUnder(prefix: string) {
     everyEntry: { prefix: entries },
     /** A range for each prefix; undefined: one range of all entries. */
     entries: (prefixes: readonly string[] | undefined): readonly KeyRange[] =>
-      followed(prefixes).map((streamPrefix) => ({ prefix: `${entries}${streamPrefix}` })),
+      distinctPrefixes(prefixes).map((streamPrefix) => ({ prefix: `${entries}${streamPrefix}` })),
     /** Exists until the packager is retired. */
     packager: (name: string) => `${packagers}${name}`,
     packagers: { prefix: packagers },
@@ -42,7 +42,7 @@ export function engineKeysUnder(prefix: string) {
 }
 
 /** Sorted, without duplicates and prefixes that another one covers: one range each. */
-export function followed(streams: readonly string[] | undefined): readonly string[] {
+export function distinctPrefixes(streams: readonly string[] | undefined): readonly string[] {
   return [...new Set(streams ?? [''])]
     .sort()
     .filter((prefix, _at, all) => !all.some((other) => other !== prefix && prefix.startsWith(other)));
@@ -50,7 +50,7 @@ export function followed(streams: readonly string[] | undefined): readonly strin
 
 /** The revision up to which a packager has a stream that it takes; -1: it has nothing of it yet. */
 export function appliedTo(streams: readonly string[] | undefined, applied: readonly number[]) {
-  const prefixes = followed(streams);
+  const prefixes = distinctPrefixes(streams);
   return (streamId: string): number =>
     applied[prefixes.findIndex((prefix) => streamId.startsWith(prefix))] ?? -1;
 }

@@ -25,7 +25,7 @@ export interface Fleet {
   /** While the engine is away, the last known state. */
   status(): Promise<FleetAnswer>;
   /** @throws HttpError 404, 503. */
-  whereIs(streamId: StreamId): Promise<FleetStreamAnswer>;
+  streamStatus(streamId: StreamId): Promise<FleetStreamAnswer>;
   /**
    * Resolves when every registered packager has the streams at these revisions, or after `seconds`: with the sorted
    * names of those that do not. @throws HttpError 503 when the packagers could not be read.

@@ -1,4 +1,4 @@
-import { kept } from '../../http/cached';
+import { memoized } from '../../http/cached';
 import { apiError } from '../errors';
 import type { FleetParts } from './fleet';
 import type { Ledger } from './ledger/ledger';
@@ -12,7 +12,7 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityPa
   const write = (id: string) =>
     engine.change([{ key, expected: 0, value: seal().sealText(key, JSON.stringify({ id })) }]);
 
-  const look = async () => {
+  const readGuard = async () => {
     for (;;) {
       const { at, values } = await engine.read([key]);
       const [present] = values;
@@ -30,7 +30,7 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityPa
     }
   };
 
-  const newGuard = () => kept(look);
+  const newGuard = () => memoized(readGuard);
   let guard = newGuard();
   return {
     /**
@@ -40,7 +40,7 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityPa
      */
     guard: () => guard(),
     /** Reads the description again before the next change. */
-    doubt(): void {
+    invalidate(): void {
       guard = newGuard();
     },
     /** Founds this packager's fleet again. @throws HttpError when the engine has a fleet. @throws EngineError */

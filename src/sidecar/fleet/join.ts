@@ -1,6 +1,6 @@
 import { openClientTls } from '../../http/client-tls';
 import { ConfigError } from '../../http/config';
-import { type Following, followFiles } from '../../http/watched-file';
+import { type FileWatchOptions, watchFiles } from '../../http/watched-file';
 import { refuseUnreadable } from '../start-up';
 import type { FleetConfig } from './config';
 import { createEtcd } from './engine/etcd';
@@ -8,7 +8,7 @@ import type { OpenFleet } from './fleet';
 import { openFleet } from './open-fleet';
 
 /** @throws ConfigError when a file for the fleet can't be used. */
-export function joinFleet(config: FleetConfig, { log, clock }: Following): OpenFleet {
+export function joinFleet(config: FleetConfig, { log, clock }: FileWatchOptions): OpenFleet {
   const access = openEngineAccess(config, { log, clock });
   const { close, ...secret } = openFleetSecret(config.secretFile, { log });
   const { urls, timeoutMs, user } = config;
@@ -32,10 +32,10 @@ const MIN_CHARACTERS = 32;
 const MAX_CHARACTERS = 1000;
 
 /** Later, an unusable file is logged and the secrets stay. @throws ConfigError at the start. */
-export function openFleetSecret(file: string, { log, intervalMs }: Omit<Following, 'clock'>) {
+export function openFleetSecret(file: string, { log, intervalMs }: Omit<FileWatchOptions, 'clock'>) {
   let secrets: readonly string[] = [];
   let listener = () => {};
-  const { close } = followFiles([['PACKAGERDRMAPI_FLEET_SECRET_FILE', file]], {
+  const { close } = watchFiles([['PACKAGERDRMAPI_FLEET_SECRET_FILE', file]], {
     log,
     intervalMs,
     message: 'the file of the fleet secret cannot be used; the previous secrets stay in use',
@@ -96,7 +96,7 @@ const PASSWORD = 'PACKAGERDRMAPI_FLEET_PASSWORD_FILE';
 /** Later, unusable files are logged and what is in force stays. @throws ConfigError at the start. */
 export function openEngineAccess(
   { user, tls: files }: Pick<FleetConfig, 'user' | 'tls'>,
-  { log, clock, intervalMs }: Following,
+  { log, clock, intervalMs }: FileWatchOptions,
 ) {
   const { authorities, client } = files;
   const file = user?.passwordFile;
@@ -120,7 +120,7 @@ export function openEngineAccess(
         );
     },
   });
-  const followed = followFiles(file === undefined ? [] : [[PASSWORD, file]], {
+  const followed = watchFiles(file === undefined ? [] : [[PASSWORD, file]], {
     ...{ log, intervalMs, message },
     take([bytes]) {
       password = passwordOf(linesOf(bytes)[0] ?? '', file ?? '');

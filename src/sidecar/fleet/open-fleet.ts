@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FleetAnswer } from '../../api/fleet-answers';
-import { takes } from '../../api/stream-id';
-import { cached, kept } from '../../http/cached';
+import { isWithinPrefixes } from '../../api/stream-id';
+import { cached, memoized } from '../../http/cached';
 import { HttpError, systemCode } from '../../http/errors';
 import { apiError, sentenceOf } from '../errors';
 import type { KeyFileStore } from '../storage/key-file-store';
@@ -14,14 +14,14 @@ import { type Apply, createApply, createChangeLog } from './entries/apply';
 import { createFleetStore } from './entries/fleet-store';
 import { createReplication, type Replication } from './entries/replicate';
 import { createSeal, createVersions } from './entries/seal';
-import { collectDeleted, importStep, resealStep, tryAgain } from './entries/steps';
+import { collectDeleted, importStep, resealStep, retryFailed } from './entries/steps';
 import type { Fleet, FleetHooks } from './fleet';
 import { createIdentity, type Identity } from './identity';
 import type { openFleetSecret } from './join';
 import { createFolderCheck, type Ledger, openLedger } from './ledger/ledger';
 import { createMembership, type Membership } from './members/membership';
 import { createMembershipState } from './membership-state';
-import { fleetFigures, fleetStatus, whereStream } from './status';
+import { fleetFigures, fleetStatus, streamStatus } from './status';
 
 type FleetSecret = Pick<ReturnType<typeof openFleetSecret>, 'secrets' | 'onSecrets'>;
 
@@ -56,7 +56,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   const { streams, prefix } = options.config;
   const keys = engineKeysUnder(prefix);
   const grouped = groupCalls(engine);
-  const isTaken = (streamId: string) => takes(streams, streamId);
+  const isTaken = (streamId: string) => isWithinPrefixes(streams, streamId);
   const levelledStreams = (streams ?? []).join(',');
   const state = createMembershipState(options);
   const versions = createVersions(options.clock);
@@ -95,7 +95,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
       ledger,
       ranges: keys.entries(streams),
       onFleetChanged() {
-        identity.doubt();
+        identity.invalidate();
         // A resealed fleet is the same one, and everything of it is here.
         identity.guard().catch(restart);
       },
@@ -109,7 +109,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   let present: Member | undefined;
   let opening: Promise<Member> | undefined;
   /** A failed opening of the ledger is repeated with the next call. @throws HttpError */
-  const member = kept(async () => {
+  const member = memoized(async () => {
     opening = openMember().catch((thrown: unknown) => {
       throw toLedgerError(thrown);
     });
@@ -119,7 +119,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
 
   const runRound = async (signal: AbortSignal): Promise<void> => {
     const { ledger, apply, identity, replication, membership } = await member();
-    identity.doubt();
+    identity.invalidate();
     await identity.guard();
     state.admitted();
     await membership.join().catch((thrown: unknown) => {
@@ -176,7 +176,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   const store = createFleetStore({
     ...parts,
     identity: async () => (await member()).identity,
-    apply: async (entry, revision) => (await member()).apply.entry(entry, revision, 'made'),
+    apply: async (entry, revision) => (await member()).apply.entry(entry, revision, 'local'),
   });
 
   const asked = async <Answer>(ask: (member: Member) => Promise<Answer>): Promise<Answer> => {
@@ -209,13 +209,13 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
       void readServers();
       void repeat(SERVERS_MS, readServers);
       void repeatWhileLevel(FAILED_RETRY_MS, async ({ apply, ledger, replication }) => {
-        await tryAgain(apply, replication);
+        await retryFailed(apply, replication);
         // The entries that could not be opened were sealed again elsewhere.
         if (ledger.head.levelled !== levelledStreams && replication.missingSecrets.size === 0) restart();
       });
       void repeatWhileLevel(options.folderMs ?? FOLDER_MS, async ({ checkFolder, replication }) => {
         const changed = checkFolder(FOLDER_STEP).filter(isTaken);
-        if (changed.length > 0) await replication.again(changed);
+        if (changed.length > 0) await replication.reapply(changed);
       });
       void repeatWhileLevel(COLLECT_MS, (each) => collectDeleted({ ...parts, ...each }));
     },
@@ -225,7 +225,8 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
       if (secrets?.size) throw missingSecret(secrets);
     },
     status: cached(STATUS_KEPT_MS, now, readStatus),
-    whereIs: (streamId) => asked(({ membership: { list } }) => whereStream(streamId, { ...parts, list })),
+    streamStatus: (streamId) =>
+      asked(({ membership: { list } }) => streamStatus(streamId, { ...parts, list })),
     waitFor: (awaited, seconds) => asked(({ membership }) => membership.waitFor(awaited, seconds)),
     importStep: (step, by) =>
       asked(({ ledger }) => importStep(step, by, { ...parts, offer: store.offer, ledger })),

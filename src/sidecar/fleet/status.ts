@@ -23,11 +23,11 @@ export async function fleetStatus(
   const { moment } = state;
   const { ledger, replication, membership } = present ?? {};
   const isOld = moment !== undefined && moment.revision >= YOUNG_REVISION;
-  const [servers, packagers, remembers] = await Promise.all([
+  const [servers, packagers, hasFirstRevision] = await Promise.all([
     engine.servers(),
     // While the engine is away, it would only wait for the time limit.
     state.state === 'away' ? undefined : membership?.list().catch(() => undefined),
-    isOld ? engine.remembers(1).catch(() => undefined) : undefined,
+    isOld ? engine.hasRevision(1).catch(() => undefined) : undefined,
   ]);
   // Records of other streams are of a former selection.
   const known = [...(ledger?.records() ?? [])].filter(([streamId]) => isTaken(streamId));
@@ -44,7 +44,7 @@ export async function fleetStatus(
     since: state.since.toISOString(),
     revision: moment?.revision ?? null,
     engine: [...servers],
-    compacted: remembers === undefined ? null : !remembers,
+    compacted: hasFirstRevision === undefined ? null : !hasFirstRevision,
     streams: known.length - deleted,
     deleted,
     missing: known.filter(([streamId, { tag }]) => tag !== undefined && isAbsent(streamId)).length,
@@ -63,7 +63,7 @@ function entriesOf(streams: { readonly size: number; keys(): Iterable<StreamId> 
 type Where = Pick<FleetParts, 'keys' | 'grouped' | 'seal'> & { list(): Promise<readonly Packager[]> };
 
 /** @throws HttpError 404 @throws EngineError */
-export async function whereStream(
+export async function streamStatus(
   streamId: StreamId,
   { keys, grouped, seal, list }: Where,
 ): Promise<FleetStreamAnswer> {

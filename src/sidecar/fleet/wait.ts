@@ -21,15 +21,15 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
   /** `?wait=`, in seconds; undefined: the request does not wait. */
   const parameter: z.ZodType<number | undefined> = fleet ? waitSeconds : NO_FLEET;
   const waiting = new Set<(why: string) => void>();
-  let isHurrying = false;
+  let isStopping = false;
 
   /** Says in words which packagers do not have the changes; undefined: all have them. */
-  const whoIsBehind = async (
+  const waitForPackagers = async (
     changes: readonly Accepted[],
     seconds: number,
     requestId: string,
   ): Promise<string | undefined> => {
-    if (isHurrying) return STOPPING;
+    if (isStopping) return STOPPING;
     const awaited = changes.map(({ streamId, fleet: { revision } }) => ({ streamId, revision }));
     let endEarly: (why: string) => void = () => undefined;
     const ended = new Promise<string>((resolve) => {
@@ -59,9 +59,9 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
      * Waits if `seconds` is given. Returns the status (202: a packager or this folder doesn't have the changes yet),
      * the warnings, and the header with the highest revision. Never rejects: the changes are made.
      */
-    async settle(changes: readonly Accepted[], seconds: number | undefined, requestId: string) {
+    async awaitOutcome(changes: readonly Accepted[], seconds: number | undefined, requestId: string) {
       if (changes.length === 0) return { status: 200, warnings: [], headers: {} };
-      const behind = seconds === undefined ? undefined : await whoIsBehind(changes, seconds, requestId);
+      const behind = seconds === undefined ? undefined : await waitForPackagers(changes, seconds, requestId);
       const isHere = changes.every((change) => change.fleet.notHere === undefined);
       const highest = changes.reduce((most, change) => Math.max(most, change.fleet.revision), 0);
       return {
@@ -70,8 +70,8 @@ export function createFleetWait(fleet: Pick<Fleet, 'waitFor'> | undefined, log: 
         headers: { [REVISION_HEADER]: String(highest) },
       };
     },
-    hurry(): void {
-      isHurrying = true;
+    endWaits(): void {
+      isStopping = true;
       for (const end of waiting) end(STOPPING);
     },
   };

@@ -17,7 +17,7 @@ import {
   type Change,
   type ChangedBy,
   type Conditions,
-  isLeftAlone,
+  isWriteSkipped,
   type KeyFileStore,
 } from '../storage/key-file-store';
 
@@ -191,7 +191,7 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
     if (keys) all.set(streamId, add(streamId, keys));
   };
   /** Another program may have removed or changed it. */
-  const lookAgain = (streamId: string): void => {
+  const refresh = (streamId: string): void => {
     if (!read) return;
     try {
       const bytes = read(streamId);
@@ -213,7 +213,7 @@ export function createKeyIndex(read?: (streamId: string) => Buffer | undefined) 
         otherIds: differing(streamId, keys.digest, keys),
       });
       // Only those that are named: many would take too long.
-      for (const others of Object.values(found())) others.slice(-MAX_NAMES).forEach(lookAgain);
+      for (const others of Object.values(found())) others.slice(-MAX_NAMES).forEach(refresh);
       return found();
     },
     size: () => all.size,
@@ -229,7 +229,7 @@ export function keyConflictFindings(
 ): Finding[] {
   if (!keys) return [];
   const { otherKeys, otherIds } = index.conflicts(streamId, keys);
-  const [ofKeys, ofIds] = [whoHas(otherKeys, asking), whoHas(otherIds, asking)];
+  const [ofKeys, ofIds] = [keyFilesText(otherKeys, asking), keyFilesText(otherIds, asking)];
   const findings = {
     key_id_reused:
       ofKeys &&
@@ -245,7 +245,7 @@ export function keyConflictFindings(
 
 const MAX_NAMES = 3;
 
-function whoHas(streamIds: readonly string[], asking: ApiKey): string | undefined {
+function keyFilesText(streamIds: readonly string[], asking: ApiKey): string | undefined {
   const count = streamIds.length;
   if (count === 0) return undefined;
   const s = count === 1 ? '' : 's';
@@ -260,7 +260,7 @@ function whoHas(streamIds: readonly string[], asking: ApiKey): string | undefine
 export interface FaultyKeyFiles extends Readonly<Record<'error' | 'warning', number>> {}
 
 /** As many files take a millisecond or two. */
-const FILES_AT_A_STRETCH = 20;
+const FILES_PER_TURN = 20;
 const REST_MS = 10;
 /** Slower than at the start: a look takes a fifth of the time of a write. */
 const WRITTEN_REST_MS = 200;
@@ -269,7 +269,7 @@ const WRITTEN_REST_MS = 200;
 export function createSurvey(folder: string, log: Log, index: KeyIndex) {
   const faulty = new Map<StreamId, keyof FaultyKeyFiles>();
   const waiting = new Set<StreamId>();
-  let looking: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
   let isComplete = false;
   let isClosed = false;
 
@@ -279,7 +279,7 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
   };
 
   /** Reads and notes in one turn: notes of later changes are newer. */
-  const look = (streamId: StreamId) => {
+  const surveyFile = (streamId: StreamId) => {
     const entry = describeKeyFile(folder, streamId, summarise);
     if (!entry) return;
     faulty.delete(streamId);
@@ -288,27 +288,27 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
       faulty.set(streamId, faults.some(({ severity }) => severity === 'error') ? 'error' : 'warning');
   };
 
-  const lookAtWaiting = async (): Promise<void> => {
+  const surveyWaiting = async (): Promise<void> => {
     try {
       while (waiting.size > 0 && !isClosed) {
         await pause(isComplete ? WRITTEN_REST_MS : REST_MS, undefined, { ref: false });
         let count = 0;
         for (const streamId of waiting) {
           waiting.delete(streamId);
-          look(streamId);
+          surveyFile(streamId);
           count += 1;
-          if (count === FILES_AT_A_STRETCH) break;
+          if (count === FILES_PER_TURN) break;
         }
       }
     } finally {
-      looking = undefined;
+      running = undefined;
     }
   };
 
   /** One run serves all: several would read more than their share. */
-  const lookSoon = (): Promise<void> => {
-    looking ??= Promise.resolve().then(lookAtWaiting);
-    return looking;
+  const surveySoon = (): Promise<void> => {
+    running ??= Promise.resolve().then(surveyWaiting);
+    return running;
   };
 
   const failed = (thrown: unknown) =>
@@ -316,7 +316,7 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
 
   const runAll = async (): Promise<void> => {
     for (const streamId of await listStreamIds(folder)) waiting.add(streamId);
-    await lookSoon();
+    await surveySoon();
     isComplete = !isClosed;
   };
 
@@ -333,11 +333,11 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
       ...store,
       async write(streamId, bytes, conditions = {}, context) {
         const change = await store.write(streamId, bytes, conditions, context);
-        if (isLeftAlone(conditions, change.former, bytes)) return change;
+        if (isWriteSkipped(conditions, change.former, bytes)) return change;
         if (!change.former) changed(1);
         index.set(streamId, indexedKeysOf(bytes));
         waiting.add(streamId);
-        if (!looking) lookSoon().catch(failed);
+        if (!running) surveySoon().catch(failed);
         return change;
       },
       async remove(streamId, conditions, context) {

@@ -17,14 +17,14 @@ import { MAX_CPIX_BYTES } from '../../drm/cpix/read';
 import { EXPORT_NAMES, EXPORT_SCHEMES } from '../../drm/export/names';
 import { type Finding, problemsOf, sentenceOf } from '../../drm/finding';
 import { parseKeyFile } from '../../drm/key-file';
-import { addressOf, type Followed, requireType, routeAt } from '../../http/app';
+import { addressOf, type LoggedResponse, requireType, routeAt } from '../../http/app';
 import { HttpError, toHttpError } from '../../http/errors';
 import { parsedOr400, querySwitch, readQuery } from '../../http/faults';
 import type { Provision } from '../../provider/provision';
 import { callerOf, requireRead, requireWrite } from '../api-key';
 import { apiError } from '../errors';
 import type { FleetWait } from '../fleet/wait';
-import { type Conditions, type FleetChange, isNamed, type KeyFileStore } from '../storage/key-file-store';
+import { type Conditions, type FleetChange, isWeakMatch, type KeyFileStore } from '../storage/key-file-store';
 import type { Actor, KeyFileChanges, PutOutcome } from './changes';
 import { exportKeyFile } from './export';
 
@@ -131,7 +131,8 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     { bytes, warnings, fleet }: Pick<PutOutcome, 'bytes' | 'warnings'> & { fleet?: FleetChange | undefined },
     seconds: number | undefined,
   ): Promise<void> => {
-    const settled = fleet && (await wait.settle([{ streamId, fleet }], seconds, response.locals.requestId));
+    const settled =
+      fleet && (await wait.awaitOutcome([{ streamId, fleet }], seconds, response.locals.requestId));
     if (settled) response.set(settled.headers).status(settled.status);
     sendKeyFile(request, response, streamId, bytes, [...warnings, ...(settled?.warnings ?? [])]);
   };
@@ -251,7 +252,7 @@ const TAGS = /^\s*(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\
 /** Express ignores the condition with `cache-control: no-cache`, which fetch() may send. */
 function isUnchanged({ headers }: IncomingMessage, etag: string): boolean {
   const { 'if-none-match': given } = headers;
-  return given !== undefined && isNamed(given, etag);
+  return given !== undefined && isWeakMatch(given, etag);
 }
 
 function sendUnchanged(response: ServerResponse, etag: string, warnings: readonly Finding[]): void {
@@ -306,7 +307,7 @@ function sendDryRun(
 /** @throws HttpError 409 when the key file does not have what the export needs. */
 export async function sendExport(
   request: IncomingMessage,
-  response: Followed,
+  response: LoggedResponse,
   { streamId, bytes, asked }: { streamId: StreamId; bytes: Buffer; asked: z.output<typeof exportQuery> },
 ): Promise<void> {
   response.locals.logFields = { streamId, as: asked.as };

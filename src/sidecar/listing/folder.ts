@@ -84,7 +84,7 @@ function unreadable(code: string, description: string): KeyFileSummary {
 }
 
 /** Less than a millisecond's work. */
-const NAMES_AT_A_STRETCH = 1000;
+const NAMES_PER_TURN = 1000;
 
 /** Sorted. Passes over links, devices, names that are no stream ids, and (`onUnreadable`) unreadable sub-folders. */
 export async function listStreamIds(
@@ -94,7 +94,7 @@ export async function listStreamIds(
   const found: StreamId[] = [];
   const visit = async (parts: readonly string[]): Promise<void> => {
     for (const [at, entry] of (await readFolder(root, parts, onUnreadable)).entries()) {
-      if (at % NAMES_AT_A_STRETCH === 0) await yieldToEventLoop();
+      if (at % NAMES_PER_TURN === 0) await yieldToEventLoop();
       const name = entry.isFile() ? (KEY_FILE.exec(entry.name)?.[1] ?? '') : entry.name;
       const parsed = parseStreamId([...parts, name].join('/'));
       if (!parsed.ok) continue;

@@ -185,7 +185,7 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
 const MAX_CHARACTERS = 256;
 
 // JSON leaves C1 control characters and Unicode line breaks as they are, and some readers obey them.
-const OBEYED = /[\u007f-\u009f\u2028\u2029]/g;
+const CONTROL_CHARACTERS = /[\u007f-\u009f\u2028\u2029]/g;
 
 interface LineEntry extends Omit<AuditEntry, 'address' | 'requestId'> {
   readonly address: string | undefined;
@@ -211,7 +211,7 @@ export function formatAuditLine(entry: LineEntry, time: Date): string {
     count: entry.count,
   });
   const safe = line.replaceAll(
-    OBEYED,
+    CONTROL_CHARACTERS,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
   return `${safe}\n`;

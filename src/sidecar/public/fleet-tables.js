@@ -35,7 +35,7 @@ const wordsIn = (id) => byId(id).value.trim().toLowerCase();
 const ago = (time, now) =>
   now - Date.parse(time) < 60_000 ? 'less than a minute' : duration(now - Date.parse(time));
 
-function takes(streams) {
+function selectionText(streams) {
   if (streams === null) return 'takes all streams';
   return streams.length === 0 ? 'takes no stream' : `takes ${some(streams.map((each) => `${each}…`))}`;
 }
@@ -43,7 +43,10 @@ function takes(streams) {
 const link = (attributes, text) => part('button', { type: 'button', ...attributes }, text);
 
 const PACKAGER_COLUMNS = {
-  Packager: ({ name, streams, isHere }) => [named(name, isHere && muted(' (this one)')), sub(takes(streams))],
+  Packager: ({ name, streams, isHere }) => [
+    named(name, isHere && muted(' (this one)')),
+    sub(selectionText(streams)),
+  ],
   Sidecar: ({ live, version }) => [runsBadge(live), sub(`version ${version}`)],
   State: ({ live, state, reported, now }) => [
     live ? stateBadge(state) : badge(undefined, state.replaceAll('_', ' ')),

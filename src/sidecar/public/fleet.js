@@ -58,7 +58,7 @@ const REFUSALS = {
   429: 'There were too many attempts without a valid API key.',
 };
 
-function leave(...refusal) {
+function signOut(...refusal) {
   clearTimeout(session?.timer);
   session = undefined;
   for (const id of ['fleet', 'controls']) byId(id).hidden = true;
@@ -78,12 +78,12 @@ async function refresh(mine) {
     const answer = await ask('api/fleet', mine);
     if (session !== mine) return;
     const refusal = REFUSALS[answer?.status];
-    if (refusal !== undefined) leave(refusal, answer.says);
+    if (refusal !== undefined) signOut(refusal, answer.says);
     else if (answer?.status !== 200) showTrouble(mine, answer?.says ?? AWAY);
     else {
       Object.assign(mine, { fleet: answer.body, answered: Date.now(), failedSince: undefined });
       show(mine);
-      await look(mine);
+      await refreshStream(mine);
     }
   } finally {
     mine.isAsking = false;
@@ -97,7 +97,7 @@ function showTrouble(mine, says) {
   mine.failedSince ??= Date.now();
   const { fleet, failedSince, answered } = mine;
   if (!fleet) {
-    leave(says, 'Check that the sidecar runs and this machine reaches it, and try again.');
+    signOut(says, 'Check that the sidecar runs and this machine reaches it, and try again.');
     return;
   }
   const since = `This state is from ${clock(answered)}. The page asks again every ${REFRESH_MS / 1000} seconds.`;
@@ -200,7 +200,7 @@ const rowsOf = (findings) =>
     ];
   });
 
-async function look(mine) {
+async function refreshStream(mine) {
   const { stream } = mine;
   if (stream === undefined) return;
   const answer = await ask(`api/fleet/${encodeURIComponent(stream)}`, mine);
@@ -209,11 +209,11 @@ async function look(mine) {
   else showNowhere(answer?.says ?? AWAY);
 }
 
-function lookFor(stream) {
+function selectStream(stream) {
   if (!session || stream === '') return;
   session.stream = stream;
   byId('where-stream').value = stream;
-  void look(session);
+  void refreshStream(session);
 }
 
 byId('access-form').addEventListener('submit', (event) => {
@@ -222,7 +222,7 @@ byId('access-form').addEventListener('submit', (event) => {
   const apiKey = field.value.trim();
   field.value = '';
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
-    leave('This is not an API key.', 'An API key has printable ASCII characters without spaces.');
+    signOut('This is not an API key.', 'An API key has printable ASCII characters without spaces.');
     return;
   }
   session = { apiKey, isPaused: false };
@@ -232,7 +232,7 @@ byId('access-form').addEventListener('submit', (event) => {
   void refresh(session);
 });
 
-byId('forget').addEventListener('click', () => leave());
+byId('forget').addEventListener('click', () => signOut());
 
 function resume() {
   if (!session) return;
@@ -249,17 +249,17 @@ byId('pause').addEventListener('click', () => {
 document.addEventListener('visibilitychange', resume);
 
 // The browser keeps a page that is left, to go back to it: the key would stay with it.
-window.addEventListener('pagehide', () => leave());
+window.addEventListener('pagehide', () => signOut());
 
 byId('where-form').addEventListener('submit', (event) => {
   event.preventDefault();
-  lookFor(byId('where-stream').value.trim());
+  selectStream(byId('where-stream').value.trim());
 });
 
 byId('missing').addEventListener('click', ({ target }) => {
   const stream = target.closest('[data-look]')?.dataset.look;
   if (stream === undefined) return;
-  lookFor(stream);
+  selectStream(stream);
   byId('where').scrollIntoView({ block: 'start' });
   byId('where-stream').focus({ preventScroll: true });
 });

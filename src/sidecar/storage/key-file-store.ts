@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
 import type { StreamId } from '../../api/stream-id';
-import { etagOf, namesEtag } from '../../drm/bytes';
+import { etagOf, isStrongMatch } from '../../drm/bytes';
 import { isSameKeyFile } from '../../drm/key-file';
 import type { HttpError } from '../../http/errors';
 import { apiError } from '../errors';
@@ -60,7 +60,7 @@ export interface FleetChange {
   /** The engine's revision from which on a packager has the change. */
   readonly revision: number;
   /** Whether the stream's key file belongs in this folder. */
-  readonly isHere: boolean;
+  readonly isTaken: boolean;
   /** Why this folder does not have it yet, though it should. */
   readonly notHere?: HttpError;
 }
@@ -79,7 +79,7 @@ export interface ChangeContext {
 }
 
 export function createKeyFileStore(folder: string, mode: number, writer: DurableWriter): KeyFileStore {
-  const inTurn = queueByName();
+  const queue = queueByName();
   const root = rootFolder(folder);
   // Sub-folders that would survive a power cut; others may have been made a moment ago by another write.
   const lasting = new Set<string>();
@@ -128,7 +128,7 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     return held;
   };
 
-  const settle = async (
+  const changeIn = async (
     held: HeldFolder | undefined,
     change: (held: HeldFolder) => Promise<NotSynced | undefined>,
   ): Promise<NotSynced | undefined> => {
@@ -148,8 +148,8 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     conditions: Conditions,
     apply: (at: KeyFilePath, former: Buffer | undefined) => Promise<Change>,
   ): Promise<Change> =>
-    inTurn(streamId, () =>
-      guard('write', async () => {
+    queue(streamId, () =>
+      withStorageErrors('write', async () => {
         const at = keyFilePath(folder, streamId);
         const former = read(at);
         requireMatch(conditions, former);
@@ -158,24 +158,24 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     );
 
   return {
-    read: (streamId) => guardSync('read', () => read(keyFilePath(folder, streamId))),
+    read: (streamId) => withStorageErrorsSync('read', () => read(keyFilePath(folder, streamId))),
     write: (streamId, bytes, conditions = {}) =>
       change(streamId, conditions, async (at, former) => {
-        if (!isLeftAlone(conditions, former, bytes)) {
+        if (!isWriteSkipped(conditions, former, bytes)) {
           const write = ({ path, id }: HeldFolder) => writer.write(`${path}/${at.name}`, bytes, mode, id);
-          return { former, notSynced: await settle(await make(at), write) };
+          return { former, notSynced: await changeIn(await make(at), write) };
         }
         if (unsynced.size === 0) return { former, notSynced: undefined };
         // The file already has this content, but may not be synced.
         const sync = async ({ path, id }: HeldFolder) =>
           unsynced.has(id) ? writer.trySync(path, id) : undefined;
-        return { former, notSynced: await settle(holdSubFolder(root, at), sync) };
+        return { former, notSynced: await changeIn(holdSubFolder(root, at), sync) };
       }),
     remove: (streamId, conditions = {}) =>
       change(streamId, conditions, async (at, former) => {
         if (!former) return { former, notSynced: undefined };
         let isRemoved = false;
-        const notSynced = await settle(holdSubFolder(root, at), async ({ path, id }) => {
+        const notSynced = await changeIn(holdSubFolder(root, at), async ({ path, id }) => {
           const removed = await writer.remove(`${path}/${at.name}`, id);
           isRemoved = removed !== 'absent';
           return typeof removed === 'object' ? removed : undefined;
@@ -186,11 +186,11 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
         return { former: undefined, notSynced: undefined };
       }),
     probe: () =>
-      guard('write', async () => {
+      withStorageErrors('write', async () => {
         check();
         await writer.probe(folder);
       }),
-    check: () => guardSync('read', check),
+    check: () => withStorageErrorsSync('read', check),
   };
 }
 
@@ -222,7 +222,7 @@ function bytesOf(found: FoundFile): Buffer {
   throw notAKeyFile(OTHER_KINDS[found.kind]);
 }
 
-function guardSync<T>(doing: 'read' | 'write', action: () => T): T {
+function withStorageErrorsSync<T>(doing: 'read' | 'write', action: () => T): T {
   try {
     return action();
   } catch (thrown) {
@@ -230,7 +230,7 @@ function guardSync<T>(doing: 'read' | 'write', action: () => T): T {
   }
 }
 
-async function guard<T>(doing: 'read' | 'write', action: () => Promise<T>): Promise<T> {
+async function withStorageErrors<T>(doing: 'read' | 'write', action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (thrown) {
@@ -305,15 +305,15 @@ export function requireMatch(
 ): void {
   if (ifMatch === undefined && ifNoneMatch === undefined) return;
   const etag = present && etagOf(present);
-  if (ifMatch !== undefined && !(etag && namesEtag(ifMatch, etag)))
+  if (ifMatch !== undefined && !(etag && isStrongMatch(ifMatch, etag)))
     throw failed(whyNoMatch(ifMatch, etag, read()));
-  if (ifNoneMatch !== undefined && etag && isNamed(ifNoneMatch, etag)) {
+  if (ifNoneMatch !== undefined && etag && isWeakMatch(ifNoneMatch, etag)) {
     throw failed('The key file exists already, and If-None-Match does not allow changing it.');
   }
 }
 
 /** Whether a write that is allowed changes nothing: a dry run, or a file that already has this content. */
-export function isLeftAlone(
+export function isWriteSkipped(
   { dryRun, skipUnchanged }: Conditions,
   present: Buffer | undefined,
   bytes: Buffer,
@@ -326,16 +326,16 @@ export function isLeftAlone(
 function whyNoMatch(ifMatch: string, etag: string | undefined, here: Buffer | undefined): string {
   if (!etag)
     return 'This stream has no key file (any more), but If-Match asks for one. Leave If-Match out to create it.';
-  if (isNamed(ifMatch, etag))
+  if (isWeakMatch(ifMatch, etag))
     return 'If-Match accepts only strong entity tags: send the ETag as received, without W/.';
-  if (here && namesEtag(ifMatch, etagOf(here)))
+  if (here && isStrongMatch(ifMatch, etagOf(here)))
     return 'The key file here is not the one of the fleet, which If-Match is compared with: GET /api/fleet/{streamid} has its ETag. Without If-Match, the change replaces both.';
   return 'The key file has changed: its ETag is not the one in If-Match. GET it, check it, and send its new ETag.';
 }
 
 /** By the weak comparison of reads (RFC 9110 § 13.1.2). */
-export function isNamed(header: string, etag: string): boolean {
-  return namesEtag(header.replaceAll('W/', ''), etag);
+export function isWeakMatch(header: string, etag: string): boolean {
+  return isStrongMatch(header.replaceAll('W/', ''), etag);
 }
 
 function failed(description: string): HttpError {

@@ -69,7 +69,7 @@ function byKeyId(tracks: readonly MediaTrack[]): [Buffer | undefined, Part[]][] 
     const own = groupedBy(
       encrypted,
       ({ encryption }) =>
-        `${encryption?.keyId?.toString('hex')} ${encryption?.iv !== undefined} ${lacksSubsamples(track)}`,
+        `${encryption?.keyId?.toString('hex')} ${encryption?.iv !== undefined} ${isMissingSubsamples(track)}`,
     );
     for (const [name, samples] of own) {
       const group = groups.get(name) ?? [samples[0]?.encryption?.keyId, []];
@@ -81,7 +81,7 @@ function byKeyId(tracks: readonly MediaTrack[]): [Buffer | undefined, Part[]][] 
 }
 
 /** The headers of pictures are always clear (ISO/IEC 23001-7 § 9.5.2); nginx-vod-module does not say where they end. */
-function lacksSubsamples({ scheme, content: { format, samples } }: MediaTrack): boolean {
+function isMissingSubsamples({ scheme, content: { format, samples } }: MediaTrack): boolean {
   const isPictures = format.codec === 'h264' || format.codec === 'h265';
   return isPictures && scheme !== 'sample-aes' && !samples.some(({ encryption }) => encryption?.subsamples);
 }
@@ -118,7 +118,7 @@ function judgeGroup(
     const isValid = (most?: number) => verdictOf(addTallies(tallyParts(parts, decrypt, most))) === 'valid';
     if (isValid(FIRST) && isValid()) return conclude(tried, { state: 'garbage', cause, description });
   }
-  if (parts.some(({ track }) => lacksSubsamples(track))) return conclude(tried, NO_SUBSAMPLES);
+  if (parts.some(({ track }) => isMissingSubsamples(track))) return conclude(tried, NO_SUBSAMPLES);
   const state = verdictOf(pooled);
   if (pooled.broken > pooled.valid && hasWrongIv(parts, fitting)) return conclude(tried, FIRST_BLOCK);
   if (state === 'broken') return conclude(tried, { state: 'garbage', ...wrongKey(parts) });
@@ -159,7 +159,7 @@ const NO_IV: Conclusion = { state: 'unknown', description: 'No key decrypts it: 
 /** A wrong counter makes noise of everything, as a wrong key does; and a wrong IV of CBC noise of the first block. */
 function wrongKey(parts: readonly Part[]): { cause?: JudgementCause; description: string } {
   const isChained = parts.every(({ samples }) => /^cb|^sample/.test(samples[0]?.encryption?.scheme ?? ''));
-  if (isChained && !parts.some(tellsIv)) {
+  if (isChained && !parts.some(canJudgeIv)) {
     return { description: 'It does not decrypt: the content key or the IV is wrong.' };
   }
   const description = isChained
@@ -202,7 +202,7 @@ function judgementOf(
  * behind the right key and a constant wrong IV they still are, and behind a wrong key they are spread evenly.
  */
 function hasWrongIv(parts: readonly Part[], keys: readonly MediaKey[]): boolean {
-  return parts.filter(tellsIv).some((part) => {
+  return parts.filter(canJudgeIv).some((part) => {
     const { format } = part.track.content;
     const whole = soundOf(part);
     return keys.some(({ key }) => {
@@ -225,7 +225,7 @@ function soundOf({ track, samples }: Part): MediaSample[] {
   );
 }
 
-function tellsIv(part: Part): boolean {
+function canJudgeIv(part: Part): boolean {
   return soundOf(part).length >= 10;
 }
 
@@ -373,11 +373,11 @@ function* attemptsOf(
       yield { decrypt: withKey(reversed), cause: 'key_byte_order', description };
     }
   }
-  yield* twice(fitting, keys);
+  yield* doubleDecryptions(fitting, keys);
 }
 
 /** With each two keys; a counter that is applied twice with one key is as none, so that this is seen as clear. */
-function* twice(fitting: readonly MediaKey[], keys: readonly MediaKey[]): Generator<Attempt> {
+function* doubleDecryptions(fitting: readonly MediaKey[], keys: readonly MediaKey[]): Generator<Attempt> {
   const seconds: Buffer[] = [];
   for (const { key } of keys.slice(0, 4)) if (!isAmong(key, seconds)) seconds.push(key);
   for (const { key } of fitting.slice(0, 4)) {

@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import type { ListedKeyFile } from '../../../src/api/answers';
 import { CliError, EXIT } from '../../../src/cli/cli-error';
-import { checkAccess, type Identity, identityOf, may, THIS_MACHINE } from '../../../src/cli/doctor/rights';
+import {
+  checkAccess,
+  hasRight,
+  type Identity,
+  identityOf,
+  THIS_MACHINE,
+} from '../../../src/cli/doctor/rights';
 import { applicationXml, install, KEY_FILE, VOD } from './installation';
 import { type DoctorSetting, lineOf, listed, runDoctor, sectionsOf, sidecarOn, troubles } from './run-doctor';
 
@@ -34,7 +40,7 @@ test.each<[mode: number, who: string, identity: Identity, read: boolean, enter: 
   [0o000, 'root', { name: 'root', uid: 0, gids: [0] }, true, true],
 ])('works out of mode %o what %s may do', (mode, _who, identity, read, enter) => {
   const rights = { path: '/x', mode: 0o100000 + mode, uid: 1000, gid: 1000 };
-  expect([may(identity, rights, 4), may(identity, rights, 1)]).toEqual([read, enter]);
+  expect([hasRight(identity, rights, 4), hasRight(identity, rights, 1)]).toEqual([read, enter]);
 });
 
 test('names the file that the packager may not read, with mode and owner, and what to do', async () => {

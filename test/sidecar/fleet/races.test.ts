@@ -124,7 +124,7 @@ test('a file that is here already goes to the fleet that has none, also from a c
   const write = () => one.fleet.store.write('news' as StreamId, Buffer.from(A), { skipUnchanged: true });
   const { former, fleet } = await write();
   expect(former?.toString()).toBe(A);
-  expect(fleet?.revision).toBe((await one.fleet.whereIs('news' as StreamId)).revision);
+  expect(fleet?.revision).toBe((await one.fleet.streamStatus('news' as StreamId)).revision);
   await until(() => two.file('news') === A);
   expect((await write()).fleet).toEqual(fleet);
 });

@@ -219,10 +219,10 @@ test('a change whose packagers cannot be asked for is a 202 all the same', async
 test('a service that stops ends all waits, and starts none', async () => {
   const wait = createFleetWait({ waitFor: () => new Promise(() => undefined) }, recordedLog().log);
   const fleet = { revision: 7, isHere: true };
-  const [change] = [{ streamId: 'news', fleet }] as unknown as Parameters<typeof wait.settle>[0];
-  const settled = [wait.settle(change ? [change] : [], 30, 'request-1')];
-  wait.hurry();
-  settled.push(wait.settle(change ? [change] : [], 30, 'request-2'));
+  const [change] = [{ streamId: 'news', fleet }] as unknown as Parameters<typeof wait.awaitOutcome>[0];
+  const settled = [wait.awaitOutcome(change ? [change] : [], 30, 'request-1')];
+  wait.endWaits();
+  settled.push(wait.awaitOutcome(change ? [change] : [], 30, 'request-2'));
   const description =
     'it is not known which packagers have it, because the service is stopping; the fleet has accepted the change, and each packager takes it as soon as it can. GET /api/fleet/{streamid} lists who has it';
   const expected = {

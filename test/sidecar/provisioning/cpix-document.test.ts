@@ -58,7 +58,7 @@ function documentOf(...tracks: readonly Track[]): string {
 
 async function start(
   script: Script,
-  ambient = {},
+  dependencies = {},
   address = '/cpix/{contentId}?format=cpix',
   config: Partial<SidecarConfig> = {},
 ) {
@@ -67,7 +67,7 @@ async function start(
   const sidecar = await startSidecar(
     { keyProviderUrl: `${upstream.url}${address}`, keyProviderProtocol: 'cpix', ...config },
     undefined,
-    ambient,
+    dependencies,
   );
   return { sidecar, upstream };
 }

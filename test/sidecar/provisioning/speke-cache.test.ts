@@ -17,7 +17,7 @@ async function start(headers: ProviderHeaders | undefined) {
   const providerHeaders = headers && (() => state.headers ?? {});
   const { sidecar, upstream } = await startSpeke({
     config: { providerCache: { folder, maxAgeMs: 24 * HOUR } },
-    ambient: { providerHeaders },
+    dependencies: { providerHeaders },
   });
   const entries = () => fs.readdirSync(folder).filter((name) => name.endsWith('.sealed'));
   return { sidecar, upstream, state, entries, folder };

@@ -165,7 +165,7 @@ describe('provisioning by SPEKE', () => {
       const recipient = recipientNamed('next');
       const { sidecar, upstream } = await startSpeke({
         version,
-        ambient: { cpixRecipient: () => recipient },
+        dependencies: { cpixRecipient: () => recipient },
       });
       await post(sidecar.api, BODY).expect(200, `${dashLines({ isEncrypted: true })}${hlsLines()}`);
       for (const { body } of upstream.received) {
@@ -177,7 +177,7 @@ describe('provisioning by SPEKE', () => {
 
   it('refuses plain keys when encrypted ones were asked for, and those for somebody else', async () => {
     const recipient = recipientNamed('next');
-    const { sidecar, upstream } = await startSpeke({ ambient: { cpixRecipient: () => recipient } });
+    const { sidecar, upstream } = await startSpeke({ dependencies: { cpixRecipient: () => recipient } });
     const refusal = async () => (await sidecar.api.post(PATH).send(BODY).expect(502)).body.errors;
     upstream.on(SPEKE_PATH, (request) => {
       const body = request.body.replace(/<cpix:DeliveryDataList>[\s\S]*<\/cpix:DeliveryDataList>/, '');

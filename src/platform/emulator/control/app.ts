@@ -8,7 +8,7 @@ import type { EmulatorContext } from '../context';
 import { readJson, validated } from '../json-body';
 import { CONNECT_REFUSALS, type ConnectRefusal, type EncoderSession } from '../live/broadcast';
 import { channelOfKey } from '../resources/channels';
-import { dateAnswers } from '../seeded-source';
+import { setDateHeader } from '../seeded-source';
 import { mountClearKeyKeys } from '../upstreams/clearkey-license';
 import { refuseWebhooks } from '../webhooks/receiver';
 import { mountCredentials } from './credentials';
@@ -20,7 +20,7 @@ export function createControlApp(context: EmulatorContext): RequestListener {
   // Polls and health checks draw no ids of the platform from a seed.
   const newId = () => context.newId('control');
   return createApp({ ...context, newId, quietPaths: ['/healthz'] }, (app) => {
-    dateAnswers(app, context);
+    setDateHeader(app, context);
     routeAt(app, '/healthz').get((_request, response) => void response.json({ status: 'ok' }));
     app.use(refusePages, refuseWebhooks);
     mountEncoder(app, context);

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { parseJson } from '../../../drm/bytes';
 import { pathOf, routeAt } from '../../../http/app';
 import { parsedOr400, readQuery } from '../../../http/faults';
-import { HIDDEN, hiderOf } from '../../../http/secret';
+import { HIDDEN, maskerOf } from '../../../http/secret';
 import type { EmulatorContext } from '../context';
 import { queryNumber, queryText, sentBodies } from '../json-body';
 import { capital } from '../resources/fields';
@@ -211,7 +211,7 @@ export function renderExchanged(context: EmulatorContext, exchanged: Exchanged) 
 
 /** Hides secrets by their names, and all those of the account. */
 export function secretsOf({ state, seeds, clients }: EmulatorContext): (text: string) => string {
-  const hide = hiderOf([
+  const hide = maskerOf([
     seeds.v1Secret,
     ...state.credentials.all().map(({ secret }) => secret),
     ...[...clients.values()].flatMap(({ apiKey, sharedSecret }) => [apiKey, sharedSecret]),

@@ -10,10 +10,10 @@ import { HttpError } from '../../../http/errors';
 import { createGet } from '../../../http/get';
 import { type Get, GetFailed, whyNoAnswer } from '../../../http/get-request';
 import { type Content, type Html, html } from '../../../http/html';
-import { openTester } from '../../../verify/fenced-tester';
 import type { Limits } from '../../../verify/fetches';
 import type { GivenKeyFile } from '../../../verify/key-files';
 import type { JudgementState } from '../../../verify/media/judgement';
+import { openTester } from '../../../verify/sandboxed-tester';
 import type {
   RenditionJudgement,
   RenditionReport,
@@ -127,7 +127,7 @@ async function test(
   const formerKeyFiles = pasted(sent, 'former', 'Former key file');
   const origin = originOf(request);
   const { get, close } = await createTesterGet(context, origin, platform);
-  const tester = openTester(get, { fence: context.fence, now: context.wallClock });
+  const tester = openTester(get, { sandbox: context.sandbox, now: context.wallClock });
   const stopped = new AbortController();
   const { signal } = stopped;
   request.res?.on('close', () => stopped.abort());

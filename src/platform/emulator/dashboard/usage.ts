@@ -65,7 +65,7 @@ function usagePage(context: EmulatorContext, page: Asked, problems: readonly str
     `${PATH}?${new URLSearchParams({ start_date, end_date, ...(site !== undefined && { site }), show: shown, ...changed })}`;
   const tiles = measures.map(
     (measure) =>
-      html`<li><a class="tile" href="${addressOf({ show: measure })}"${measure === shown && html` aria-current="true"`}><b>${said(measure, total[measure])}</b> <span>${nameOf(measure)}</span></a></li>`,
+      html`<li><a class="tile" href="${addressOf({ show: measure })}"${measure === shown && html` aria-current="true"`}><b>${valueText(measure, total[measure])}</b> <span>${nameOf(measure)}</span></a></li>`,
   );
   const now = context.clock.now();
   const spans = SPANS.map((count) => {
@@ -84,7 +84,7 @@ function usagePage(context: EmulatorContext, page: Asked, problems: readonly str
   const busy = days.filter((day) => measures.some((measure) => day[measure] > 0)).toReversed();
   const columns: Column<Day>[] = [
     ['Day', ({ date }) => html`<b>${date}</b>`],
-    ...measures.map((measure): Column<Day> => [nameOf(measure), (day) => said(measure, day[measure])]),
+    ...measures.map((measure): Column<Day> => [nameOf(measure), (day) => valueText(measure, day[measure])]),
   ];
   const caption = 'Usage, the latest day first. On days that are not listed, nothing was used.';
   return {
@@ -109,7 +109,7 @@ function nameOf(measure: Measure): string {
   return labelOf(measure.replace(/_(?:bytes|seconds)$/, ''));
 }
 
-function said(measure: Measure, value: number): string {
+function valueText(measure: Measure, value: number): string {
   if (measure.endsWith('_bytes')) return bytes(value);
   return measure.endsWith('_seconds') ? duration(value) : String(value);
 }
@@ -118,7 +118,7 @@ const HEIGHT = 100;
 
 /** Bars over days. The words are outside the picture, which is stretched; the table is for readers who can't see it. */
 function plot(title: string, days: readonly Day[], shown: Measure): Html {
-  const write = (value: number) => said(shown, value);
+  const write = (value: number) => valueText(shown, value);
   const highest = days.reduce((before, day) => (day[shown] > before[shown] ? day : before));
   const top = roundUp(Math.max(highest[shown], 1), shown.endsWith('_seconds'));
   const bar = (day: Day, place: number) => {

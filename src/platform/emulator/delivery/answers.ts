@@ -2,16 +2,16 @@ import { basename, dirname } from 'node:path';
 import type { RequestHandler, Response } from 'express';
 import type * as z from 'zod';
 import type { Clock } from '../clock';
+import type { EmulatorDependencies } from '../dependencies';
 import type { Packaging } from '../packaging/packaging';
 import type { EmulatorState } from '../state';
-import type { Surroundings } from '../surroundings';
 import type { StoredFile } from '../uploads/uploads';
 
 export interface DeliveryParts {
   readonly state: EmulatorState;
   readonly clock: Clock;
   readonly packaging: Pick<Packaging, 'client' | 'deliverable' | 'encrypts' | 'isExpected' | 'whyNothing'>;
-  readonly newId: Surroundings['newId'];
+  readonly newId: EmulatorDependencies['newId'];
 }
 
 /** The answer for media that don't exist and for media that viewers may not see, so that they look the same. */

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { field } from '../json-body';
 import { type Media, publicationOf } from '../resources/media';
 import { type Rendition, renditionPath } from '../resources/renditions';
-import { once } from '../resources/resource-calls';
+import { lazy } from '../resources/resource-calls';
 import { textTrackPath } from '../resources/text-tracks';
 import { CLEARKEY_PATH } from '../upstreams/clearkey-license';
 import {
@@ -240,7 +240,7 @@ export async function sendFeed(response: Response, feed: Feed, format: 'json' | 
 }
 
 /** Loaded for the first document that is asked for as MRSS: few are. */
-const builder = once(async () => {
+const builder = lazy(async () => {
   const { default: Builder } = await import('fast-xml-builder');
   return new Builder({
     attributeNamePrefix: '@',

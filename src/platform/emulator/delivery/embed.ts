@@ -4,7 +4,7 @@ import type { Express } from 'express';
 import helmet from 'helmet';
 import { routeAt } from '../../../http/app';
 import { html } from '../../../http/html';
-import { serveKept } from '../../../http/page';
+import { serveCached } from '../../../http/page';
 import { originOf } from '../addresses';
 import { breakable } from '../dashboard/elements';
 import type { Packaging } from '../packaging/packaging';
@@ -31,7 +31,7 @@ interface EmbedParts {
 export function mountEmbed(app: Express, { publicFolder: root, packaging }: EmbedParts): void {
   app.use('/embed', openToAll);
   for (const [path, [name, seconds]] of Object.entries(FILES))
-    serveKept(app, `/embed/${path}`, extname(name), () => readFile(join(root, name)), {
+    serveCached(app, `/embed/${path}`, extname(name), () => readFile(join(root, name)), {
       'cache-control': `public, max-age=${seconds}`,
     });
 

@@ -64,7 +64,7 @@ export function createBroadcast(parts: BroadcastParts) {
   /** By channel id: a channel has at most one event that is not over. */
   const onAir = new Map<string, OnAir>();
 
-  function begin(channel: Channel): OnAir {
+  function startEvent(channel: Channel): OnAir {
     const mode = channel.metadata.publishing_mode;
     const made = newItem(EVENT, parts, {
       channelId: channel.id,
@@ -86,22 +86,22 @@ export function createBroadcast(parts: BroadcastParts) {
 
   function putOnAir(channel: Channel, event: LiveEvent): OnAir {
     const left = event.created.getTime() + MAX_EVENT_MS - clock.now().getTime();
-    const timeLimit = clock.after(Math.max(left, 0), () => end(channel, 'longest_duration'));
+    const timeLimit = clock.after(Math.max(left, 0), () => endEvent(channel, 'longest_duration'));
     const air: OnAir = { channel, event, timeLimit, window: undefined, encoder: undefined };
     onAir.set(channel.id, air);
     return air;
   }
 
-  function take(event: LiveEvent, input: EventInput): boolean {
+  function applyInput(event: LiveEvent, input: EventInput): boolean {
     const next = nextState(event.state, input);
     if (next === undefined) return false;
     state.events.change(event, { state: next });
     return true;
   }
 
-  function end(channel: Channel, why: string): void {
+  function endEvent(channel: Channel, why: string): void {
     const air = onAir.get(channel.id);
-    if (!air || !take(air.event, 'stop')) return;
+    if (!air || !applyInput(air.event, 'stop')) return;
     onAir.delete(channel.id);
     air.timeLimit.cancel();
     air.window?.cancel();
@@ -123,13 +123,13 @@ export function createBroadcast(parts: BroadcastParts) {
     const { channel, event } = air;
     const now = clock.now();
     if (event.encoderGoneAt === undefined) {
-      take(event, 'encoder_gone');
+      applyInput(event, 'encoder_gone');
       event.encoderGoneAt = now;
     }
     const until = event.encoderGoneAt.getTime() + channel.metadata.reconnect_window * 1000;
     const wait = until - now.getTime();
-    if (wait > 0) air.window = clock.after(wait, () => end(channel, 'encoder_gone'));
-    else end(channel, 'encoder_gone');
+    if (wait > 0) air.window = clock.after(wait, () => endEvent(channel, 'encoder_gone'));
+    else endEvent(channel, 'encoder_gone');
   }
 
   return {
@@ -140,8 +140,8 @@ export function createBroadcast(parts: BroadcastParts) {
       if (!channel.enabled) return { ok: false, reason: 'channel_disabled' };
       const current = onAir.get(channel.id);
       if (current?.encoder) return { ok: false, reason: 'already_streaming' };
-      const air = current ?? begin(channel);
-      if (current) take(air.event, 'encoder_connected');
+      const air = current ?? startEvent(channel);
+      if (current) applyInput(air.event, 'encoder_connected');
       air.window?.cancel();
       const since = clock.now();
       air.event.awayMs += since.getTime() - (air.event.encoderGoneAt ?? since).getTime();
@@ -181,12 +181,12 @@ export function createBroadcast(parts: BroadcastParts) {
       air.encoder = { session: { ...session, pullToken: event.pullToken }, since, drop: undefined };
     },
     publish(event: LiveEvent): Published {
-      if (!take(event, 'publish')) return { ok: false, refusal: whyNotPublished(event) };
+      if (!applyInput(event, 'publish')) return { ok: false, refusal: whyNotPublished(event) };
       event.publishedAt = clock.now();
       return { ok: true };
     },
     /** Ends the channel's current event, if there is one, and drops its encoder. */
-    stop: end,
+    stop: endEvent,
     /** Drops encoders and forgets their events, without ending them. @param isStop keeps the simulated ones for the state. */
     reset(isStop = false): void {
       const all = [...onAir.values()].filter(({ encoder }) => !isStop || !encoder || encoder.drop);

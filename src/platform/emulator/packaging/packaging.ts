@@ -26,9 +26,9 @@ export const PACKAGING_SETTINGS = {
 export type PackagingSettings = Readonly<typeof PACKAGING_SETTINGS>;
 
 /** How many files are sent at a time. */
-const FILES = 2;
+const MAX_SENDING = 2;
 /** A refused file is sent again after so many rounds. */
-const WAIT = 8;
+const RETRY_ROUNDS = 8;
 
 interface FileOrder {
   readonly kind: 'file';
@@ -56,7 +56,7 @@ interface Stream {
   wait: number;
   calling?: Promise<void> | undefined;
   /** Whether it is to be compared again after the call under way. */
-  again: boolean;
+  isDue: boolean;
 }
 
 export type Packaged = Readonly<Pick<Stream, 'document' | 'problem' | 'isGone'>>;
@@ -78,7 +78,7 @@ export class Packaging {
   readonly client: PackagerClient | undefined;
   readonly #parts: PackagingParts;
   readonly #streams = new Map<string, Stream>();
-  readonly #files = createSemaphore(FILES);
+  readonly #files = createSemaphore(MAX_SENDING);
   readonly #notes: ReturnType<typeof createStreamNotes> | undefined;
   readonly #rounds: NodeJS.Timeout | undefined;
   /** Streams without a call that ended since the list was requested, so that the list is up to date. */
@@ -96,9 +96,11 @@ export class Packaging {
     this.client = client;
     this.#notes = createStreamNotes(packager.url, parts);
     this.#rounds = setInterval(() => void this.#round(client), settings.everyMs).unref();
-    state.events.watch(({ id }) => this.#look(id));
-    state.media.watch(({ id }) => this.#look(id));
-    state.channels.watch(({ currentEventId }) => currentEventId !== undefined && this.#look(currentEventId));
+    state.events.watch(({ id }) => this.#reconcile(id));
+    state.media.watch(({ id }) => this.#reconcile(id));
+    state.channels.watch(
+      ({ currentEventId }) => currentEventId !== undefined && this.#reconcile(currentEventId),
+    );
   }
 
   /** Whether there is a packager, but it can't pull live streams. */
@@ -157,7 +159,7 @@ export class Packaging {
 
   /** To be called when the state is empty: the packager loses its streams. */
   reset(): void {
-    for (const id of this.#streams.keys()) this.#look(id);
+    for (const id of this.#streams.keys()) this.#reconcile(id);
   }
 
   /** Removes the streams from the packager, as far as it answers in time. The next start does the rest. */
@@ -203,7 +205,7 @@ export class Packaging {
     this.#inRound = true;
     await this.#removeLeftOver(client);
     this.#listed = new Set(this.#streams.values());
-    const listed = this.#listed.size > 0 ? this.#heard(await client.list()) : undefined;
+    const listed = this.#listed.size > 0 ? this.#logReachability(await client.list()) : undefined;
     this.#inRound = false;
     for (const stream of this.#listed) {
       stream.wait = Math.max(stream.wait - 1, 0);
@@ -211,7 +213,7 @@ export class Packaging {
       if (listed.ok) {
         const value = listed.value.find(({ id }) => id === stream.id);
         this.#take(stream, value ? { ok: true, value } : ABSENT);
-        this.#look(stream.id);
+        this.#reconcile(stream.id);
       } else stream.problem = listed.problem;
     }
     for (const goOn of this.#waiting.splice(0)) goOn();
@@ -221,13 +223,13 @@ export class Packaging {
   async #removeLeftOver(client: PackagerClient): Promise<void> {
     for (const note of this.#notes?.leftOver() ?? []) {
       const id = basename(note);
-      if (!this.#streams.has(id) && !this.#heard(await client.remove(id)).absent) return;
+      if (!this.#streams.has(id) && !this.#logReachability(await client.remove(id)).absent) return;
       this.#notes?.drop(note);
     }
   }
 
   /** Compares the wanted stream of an id with that of the packager. A change during a call is seen after it. */
-  async #look(id: string): Promise<void> {
+  async #reconcile(id: string): Promise<void> {
     const { client } = this;
     // The change under way is completed first: an event is there before its channel knows.
     await undefined;
@@ -236,27 +238,27 @@ export class Packaging {
     // A round that was under way at the stop would bring its streams back.
     if (!client || this.#isStopped || !(stream || wanted)) return;
     if (!stream) {
-      stream = { id, document: undefined, wait: 0, again: false };
+      stream = { id, document: undefined, wait: 0, isDue: false };
       this.#streams.set(id, stream);
       this.#notes?.add(id);
     }
-    stream.again = true;
+    stream.isDue = true;
     if (stream.sending && stream.sending.file !== fileOf(wanted)) stream.sending.ending.abort();
-    stream.calling ??= this.#bringAll(client, stream);
+    stream.calling ??= this.#reconcileUntilDone(client, stream);
   }
 
-  async #bringAll(client: PackagerClient, stream: Stream): Promise<void> {
-    while (stream.again) {
-      stream.again = false;
-      await this.#bring(client, stream);
+  async #reconcileUntilDone(client: PackagerClient, stream: Stream): Promise<void> {
+    while (stream.isDue) {
+      stream.isDue = false;
+      await this.#reconcileOnce(client, stream);
     }
     stream.calling = undefined;
   }
 
-  async #bring(client: PackagerClient, stream: Stream): Promise<void> {
+  async #reconcileOnce(client: PackagerClient, stream: Stream): Promise<void> {
     const { id } = stream;
     const wanted = this.#wanted(id);
-    if (!wanted || (stream.document && isAnother(stream.document, wanted))) {
+    if (!wanted || (stream.document && isOfOtherKind(stream.document, wanted))) {
       const removed = await client.remove(id);
       this.#take(stream, removed);
       if (!removed.absent) return;
@@ -265,7 +267,7 @@ export class Packaging {
     if (!wanted) {
       this.#streams.delete(id);
       this.#notes?.remove(id);
-    } else if (wanted.kind === 'file') await this.#bringFile(client, stream, wanted);
+    } else if (wanted.kind === 'file') await this.#sendFile(client, stream, wanted);
     else if (wanted.kind === 'live')
       // Changes nothing when it runs.
       this.#take(stream, await client.ask({ method: 'PUT', path: `/streams/${id}`, body: wanted.order }));
@@ -277,7 +279,7 @@ export class Packaging {
     }
   }
 
-  async #bringFile(client: PackagerClient, stream: Stream, order: FileOrder): Promise<void> {
+  async #sendFile(client: PackagerClient, stream: Stream, order: FileOrder): Promise<void> {
     const file = fileOf(order) ?? '';
     if (stream.sent === file || stream.wait > 0) return;
     const ending = new AbortController();
@@ -292,15 +294,15 @@ export class Packaging {
       const call = { method: 'PUT', path, file: order, signal, timeout: client.limits.fileMs };
       const outcome = await client.ask(call);
       this.#take(stream, outcome);
-      const isTaken = outcome.ok && !isToBeTriedAgain(outcome.value);
+      const isTaken = outcome.ok && !isRetryable(outcome.value);
       stream.sent = isTaken ? file : undefined;
-      stream.wait = isTaken || signal.aborted ? 0 : WAIT;
+      stream.wait = isTaken || signal.aborted ? 0 : RETRY_ROUNDS;
     }
     stream.sending = undefined;
   }
 
   #take(stream: Stream, outcome: Outcome<StreamDocument>): void {
-    this.#heard(outcome);
+    this.#logReachability(outcome);
     this.#listed.delete(stream);
     if (outcome.ok) {
       stream.document = outcome.value;
@@ -314,7 +316,7 @@ export class Packaging {
   }
 
   /** Logs once that the packager is away, and once that it is back. */
-  #heard<O extends Outcome<unknown>>(outcome: O): O {
+  #logReachability<O extends Outcome<unknown>>(outcome: O): O {
     const { log } = this.#parts;
     const code = outcome.ok || outcome.absent ? '' : outcome.problem.code;
     const away = code.startsWith('packager_') ? code : undefined;
@@ -341,12 +343,12 @@ function fileOf(wanted: Wanted | undefined): string | undefined {
 }
 
 /** The replay of an event got a file of its own, or a file is to be protected otherwise: the packager takes neither. */
-function isAnother({ kind, protection }: StreamDocument, wanted: Wanted): boolean {
+function isOfOtherKind({ kind, protection }: StreamDocument, wanted: Wanted): boolean {
   if (wanted.kind !== 'file') return kind !== 'live';
   return kind !== 'file' || protection !== (wanted.keyFile === undefined ? 'none' : 'key_file');
 }
 
 /** Its key file may be there the next time; a file that can't be packaged stays so. */
-function isToBeTriedAgain({ state, problem }: StreamDocument): boolean {
+function isRetryable({ state, problem }: StreamDocument): boolean {
   return state === 'refused' && problem?.code.startsWith('key_file') === true;
 }

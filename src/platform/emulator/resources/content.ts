@@ -72,7 +72,7 @@ export function takeContent<Item extends Content>(
   { accept, maxBytes, arrived }: Arrival,
 ): void {
   const { siteId } = content;
-  endComing(uploads, content);
+  cancelArrival(uploads, content);
   const take = async (file: StoredFile) => {
     const before = content.file;
     content.file = mime_type ? { ...file, declaredType: mime_type } : file;
@@ -117,7 +117,7 @@ export function statusUnderWay(content: Pick<Content, 'status'>): 'updating' | '
 }
 
 /** The link of an ended upload answers that it is over. */
-function endComing(uploads: Uploads, content: Content): void {
+function cancelArrival(uploads: Uploads, content: Content): void {
   for (const upload of [content.upload, content.arrivedBy]) if (upload) uploads.cancel(upload);
   content.fetching?.abort();
   Object.assign(content, { upload: undefined, arrivedBy: undefined, fetching: undefined });
@@ -132,7 +132,7 @@ export function resumeContent(content: Content): void {
 }
 
 export function dropContent({ uploads }: Pick<Platform, 'uploads'>, content: Content): void {
-  endComing(uploads, content);
+  cancelArrival(uploads, content);
   if (content.file) void uploads.files.remove(content.file);
   content.file = undefined;
 }

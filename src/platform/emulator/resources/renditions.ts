@@ -91,7 +91,7 @@ export function renditionBehaviour(parts: Platform): Behaviour<typeof MEDIA_REND
       const given = { ...partOf(media), metadata: {}, templateId, width, height, isAutomatic: false };
       const rendition = state.renditions.add(newItem(MEDIA_RENDITION, parts, given));
       if (rendition.status === 'processing' && media.status === 'ready')
-        parts.clock.after(CONVERSION_MS, () => finish(parts, media, rendition));
+        parts.clock.after(CONVERSION_MS, () => startConversion(parts, media, rendition));
       return rendition;
     },
     remove: (rendition) => dropAll(parts, state.renditions, [rendition]),
@@ -165,11 +165,11 @@ export function makeRenditions(parts: Platform, media: Media): void {
     else if (!kept) state.renditions.add(newItem(MEDIA_RENDITION, parts, given));
   }
   for (const rendition of before) if (!state.renditions.find(rendition.id)) dropContent(parts, rendition);
-  for (const rendition of state.renditions.of(media.id)) finish(parts, media, rendition);
+  for (const rendition of state.renditions.of(media.id)) startConversion(parts, media, rendition);
 }
 
 /** Requests the conversion of a rendition. Without one, it is the uploaded file, under an address of its own. */
-function finish(parts: Platform, media: Media, rendition: Rendition): void {
+function startConversion(parts: Platform, media: Media, rendition: Rendition): void {
   const { state, recordings, packaging } = parts;
   const { file } = media;
   if (!state.renditions.find(rendition.id) || !file) return;
@@ -177,7 +177,7 @@ function finish(parts: Platform, media: Media, rendition: Rendition): void {
   const order = orderOf(rendition.templateId, media);
   const ready = { status: 'ready', errorMessage: null, unconvertedReason: null } as const;
   const isMade = (made: Pick<Rendition, 'filesize'> & Partial<Rendition>) =>
-    settle(parts, media, rendition, { ...ready, ...made });
+    endConversion(parts, media, rendition, { ...ready, ...made });
   const unconverted = (unconvertedReason: string) => isMade({ filesize: file.size, unconvertedReason });
   if (!order || !recordings.areMade || packaging.encrypts(media)) {
     unconverted(order ? (recordings.areMade ? PROTECTED : NO_PACKAGER) : NO_TEMPLATE);
@@ -198,13 +198,13 @@ function finish(parts: Platform, media: Media, rendition: Rendition): void {
     unconverted,
     problem(description, isFinal) {
       rendition.errorMessage = description;
-      if (isFinal) settle(parts, media, rendition, { status: 'failed' });
+      if (isFinal) endConversion(parts, media, rendition, { status: 'failed' });
     },
   });
 }
 
 /** Keeps the end of a conversion. Webhooks are notified once, when no rendition of the media is left to be made. */
-function settle(parts: Platform, media: Media, rendition: Rendition, end: Partial<Rendition>): void {
+function endConversion(parts: Platform, media: Media, rendition: Rendition, end: Partial<Rendition>): void {
   parts.state.renditions.change(rendition, end);
   const all = parts.state.renditions.of(media.id);
   if (media.converted || media.timers.processing || all.some((each) => each.status !== 'ready')) return;

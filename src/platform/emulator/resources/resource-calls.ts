@@ -38,7 +38,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
 ) {
   // Schemas are made when they are needed: those of all resources would be a part of every start.
   const anyView = { origin: '', now };
-  const schemas = once(() => ({
+  const schemas = lazy(() => ({
     create: bodySchema(resource, 'create'),
     update: bodySchema(resource, 'update'),
     upload: uploadSchema(resource),
@@ -51,7 +51,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
     const own = (fields as Readonly<Record<string, unknown>>)[camelCase(name)];
     return shownBy[name] ? shownBy[name](item, view) : own;
   };
-  const fields = once((): Fields<Item> => {
+  const fields = lazy((): Fields<Item> => {
     const named: Record<string, Field<Item>> = {
       id: { kind: 'text', of: ({ id }) => id },
       created: { kind: 'time', of: ({ created }) => created },
@@ -165,7 +165,7 @@ export function callsOf<R extends Resource, Item extends Kept<R>>(
   };
 }
 
-export function once<T extends object>(make: () => T): () => T {
+export function lazy<T extends object>(make: () => T): () => T {
   let made: T | undefined;
   return () => {
     made ??= make();

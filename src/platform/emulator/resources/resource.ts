@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Clock } from '../clock';
+import type { EmulatorDependencies } from '../dependencies';
 import type { ItemStore } from '../listing/item-store';
-import type { Surroundings } from '../surroundings';
 import type { Uploads } from '../uploads/uploads';
 import type { Notify } from '../webhooks/notification';
 import type { GivenOf, SetFields, ShownFields, ValuesOf } from './fields';
@@ -188,7 +188,7 @@ type Done = 'item' | object | undefined;
 export interface LibraryState extends Readonly<Record<never, never>> {}
 
 /** The services that resources use; files declare their additions. */
-export interface Platform extends Pick<Surroundings, 'newResourceId' | 'newSecret'> {
+export interface Platform extends Pick<EmulatorDependencies, 'newResourceId' | 'newSecret'> {
   readonly state: LibraryState;
   readonly clock: Clock;
   readonly notify: Notify;

@@ -4,11 +4,11 @@ import typeIs from 'type-is';
 import { HttpError, httpError } from '../../../http/errors';
 import { createSemaphore } from '../../../http/semaphore';
 import type { Clock } from '../clock';
-import type { Surroundings } from '../surroundings';
+import type { EmulatorDependencies } from '../dependencies';
 import { type Fetched, type FetchSettings, fetchFile } from './fetch-file';
 import { FileStore, type FileStoreSettings, type KeptFile, type Received, tooLarge } from './file-store';
 
-interface UploadSurroundings extends Pick<Surroundings, 'log' | 'newResourceId' | 'newSecret'> {
+interface UploadDependencies extends Pick<EmulatorDependencies, 'log' | 'newResourceId' | 'newSecret'> {
   readonly clock: Clock;
 }
 
@@ -34,15 +34,15 @@ export class Uploads {
   #ending = new AbortController();
 
   constructor(
-    private readonly surroundings: UploadSurroundings,
+    private readonly dependencies: UploadDependencies,
     private readonly settings: UploadSettings,
   ) {
-    this.files = new FileStore(settings, surroundings.log);
+    this.files = new FileStore(settings, dependencies.log);
   }
 
   /** Waits for a file, for a day of the platform's clock. */
   begin(wanted: WantedUpload): Upload {
-    const { clock, newResourceId, newSecret } = this.surroundings;
+    const { clock, newResourceId, newSecret } = this.dependencies;
     const created = clock.now();
     const expires = new Date(created.getTime() + LIFETIME_MS);
     const upload = new Upload(newResourceId(), newSecret(), created, expires, wanted, this.files);
@@ -53,7 +53,7 @@ export class Uploads {
 
   /** @throws HttpError 410 when its time is over. */
   find(id: string): Upload | undefined {
-    if (this.#overIds.has(id)) throw over();
+    if (this.#overIds.has(id)) throw uploadEnded();
     return this.#byId.get(id);
   }
 
@@ -76,7 +76,7 @@ export class Uploads {
     address: string,
     { signal, maxBytes }: { readonly maxBytes: number; readonly signal: AbortSignal },
   ): Promise<Fetched> {
-    const { log } = this.surroundings;
+    const { log } = this.dependencies;
     const ending = AbortSignal.any([this.#ending.signal, signal]);
     const task = { maxBytes, store: this.files, log, signal: ending, settings: this.settings };
     using _turn = await this.#fetches.enter();
@@ -194,10 +194,10 @@ export class Upload {
   async receiveFile(source: Readable, sent: Sent): Promise<Received> {
     this.#checkSent(sent);
     const received = await this.#receive(source, sent, this.wanted.maxBytes);
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       if (this.#finished) {
         await this.store.remove(received);
-        if (this.#finished.md5 !== received.md5) throw finished();
+        if (this.#finished.md5 !== received.md5) throw uploadFinished();
       } else await this.#finish({ ...received, declaredType: sent.declaredType });
       return received;
     }, received);
@@ -206,12 +206,12 @@ export class Upload {
   /** Takes a part, in place of an earlier one with the same number. @throws HttpError as `receiveFile` does. */
   async receivePart(number: number, source: Readable, sent: Sent): Promise<Received> {
     this.#checkSent(sent);
-    const received = await this.#receive(source, sent, this.wanted.maxBytes - this.#bytesBeside(number));
-    return this.#inTurn(async () => {
+    const received = await this.#receive(source, sent, this.wanted.maxBytes - this.#bytesOfOthers(number));
+    return this.#enqueue(async () => {
       const earlier = this.#parts.get(number);
       if (this.#finished) {
         await this.store.remove(received);
-        if (earlier?.md5 !== received.md5) throw finished();
+        if (earlier?.md5 !== received.md5) throw uploadFinished();
         return received;
       }
       this.#parts.set(number, received);
@@ -226,7 +226,7 @@ export class Upload {
    * @throws HttpError 409 that names the missing parts, 410, 413, or the error of `check`; the parts stay.
    */
   complete(check?: Sent['check']): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       if (this.#finished) return;
       await this.#dropLost();
       const last = Math.max(0, ...this.#parts.keys(), ...this.#lost);
@@ -234,7 +234,7 @@ export class Upload {
       const files = numbers.flatMap((number) => this.#parts.get(number) ?? []);
       if (files.length === 0 || files.length < last)
         throw partsMissing(numbers.filter((number) => !this.#parts.has(number)));
-      if (this.#bytesBeside(undefined) > this.wanted.maxBytes) throw tooLarge(this.wanted.maxBytes);
+      if (this.#bytesOfOthers(undefined) > this.wanted.maxBytes) throw tooLarge(this.wanted.maxBytes);
       const whole = await this.store.join(files, this.#ending.signal);
       const wrong = check?.(whole);
       if (wrong) {
@@ -248,7 +248,7 @@ export class Upload {
 
   /** Ends it: refuses files on their way, and deletes parts. A file that was taken stays. */
   end(): void {
-    this.#ending.abort(over());
+    this.#ending.abort(uploadEnded());
     void this.#deleteParts();
     this.#parts.clear();
   }
@@ -281,11 +281,11 @@ export class Upload {
   }
 
   /** Makes one change at a time. After the end it makes none, and deletes the received file. */
-  #inTurn<Result>(change: () => Promise<Result>, received?: KeptFile): Promise<Result> {
+  #enqueue<Result>(change: () => Promise<Result>, received?: KeptFile): Promise<Result> {
     const changed = this.#turn.then(async () => {
       if (!this.#ending.signal.aborted) return change();
       if (received) await this.store.remove(received);
-      throw over();
+      throw uploadEnded();
     });
     this.#turn = changed.catch(() => undefined);
     return changed;
@@ -306,7 +306,7 @@ export class Upload {
     await Promise.all([...this.#parts.values()].map((part) => this.store.remove(part)));
   }
 
-  #bytesBeside(number: number | undefined): number {
+  #bytesOfOthers(number: number | undefined): number {
     let bytes = 0;
     for (const [other, { size }] of this.#parts) if (other !== number) bytes += size;
     return bytes;
@@ -334,13 +334,13 @@ function partsMissing(numbers: readonly number[]): HttpError {
   return new HttpError(409, { code: 'parts_missing', description });
 }
 
-function finished(): HttpError {
+function uploadFinished(): HttpError {
   const description =
     'The file of this upload has been received already. For another file, ask for a new upload.';
   return new HttpError(409, { code: 'upload_finished', description });
 }
 
-function over(): HttpError {
+function uploadEnded(): HttpError {
   const description =
     'This upload is over: its links are valid for a day, while its resource exists. Ask for a new one.';
   return new HttpError(410, { code: 'upload_expired', description });

@@ -32,8 +32,8 @@ import { buildPsshBox } from '../../../drm/pssh';
 import { WIDEVINE_SYSTEM_ID } from '../../../drm/widevine';
 import { routeAt } from '../../../http/app';
 import { HttpError } from '../../../http/errors';
+import type { EmulatorDependencies } from '../dependencies';
 import { anyBody } from '../json-body';
-import type { Surroundings } from '../surroundings';
 import { authorizedClient, type Client, PLAYREADY_LICENSE_URL, requireContentId } from './config-service';
 import {
   type ContentKeys,
@@ -43,7 +43,7 @@ import {
   widevineDataOf,
 } from './key-provider';
 
-type CpixParts = ProviderParts & Pick<Surroundings, 'newBytes'>;
+type CpixParts = ProviderParts & Pick<EmulatorDependencies, 'newBytes'>;
 
 export const SPEKE_PATHS = { speke1: '/keyprovider/speke1/:client', speke2: '/keyprovider/speke2/:client' };
 export const CPIX_PATH = '/keyprovider/cpix/:client/:contentId';

@@ -1,10 +1,10 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { Clock } from '../clock';
 import type { FaultSwitches } from '../control/faults';
+import type { EmulatorDependencies } from '../dependencies';
 import type { ItemStore } from '../listing/item-store';
 import type { ItemOf, MetadataOf } from '../resources/resource';
 import type { WEBHOOK } from '../resources/webhooks';
-import type { Surroundings } from '../surroundings';
 import { type Notification, type Notify, type SignedNotification, signNotification } from './notification';
 import { type Answer, ReceiverCalls, type ReceiverRules } from './receiver';
 
@@ -38,7 +38,7 @@ export const WEBHOOK_SETTINGS = {
 };
 export type WebhookSettings = Readonly<typeof WEBHOOK_SETTINGS>;
 
-interface WebhookParts extends Pick<Surroundings, 'log' | 'now'> {
+interface WebhookParts extends Pick<EmulatorDependencies, 'log' | 'now'> {
   readonly state: { readonly webhooks: ItemStore<Webhook> };
   readonly clock: Clock;
   readonly faults: Pick<FaultSwitches, 'take' | 'hold'>;

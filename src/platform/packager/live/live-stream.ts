@@ -18,7 +18,7 @@ import {
   type StreamState,
 } from '../stream-document';
 import type { MediaKinds } from './part';
-import { Session, type SessionEnd, type SessionSurroundings } from './session';
+import { Session, type SessionDependencies, type SessionEnd } from './session';
 
 export interface LiveRequest {
   /** An RTMP address; its last part is a secret, as in those of `simulcast`. */
@@ -30,7 +30,7 @@ export interface LiveRequest {
   readonly latency: Latency;
 }
 
-export interface LiveSurroundings extends SessionSurroundings {
+export interface LiveDependencies extends SessionDependencies {
   readonly clock: () => Date;
   readonly keyFilesPath: string;
   /** Whether a key file that changes takes effect at the next key frame, and not when the encoder connects again. */
@@ -45,7 +45,7 @@ const MAX_FAILURES = 5;
 
 /** A stream of an encoder that may come and go: its record on disk, and its present session. */
 export class LiveStream {
-  readonly surroundings: LiveSurroundings;
+  readonly dependencies: LiveDependencies;
   readonly folder: string;
   readonly #playable = new Set<string>();
   readonly record: StreamRecord;
@@ -64,10 +64,10 @@ export class LiveStream {
   #isRemoved = false;
   readonly #closing = new Set<Promise<void>>();
 
-  constructor(folder: string, record: StreamRecord, surroundings: LiveSurroundings) {
+  constructor(folder: string, record: StreamRecord, dependencies: LiveDependencies) {
     this.folder = folder;
     this.record = record;
-    this.surroundings = surroundings;
+    this.dependencies = dependencies;
     this.#state = record.isEnded ? 'ended' : record.started === null ? 'starting' : 'interrupted';
     // Its processes ended with the packager that had started them.
     this.#measureOpen();
@@ -87,7 +87,7 @@ export class LiveStream {
   /** Keeps the stream wanted, and tries a failed one again. An ended stream stays as it is. */
   put(request: LiveRequest): void {
     if (this.record.isEnded || this.#ending || this.#isRemoved) return;
-    this.#wantedAt = this.surroundings.now();
+    this.#wantedAt = this.dependencies.now();
     const before = this.#request;
     this.#request = request;
     if (before && !isSame(before, request)) {
@@ -98,7 +98,7 @@ export class LiveStream {
         this.#state = this.record.started === null ? 'starting' : 'interrupted';
       }
     }
-    if (!this.#session && this.surroundings.now() - this.#lastAttemptAt >= this.#patienceMs) this.#start();
+    if (!this.#session && this.dependencies.now() - this.#lastAttemptAt >= this.#patienceMs) this.#start();
   }
 
   /** Makes all received media playable, and closes the stream for good. */
@@ -149,13 +149,13 @@ export class LiveStream {
   /** The least time between two tries: longer for a source that refuses, none for a key file. */
   get #patienceMs(): number {
     if (this.#state === 'refused' && this.#problem?.code.startsWith('key_file')) return 0;
-    const { retryMs } = this.surroundings.limits;
+    const { retryMs } = this.dependencies.limits;
     return this.#state === 'interrupted' || this.#state === 'starting' ? retryMs : retryMs * 5;
   }
 
   #start(): void {
     clearTimeout(this.#retry);
-    const { keyFilesPath, now, hasRoom, programs } = this.surroundings;
+    const { keyFilesPath, now, hasRoom, programs } = this.dependencies;
     const request = this.#request;
     if (!request) return;
     this.#lastAttemptAt = now();
@@ -177,7 +177,7 @@ export class LiveStream {
   /** A session calls it once at most, and not after its `stop`. */
   sessionEnded(session: Session, end: SessionEnd): void {
     if (this.#session !== session) return;
-    const { now, limits, log } = this.surroundings;
+    const { now, limits, log } = this.dependencies;
     this.#withSound = end.state !== 'changed' || (end.withSound ?? this.#withSound);
     if (end.state === 'changed') {
       const what = this.#withSound ? 'changed its stream' : 'sends none of the sound that it announces';
@@ -205,7 +205,7 @@ export class LiveStream {
   }
 
   #set(state: Exclude<StreamState, 'running'>, problem: Problem): void {
-    const { log } = this.surroundings;
+    const { log } = this.dependencies;
     if (this.#problem?.code !== problem.code) {
       const { id } = this.record;
       log.warn('stream not packaged', { stream: id, state, code: problem.code, reason: problem.description });
@@ -219,7 +219,7 @@ export class LiveStream {
    * can't be used, the stream goes on with those it has.
    */
   otherKeys(keyFile: StreamId | undefined, present: StreamKeys): StreamKeys | undefined {
-    const { keyFilesPath, log, rotate } = this.surroundings;
+    const { keyFilesPath, log, rotate } = this.dependencies;
     if (!rotate) return undefined;
     const read = readKeys(keyFilesPath, keyFile);
     if (read.ok) {
@@ -235,7 +235,7 @@ export class LiveStream {
 
   /** Makes the record of a part, once its tracks are known: the first one of a session, or one that continues it. */
   newPart(latency: Latency, kinds: MediaKinds, keys: StreamKeys, isSameSession: boolean): PartRecord {
-    const { clock, log } = this.surroundings;
+    const { clock, log } = this.dependencies;
     const { parts, id } = this.record;
     const now = clock();
     const before = parts.at(-1);
@@ -317,7 +317,7 @@ export class LiveStream {
 
   #logFailure(thrown: unknown): void {
     const { id } = this.record;
-    this.surroundings.log.warn('stream not kept', { stream: id, cause: describeThrown(thrown) });
+    this.dependencies.log.warn('stream not kept', { stream: id, cause: describeThrown(thrown) });
   }
 }
 

@@ -7,7 +7,7 @@ import { describeThrown } from '../../../http/errors';
 import type { Problem } from '../../../http/faults';
 import type { Log } from '../../../http/log';
 import type { Latency } from '../playlists/hls-playlists';
-import { type RunningProgram, wordsOf } from '../running-program';
+import { endText, type RunningProgram } from '../running-program';
 import {
   type Programs,
   type StreamKeys,
@@ -128,7 +128,7 @@ export class Part {
     const job = { system, keys, streams, folder: join(this.#path, system), live: true, latency };
     const program = startShakaPackager(programs, job);
     this.#programs.push(program);
-    void program.ended.then((end) => this.#fail('packaging_failed', wordsOf(end)));
+    void program.ended.then((end) => this.#fail('packaging_failed', endText(end)));
   }
 
   #fail(code: string, cause: unknown): void {

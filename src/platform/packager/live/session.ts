@@ -31,7 +31,7 @@ export const LIVE_LIMITS = {
 };
 export type LiveLimits = Readonly<typeof LIVE_LIMITS>;
 
-export interface SessionSurroundings {
+export interface SessionDependencies {
   readonly programs: Programs;
   readonly log: Log;
   /** Monotonic milliseconds. */
@@ -58,7 +58,7 @@ export class Session {
   hasSegment = false;
   readonly #stream: LiveStream;
   readonly #request: LiveRequest;
-  readonly #surroundings: SessionSurroundings;
+  readonly #dependencies: SessionDependencies;
   readonly #puller: RunningProgram;
   readonly #simulcasts: readonly Simulcast[];
   readonly #looking: NodeJS.Timeout;
@@ -84,11 +84,11 @@ export class Session {
   constructor(stream: LiveStream, request: LiveRequest, keys: StreamKeys, withSound: boolean) {
     this.#stream = stream;
     this.#request = request;
-    this.#surroundings = stream.surroundings;
+    this.#dependencies = stream.dependencies;
     this.#keys = keys;
-    const { programs, now } = this.#surroundings;
+    const { programs, now } = this.#dependencies;
     this.#lastDataAt = now();
-    this.#simulcasts = request.simulcast.map((address) => new Simulcast(address, this.#surroundings));
+    this.#simulcasts = request.simulcast.map((address) => new Simulcast(address, this.#dependencies));
     this.#puller = pull(request.source, withSound, programs);
     this.#puller.stdout.on('data', (chunk: Buffer) => this.#take(chunk));
     void this.#puller.ended.then((end) => this.#pullEnded(end));
@@ -96,7 +96,7 @@ export class Session {
   }
 
   get isFlowing(): boolean {
-    const { now, limits } = this.#surroundings;
+    const { now, limits } = this.#dependencies;
     return this.#hasData && !this.#isOver && now() - this.#lastDataAt < limits.silentMs;
   }
 
@@ -119,7 +119,7 @@ export class Session {
     this.#puller.kill();
     for (const simulcast of this.#simulcasts) simulcast.end();
     this.#endFormer();
-    if (this.#part) this.#complete(this.#part, this.#part.finish(this.#surroundings.limits.finishMs));
+    if (this.#part) this.#complete(this.#part, this.#part.finish(this.#dependencies.limits.finishMs));
   }
 
   #complete({ record }: Part, ending: Promise<void>): void {
@@ -130,7 +130,7 @@ export class Session {
   #endFormer(): void {
     const former = this.#former;
     this.#former = undefined;
-    if (former) this.#complete(former, former.finish(this.#surroundings.limits.finishMs));
+    if (former) this.#complete(former, former.finish(this.#dependencies.limits.finishMs));
   }
 
   #end(end: SessionEnd): void {
@@ -141,7 +141,7 @@ export class Session {
 
   #pullEnded({ notStarted, lastWords }: ProgramEnd): void {
     if (notStarted !== undefined) {
-      const description = `${this.#surroundings.programs.ffmpeg} can't be started (${notStarted}). Install ffmpeg, or set PACKAGER_FFMPEG.`;
+      const description = `${this.#dependencies.programs.ffmpeg} can't be started (${notStarted}). Install ffmpeg, or set PACKAGER_FFMPEG.`;
       this.#end({ state: 'failed', problem: { code: 'ffmpeg_missing', description } });
     } else if (this.#hasData) {
       this.#end({ state: 'interrupted', problem: problemOf('encoder_gone') });
@@ -153,7 +153,7 @@ export class Session {
   }
 
   #take(chunk: Buffer): void {
-    const at = this.#surroundings.now();
+    const at = this.#dependencies.now();
     this.#hasData = true;
     this.#lastDataAt = at;
     const packets = this.#packets.push(chunk);
@@ -163,7 +163,7 @@ export class Session {
       const streams = this.#unknown.length > MAX_UNKNOWN ? [] : readProgramMap(this.#unknown);
       if (streams) this.#begin(streams);
     }
-    const isBehind = (this.#part?.waitingBytes ?? 0) > this.#surroundings.limits.waitingBytes;
+    const isBehind = (this.#part?.waitingBytes ?? 0) > this.#dependencies.limits.waitingBytes;
     if (isBehind && this.#pausedAt === undefined && !this.#isOver) {
       this.#pausedAt = at;
       this.#puller.stdout.pause();
@@ -188,8 +188,8 @@ export class Session {
   }
 
   #startPart(continues: boolean): Part {
-    const { folder, surroundings } = this.#stream;
-    const { now, programs, log } = surroundings;
+    const { folder, dependencies } = this.#stream;
+    const { now, programs, log } = dependencies;
     const { latency } = this.#request;
     const [kinds, keys] = [this.#kinds, this.#keys];
     const record = this.#stream.newPart(latency, kinds, keys, continues);
@@ -226,13 +226,13 @@ export class Session {
     const part = this.#part;
     this.#part = undefined;
     if (part) this.#complete(part, part.kill());
-    const unwritable = problemOfFolder(this.#surroundings.programs.folder);
+    const unwritable = problemOfFolder(this.#dependencies.programs.folder);
     this.#end(unwritable ? { state: 'failed', problem: unwritable } : { state: 'interrupted', problem });
   }
 
   /** Checks the time limits, which no event reports. */
   #look(): void {
-    const { now, limits } = this.#surroundings;
+    const { now, limits } = this.#dependencies;
     const at = now();
     const part = this.#part;
     if (part && this.#pausedAt !== undefined) {
@@ -256,7 +256,7 @@ export class Session {
       const isLate = !this.hasSegment && waitedMs > limits.firstSegmentMs;
       this.#problem = isLate ? problemOf('no_segment') : undefined;
       // shaka-packager writes nothing before all that is announced has come.
-      if (waitedMs > limits.silentMs && this.#cutter?.lacksSound)
+      if (waitedMs > limits.silentMs && this.#cutter?.isMissingSound)
         this.#end({ state: 'changed', withSound: false });
     }
   }

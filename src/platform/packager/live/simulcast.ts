@@ -1,6 +1,6 @@
-import { hiderOf } from '../../../http/secret';
+import { maskerOf } from '../../../http/secret';
 import { type RunningProgram, runProgram, secretsOfAddress } from '../running-program';
-import type { SessionSurroundings } from './session';
+import type { SessionDependencies } from './session';
 
 /** Bytes that may wait for a slow target; above that, it is started again. */
 const MAX_WAITING = 8 * 1024 * 1024;
@@ -12,14 +12,14 @@ const STEADY_MS = 60_000;
 /** Sends a transport stream on to one RTMP server, and goes on trying. It never delays the writer. */
 export class Simulcast {
   readonly #address: string;
-  readonly #options: SessionSurroundings;
+  readonly #options: SessionDependencies;
   #program: RunningProgram | undefined;
   #startedAt = 0;
   #notBefore = 0;
   #delayMs = FIRST_DELAY_MS;
   #isOver = false;
 
-  constructor(address: string, options: SessionSurroundings) {
+  constructor(address: string, options: SessionDependencies) {
     this.#address = address;
     this.#options = options;
   }
@@ -51,7 +51,7 @@ export class Simulcast {
       ...['-bsf:a', 'aac_adtstoasc', '-rw_timeout', '15000000', '-f', 'flv', this.#address],
     ];
     const secrets = secretsOfAddress(this.#address);
-    const target = hiderOf(secrets)(this.#address);
+    const target = maskerOf(secrets)(this.#address);
     const program = runProgram(programs.ffmpeg, args, { cwd: programs.folder, env: programs.env, secrets });
     this.#program = program;
     this.#startedAt = now();

@@ -239,7 +239,7 @@ export class StreamCutter {
     this.#audio = pidOfFirst('audio');
   }
 
-  get lacksSound(): boolean {
+  get isMissingSound(): boolean {
     return this.#video !== undefined && this.#audio !== undefined && !this.#hasSound;
   }
 

@@ -36,7 +36,7 @@ export interface Engine {
   /** In the order of the addresses. Never rejects. */
   servers(): Promise<readonly EngineServer[]>;
   /** False: the revision is compacted. @throws EngineError */
-  remembers(revision: number): Promise<boolean>;
+  hasRevision(revision: number): Promise<boolean>;
   /** This machine's clock minus the engine's, in ms, rounded to a second; undefined before an answer. */
   clockAhead(): number | undefined;
   close(): void;

@@ -52,14 +52,14 @@ interface Fault {
   readonly kind: EngineFault;
   /** The rest of a sentence about the server. */
   readonly why: string;
-  readonly again?: boolean;
+  readonly canRetry?: boolean;
   /** Whether the server may have processed the request. */
   readonly mayBeDone?: boolean;
   readonly signIn?: boolean;
   readonly isLeaderless?: boolean;
 }
 
-export class Failed extends EngineError {
+export class EtcdError extends EngineError {
   constructor(
     url: string,
     readonly fault: Fault,
@@ -69,8 +69,8 @@ export class Failed extends EngineError {
 }
 
 /** Faults of one server that has not started the request. */
-const ELSEWHERE = { again: true } as const;
-const UNCLEAR = { again: true, mayBeDone: true } as const;
+const NOT_STARTED = { canRetry: true } as const;
+const MAYBE_DONE = { canRetry: true, mayBeDone: true } as const;
 
 /** Parts of etcd's messages (its `api/v3rpc/rpctypes/error.go`). */
 const SENTENCES: readonly (readonly [RegExp, Omit<Fault, 'why'>])[] = [
@@ -82,8 +82,8 @@ const SENTENCES: readonly (readonly [RegExp, Omit<Fault, 'why'>])[] = [
   ],
   [/permission denied|authentication failed/, { kind: 'denied' }],
   // The answer where a leader is needed: nothing was done.
-  [/etcdserver: no leader$/, { kind: 'unavailable', ...ELSEWHERE, isLeaderless: true }],
-  [/too many requests|for learner/, { kind: 'unavailable', ...ELSEWHERE }],
+  [/etcdserver: no leader$/, { kind: 'unavailable', ...NOT_STARTED, isLeaderless: true }],
+  [/too many requests|for learner/, { kind: 'unavailable', ...NOT_STARTED }],
 ];
 
 const MAX_QUOTED = 200;
@@ -99,7 +99,7 @@ export function faultOfText(sentence: string, code = 0, status = 0): Fault {
   if (code === 7 || code === 16) return { kind: 'denied', why: quoted, signIn: code === 16 };
   const why = quoted || `answered ${status}`;
   // Cancelled, deadline exceeded, unavailable.
-  if ([1, 4, 14].includes(code) || status >= 500) return { kind: 'unavailable', why, ...UNCLEAR };
+  if ([1, 4, 14].includes(code) || status >= 500) return { kind: 'unavailable', why, ...MAYBE_DONE };
   return { kind: 'refused', why };
 }
 
@@ -116,10 +116,10 @@ export function faultOfForeignAnswer(status: number, body = ''): Fault {
   // The next two come from etcd itself, before the gateway.
   if (/CommonName of client/.test(body)) return faultOfText(body);
   if (status === 421)
-    return { kind: 'refused', why: 'refuses its host name; add it to its --host-whitelist', ...ELSEWHERE };
-  if (status >= 500) return { kind: 'unavailable', why: `answered ${status}`, ...UNCLEAR };
+    return { kind: 'refused', why: 'refuses its host name; add it to its --host-whitelist', ...NOT_STARTED };
+  if (status >= 500) return { kind: 'unavailable', why: `answered ${status}`, ...MAYBE_DONE };
   const why = `answered ${status}, but not as etcd's JSON gateway; is an etcd of version 3.4 or later there, with its gateway on?`;
-  return { kind: 'refused', why, ...(status === 404 ? ELSEWHERE : UNCLEAR) };
+  return { kind: 'refused', why, ...(status === 404 ? NOT_STARTED : MAYBE_DONE) };
 }
 
 /** OpenSSL's names of the alerts that refuse a client's certificate. */
@@ -137,11 +137,11 @@ const CERTIFICATE_FAULTS: Readonly<Record<string, string>> = {
  */
 export function faultOfNoAnswer(code: string, isSent: boolean): Fault {
   if (code === 'TOO_LARGE')
-    return { kind: 'refused', why: 'answered with more than any answer can be', ...UNCLEAR };
+    return { kind: 'refused', why: 'answered with more than any answer can be', ...MAYBE_DONE };
   if (CERTIFICATE_REFUSED.test(code))
-    return { kind: 'denied', why: `refuses the client certificate (${code})`, ...ELSEWHERE };
+    return { kind: 'denied', why: `refuses the client certificate (${code})`, ...NOT_STARTED };
   const untrusted = 'name the authority that signed it with PACKAGERDRMAPI_FLEET_TLSCA';
   const certificate = CERTIFICATE_FAULTS[code];
   const why = certificate ?? whyNoAnswer(code, { untrusted, tls: `check the certificates (${code})` });
-  return { kind: 'unavailable', why, ...(isSent && certificate === undefined ? UNCLEAR : ELSEWHERE) };
+  return { kind: 'unavailable', why, ...(isSent && certificate === undefined ? MAYBE_DONE : NOT_STARTED) };
 }

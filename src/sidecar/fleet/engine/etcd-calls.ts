@@ -9,7 +9,7 @@ import type { FleetConfig } from '../config';
 import type { FleetHooks } from '../fleet';
 import { EngineError } from './engine';
 import {
-  Failed,
+  EtcdError,
   faultOfAnswer,
   faultOfForeignAnswer,
   faultOfNoAnswer,
@@ -92,16 +92,16 @@ export function createCalls(options: EtcdOptions) {
     const began = now();
     const response = await connections.send(server, asked, true);
     const body = await bodyOf(response, MAX_ANSWER).catch((thrown: unknown) => {
-      throw new Failed(server, faultOfNoAnswer(systemCode(thrown) ?? 'ECONNRESET', true));
+      throw new EtcdError(server, faultOfNoAnswer(systemCode(thrown) ?? 'ECONNRESET', true));
     });
     const { statusCode = 0, headers } = response;
     const json = parseJson(body);
     if (statusCode !== 200 || !isJsonObject(json) || json.error !== undefined)
-      throw new Failed(server, faultOfAnswer(statusCode, body));
+      throw new EtcdError(server, faultOfAnswer(statusCode, body));
     // The gateway puts the messages of a stream into `result`.
     const answer = fields(json.result ?? json);
     if (asked.path !== ALARM && momentOf(answer) === undefined)
-      throw new Failed(server, faultOfForeignAnswer(statusCode));
+      throw new EtcdError(server, faultOfForeignAnswer(statusCode));
     clock.learn(headers.date, now() - began);
     hasAnswered ||= server === current;
     return answer;
@@ -110,7 +110,7 @@ export function createCalls(options: EtcdOptions) {
   const tokens = createTokens(options, ask);
 
   /** @throws Failed */
-  const once = async (
+  const callServer = async (
     server: string,
     path: string,
     body: object,
@@ -123,7 +123,7 @@ export function createCalls(options: EtcdOptions) {
       try {
         return await ask(server, { path, body: JSON.stringify(body), headers, silenceMs, onAnswer });
       } catch (thrown) {
-        const mustSignIn = thrown instanceof Failed && thrown.fault.signIn && options.user !== undefined;
+        const mustSignIn = thrown instanceof EtcdError && thrown.fault.signIn && options.user !== undefined;
         if (mustSignIn) tokens.drop(token);
         if (!mustSignIn || !isFirst) throw thrown;
       }
@@ -150,14 +150,14 @@ export function createCalls(options: EtcdOptions) {
       const hear = () => {
         mine.isSilent = false;
       };
-      const own = once(server, path, body, silenceMs, hear).then(
+      const own = callServer(server, path, body, silenceMs, hear).then(
         (answer) => {
           for (const each of before) if (each.isSilent) skip(each.server, SILENT);
           return answer;
         },
         (thrown: unknown) => {
           hear();
-          if (thrown instanceof Failed && thrown.fault.again) skip(mine.server, thrown.fault.why);
+          if (thrown instanceof EtcdError && thrown.fault.canRetry) skip(mine.server, thrown.fault.why);
           throw thrown;
         },
       );
@@ -167,23 +167,23 @@ export function createCalls(options: EtcdOptions) {
         mine.isSilent ? undefined : own,
       );
       const outcome = await Promise.race([own, Promise.any(attempts), silence]).catch((thrown: unknown) => {
-        if (thrown instanceof Failed) return thrown;
+        if (thrown instanceof EtcdError) return thrown;
         throw thrown;
       });
-      if (outcome && !(outcome instanceof Failed)) return outcome;
+      if (outcome && !(outcome instanceof EtcdError)) return outcome;
       const wait = outcome ? pauseBefore(attempts.length - urls.length) : 0;
-      if ((outcome && !outcome.fault.again) || now() + wait >= deadline) break;
+      if ((outcome && !outcome.fault.canRetry) || now() + wait >= deadline) break;
       const late = wait > 0 && (await Promise.any([...attempts, pause(wait, undefined, { ref: false })]));
       if (late) return late;
     }
     return Promise.any(attempts).catch(({ errors }: AggregateError) => {
       const failures: readonly unknown[] = errors;
-      const mayBeDone = failures.some((each) => each instanceof Failed && each.fault.mayBeDone);
+      const mayBeDone = failures.some((each) => each instanceof EtcdError && each.fault.mayBeDone);
       // A restored etcd does not answer to a token of before.
       if (mayBeDone) tokens.drop();
       const failed =
         failures.at(-1) ?? new EngineError('unavailable', 'The connections to the engine are closed');
-      if (failed instanceof Failed && isChange && mayBeDone)
+      if (failed instanceof EtcdError && isChange && mayBeDone)
         throw new EngineError('unknown', `It is not known whether the change was made: ${failed.message}`);
       throw failed;
     });
@@ -197,7 +197,7 @@ export function createCalls(options: EtcdOptions) {
     },
     skip,
     call,
-    once,
+    callServer,
     /** Opens an endless answer. `signInAgain` makes the next call sign in. @throws Failed */
     async open(server: string, path: string, body: object) {
       const silenceMs = pace.attemptMs;
@@ -211,7 +211,7 @@ export function createCalls(options: EtcdOptions) {
         await bodyOf(response, MAX_FAULT).catch(() => ''),
       );
       if (fault.signIn) signInAgain();
-      throw new Failed(server, fault);
+      throw new EtcdError(server, fault);
     },
     /** For pages of the server outside its API. @throws Failed */
     async page(server: string, path: string): Promise<string> {
@@ -259,7 +259,7 @@ function createConnections(isTls: boolean, credentials: () => ClientTls) {
       new Promise<http.IncomingMessage>((resolve, reject) => {
         let isSent = false;
         let received: http.IncomingMessage | undefined;
-        const fail = (code: string) => reject(new Failed(url, faultOfNoAnswer(code, isSent)));
+        const fail = (code: string) => reject(new EtcdError(url, faultOfNoAnswer(code, isSent)));
         const sending = request(`${url}${path}`, {
           method: body === undefined ? 'GET' : 'POST',
           ...(isKept ? { agent: agent() } : { ...credentials(), agent: false }),
@@ -320,7 +320,7 @@ function createTokens(
   ask: (server: string, asked: Ask) => Promise<JsonObject>,
 ) {
   let held: Token | undefined;
-  let refusal: { readonly failed: Failed; readonly at: number } | undefined;
+  let refusal: { readonly failed: EtcdError; readonly at: number } | undefined;
   const drop = (token = held): void => {
     if (held === token) held = undefined;
   };
@@ -330,14 +330,14 @@ function createTokens(
     try {
       return text((await ask(server, { path: '/v3/auth/authenticate', body, silenceMs })).token);
     } catch (thrown) {
-      if (!(thrown instanceof Failed)) throw thrown;
+      if (!(thrown instanceof EtcdError)) throw thrown;
       if (/authentication is not enabled/.test(thrown.fault.why)) {
         log.warn("the fleet's engine has no users: the sidecar does not sign in", { server });
         return undefined;
       }
       // The call that needed the token was not sent.
-      const failed = new Failed(server, { ...thrown.fault, mayBeDone: false, signIn: false });
-      if (!failed.fault.again) refusal = { failed, at: now() };
+      const failed = new EtcdError(server, { ...thrown.fault, mayBeDone: false, signIn: false });
+      if (!failed.fault.canRetry) refusal = { failed, at: now() };
       throw failed;
     }
   };

@@ -11,7 +11,7 @@ import {
   type WatchOptions,
 } from './engine';
 import {
-  Failed,
+  EtcdError,
   faultOfAnswer,
   faultOfText,
   fields,
@@ -91,7 +91,7 @@ export function watchRange(
         check(at);
       } catch (thrown) {
         leaderless += 1;
-        if (thrown instanceof Failed && thrown.fault.isLeaderless && leaderless <= ELECTION_HEARTBEATS)
+        if (thrown instanceof EtcdError && thrown.fault.isLeaderless && leaderless <= ELECTION_HEARTBEATS)
           continue;
         lose(thrown);
         throw thrown;
@@ -142,7 +142,7 @@ export function watchRange(
     } catch (thrown) {
       if (ending.signal.aborted) return ending.signal.reason;
       if (thrown instanceof NotTaken) return thrown.cause;
-      return thrown instanceof Failed || thrown instanceof Ended
+      return thrown instanceof EtcdError || thrown instanceof Ended
         ? thrown
         : troubleOf(server, `the watch was cut: ${messageOf(thrown)}`);
     } finally {
@@ -172,7 +172,7 @@ export function watchRange(
 
   /** In ms; 0 until every server was tried. */
   const waitAfter = (server: string, thrown: unknown): number => {
-    const { kind, why, signIn = false } = thrown instanceof Failed ? thrown.fault : {};
+    const { kind, why, signIn = false } = thrown instanceof EtcdError ? thrown.fault : {};
     const isTokenOld = signIn && !isTokenRefused;
     isTokenRefused = signIn;
     if (isTokenOld) return 0;
@@ -211,11 +211,11 @@ function eventOf(event: unknown): WatchedEvent {
 function readMessage(server: string, line: string): JsonObject {
   const json = parseJson(line);
   if (!isJsonObject(json) || json.error !== undefined || json.result === undefined)
-    throw new Failed(server, faultOfAnswer(200, line));
+    throw new EtcdError(server, faultOfAnswer(200, line));
   return fields(json.result);
 }
 
-function endOrFault(server: string, message: JsonObject, signInAgain: () => void): Ended | Failed {
+function endOrFault(server: string, message: JsonObject, signInAgain: () => void): Ended | EtcdError {
   const failed = troubleOf(server, text(message.cancel_reason) || 'cancelled the watch');
   if (whole(message.compact_revision) > 0 || failed.kind === 'compacted') return new Ended('compacted');
   if (failed.fault.signIn) signInAgain();
@@ -223,8 +223,8 @@ function endOrFault(server: string, message: JsonObject, signInAgain: () => void
 }
 
 /** 14 is gRPC's code `UNAVAILABLE`, unless the text says more. */
-function troubleOf(server: string, why: string): Failed {
-  return new Failed(server, faultOfText(why, 14));
+function troubleOf(server: string, why: string): EtcdError {
+  return new EtcdError(server, faultOfText(why, 14));
 }
 
 function messageOf(thrown: unknown): string {

@@ -13,7 +13,17 @@ import {
   type Snapshot,
   type StoredValue,
 } from './engine';
-import { encodeKey, Failed, fields, list, momentOf, rangeOf, storedValue, text, whole } from './etcd-answers';
+import {
+  EtcdError,
+  encodeKey,
+  fields,
+  list,
+  momentOf,
+  rangeOf,
+  storedValue,
+  text,
+  whole,
+} from './etcd-answers';
 import { ALARM, type Calls, createCalls, type EtcdOptions, TRANSACTION } from './etcd-calls';
 import { watchRange } from './etcd-watch';
 
@@ -34,7 +44,7 @@ export function createEtcd(options: EtcdOptions): Engine {
   };
 
   const askHeartbeat = async (server: string): Promise<Moment> =>
-    at(await calls.once(server, '/v3/kv/range', { key: readable, keys_only: true }));
+    at(await calls.callServer(server, '/v3/kv/range', { key: readable, keys_only: true }));
   const heartbeats = new Map(
     calls.servers.map((server) => [
       server,
@@ -103,7 +113,7 @@ export function createEtcd(options: EtcdOptions): Engine {
 
     servers: () => Promise.all(calls.servers.map((server) => askServer(calls, server))),
 
-    async remembers(revision) {
+    async hasRevision(revision) {
       try {
         await calls.call('/v3/kv/range', { key: readable, ...atRevision(revision) });
         return true;
@@ -158,7 +168,7 @@ function toTransaction(changes: readonly Change[], guard: Guard | undefined) {
 }
 
 async function askServer(calls: Calls, url: string): Promise<EngineServer> {
-  const ask = (path: string, body: object) => calls.once(url, path, body);
+  const ask = (path: string, body: object) => calls.callServer(url, path, body);
   const [status, alarms, quota] = await Promise.allSettled([
     ask('/v3/maintenance/status', {}),
     ask(ALARM, { action: 'GET' }),
@@ -166,10 +176,10 @@ async function askServer(calls: Calls, url: string): Promise<EngineServer> {
   ]);
   if (status.status === 'rejected') {
     const { reason } = status;
-    if (!(reason instanceof Failed)) return { url, fault: 'it could not be asked' };
-    const { kind, again, why } = reason.fault;
+    if (!(reason instanceof EtcdError)) return { url, fault: 'it could not be asked' };
+    const { kind, canRetry, why } = reason.fault;
     // etcd 3.5.28 to 3.5.31 answers it to root alone; but that is an answer, unlike a refused certificate.
-    return kind === 'denied' && !again ? { url } : { url, fault: why };
+    return kind === 'denied' && !canRetry ? { url } : { url, fault: why };
   }
   const { header, version, leader, dbSize, dbSizeInUse } = status.value;
   const member = fields(header).member_id;

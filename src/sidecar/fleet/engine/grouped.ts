@@ -55,7 +55,7 @@ function createGroups<Asked extends Pick<Change, 'key'> & Partial<Change>, Answe
   const waiting: Waiting<Asked, Answer>[] = [];
   let underWay = 0;
 
-  const take = (): Waiting<Asked, Answer>[] => {
+  const nextGroup = (): Waiting<Asked, Answer>[] => {
     let total = 0;
     const keys = new Set<string>();
     const end = waiting.findIndex(({ asked: { key, value, expected } }, index) => {
@@ -67,24 +67,24 @@ function createGroups<Asked extends Pick<Change, 'key'> & Partial<Change>, Answe
     return waiting.splice(0, end < 0 ? waiting.length : end);
   };
 
-  const settle = async (group: readonly Waiting<Asked, Answer>[]): Promise<void> => {
+  const sendGroup = async (group: readonly Waiting<Asked, Answer>[]): Promise<void> => {
     try {
       const answers = await call(group.map(({ asked }) => asked));
       for (const [index, { resolve }] of group.entries()) resolve(answers[index] as Answer);
     } catch (thrown) {
       // A missing right to one key must not refuse the others.
       if (group.length > 1 && thrown instanceof EngineError && thrown.kind === 'denied')
-        await Promise.all(group.map((one) => settle([one])));
+        await Promise.all(group.map((one) => sendGroup([one])));
       else for (const { reject } of group) reject(thrown);
     }
   };
 
-  const begin = (): void => {
+  const sendWaiting = (): void => {
     while (underWay < MAX_CALLS && waiting.length > 0) {
       underWay += 1;
-      void settle(take()).then(() => {
+      void sendGroup(nextGroup()).then(() => {
         underWay -= 1;
-        begin();
+        sendWaiting();
       });
     }
   };
@@ -93,6 +93,6 @@ function createGroups<Asked extends Pick<Change, 'key'> & Partial<Change>, Answe
     new Promise((resolve, reject) => {
       waiting.push({ asked, resolve, reject });
       // Calls of one turn of the event loop go together.
-      if (waiting.length === 1) queueMicrotask(begin);
+      if (waiting.length === 1) queueMicrotask(sendWaiting);
     });
 }

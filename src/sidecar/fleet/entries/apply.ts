@@ -21,8 +21,8 @@ export interface Applied {
   readonly cause?: unknown;
 }
 
-/** A read of all (`level`), a reported change (`news`), a read of some (`again`), or made here (`made`). */
-export type Origin = 'level' | 'news' | 'again' | 'made';
+/** A read of all (`level`), a reported change (`watched`), a read of some (`reread`), or made here (`local`). */
+export type Origin = 'level' | 'watched' | 'reread' | 'local';
 
 export type Apply = ReturnType<typeof createApply>;
 
@@ -37,10 +37,10 @@ interface ApplyOptions extends Pick<FleetParts, 'local' | 'log' | 'observer'> {
 /** Streams are applied in parallel, the entries of one stream in order. */
 export function createApply(options: ApplyOptions) {
   const { local, ledger, hasLevelled, isEnding, log, observer, changes } = options;
-  const inTurn = queueByName();
+  const queue = queueByName();
   const lacks = new Map<StreamId, Lack>();
 
-  const settle = (streamId: StreamId, lack: Lack | undefined) => {
+  const setLack = (streamId: StreamId, lack: Lack | undefined) => {
     // At the end of the order: a file that can never be written must not delay others.
     lacks.delete(streamId);
     if (lack !== undefined) lacks.set(streamId, lack);
@@ -96,7 +96,7 @@ export function createApply(options: ApplyOptions) {
   const applyOne = async (entry: Entry, revision: number, origin: Origin): Promise<Applied | undefined> => {
     const { streamId } = entry;
     // A late older entry may have passed for the engine's: apply it again.
-    if (origin === 'news' && !lacks.has(streamId) && isNoted(ledger.get(streamId), entry, revision))
+    if (origin === 'watched' && !lacks.has(streamId) && isNoted(ledger.get(streamId), entry, revision))
       return undefined;
     try {
       let applied: Applied | undefined;
@@ -104,8 +104,8 @@ export function createApply(options: ApplyOptions) {
       const { result } = applied;
       // A newer entry was applied in between: its result counts.
       const isPassed =
-        result === 'older' && (origin === 'made' || (origin === 'again' && !lacks.has(streamId)));
-      if (!isPassed) settle(streamId, result === 'kept' || result === 'older' ? result : undefined);
+        result === 'older' && (origin === 'local' || (origin === 'reread' && !lacks.has(streamId)));
+      if (!isPassed) setLack(streamId, result === 'kept' || result === 'older' ? result : undefined);
       return applied;
     } catch (thrown) {
       const cause = toStorageError('write', thrown);
@@ -115,7 +115,7 @@ export function createApply(options: ApplyOptions) {
           code: toHttpError(cause).problems[0]?.code,
           cause: describeThrown(thrown),
         });
-      settle(streamId, 'failed');
+      setLack(streamId, 'failed');
       await keepUnseen(entry, revision);
       return { result: 'failed', cause };
     }
@@ -125,15 +125,15 @@ export function createApply(options: ApplyOptions) {
     lacks,
     /** Never rejects: a failure is the result `failed`, with its `cause`. */
     async entry(entry: Entry, revision: number, origin: Origin): Promise<Applied> {
-      const applied = await inTurn(entry.streamId, () => applyOne(entry, revision, origin));
+      const applied = await queue(entry.streamId, () => applyOne(entry, revision, origin));
       if (applied) changes.applied(entry, applied, origin);
       return applied ?? { result: 'unchanged' };
     },
     /** Whether there are unreadable files without a record in the ledger. */
     hasUnseen: () => [...lacks].some(([streamId, why]) => why === 'failed' && !ledger.get(streamId)),
     /** Undefined: there is no entry any more. */
-    async without(streamId: StreamId, lack: 'unreadable' | undefined): Promise<void> {
-      await inTurn(streamId, async () => settle(streamId, lack));
+    async withoutEntry(streamId: StreamId, lack: 'unreadable' | undefined): Promise<void> {
+      await queue(streamId, async () => setLack(streamId, lack));
       if (lack) observer.entry(lack);
     },
   };
@@ -167,16 +167,16 @@ export function createChangeLog({ audit, observer, clock }: FleetHooks) {
     },
     applied(entry: Entry, { result, former }: Applied, origin: Origin): void {
       observer.entry(result);
-      if (origin === 'made') pending.delete(entry.id);
+      if (origin === 'local') pending.delete(entry.id);
       if (result !== 'written' && result !== 'removed') return;
       const { streamId, bytes, by, from } = entry;
-      if (origin === 'made' || origin === 'news') {
+      if (origin === 'local' || origin === 'watched') {
         const ms = Math.max(0, clock().getTime() - entry.at);
         observer.applied(ms / 1000);
         propagation.push(ms);
         if (propagation.length > MAX_PROPAGATION) propagation.shift();
       }
-      if (origin === 'made') return;
+      if (origin === 'local') return;
       const line: AuditEntry = {
         action: bytes ? 'put' : 'delete',
         ...by,

@@ -42,9 +42,9 @@ const UNKNOWN: ChangeContext = { by: { key: '', address: '', requestId: '' }, aw
 /** Makes a change only if the fleet's entry is still the one that it was decided on. Reads are of the folder here. */
 export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { offer: Offer } {
   const { name, local, keys, grouped, seal, versions, changes, clock, isTaken, apply, observer } = options;
-  const inTurn = queueByName();
+  const queue = queueByName();
 
-  const look = async (streamId: StreamId): Promise<Present> => {
+  const readPresent = async (streamId: StreamId): Promise<Present> => {
     const key = keys.entry(streamId);
     const { present: stored, revision, cluster } = await grouped.read(key);
     const entry = stored && seal().open(key, stored.value, streamId);
@@ -70,7 +70,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     const value = seal().seal(key, entry);
     const guard = await identity.guard();
     if (guard.cluster !== cluster) {
-      identity.doubt();
+      identity.invalidate();
       return undefined;
     }
     const change = { key, expected: stored?.revision ?? 0, value };
@@ -79,7 +79,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
       throw thrown;
     });
     if (!answer) {
-      identity.doubt();
+      identity.invalidate();
       return undefined;
     }
     if (answer.made) return answer.revision;
@@ -109,15 +109,15 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
   };
 
   const accepted = async (entry: Entry, revision: number): Promise<FleetChange> => {
-    if (!isTaken(entry.streamId)) return { revision, isHere: false };
+    if (!isTaken(entry.streamId)) return { revision, isTaken: false };
     const { result, cause } = await apply(entry, revision);
-    if (result === 'failed') return { revision, isHere: true, notHere: toHttpError(cause) };
-    if (result === 'kept') return { revision, isHere: true, notHere: apiError('fleet_kept') };
-    return { revision, isHere: true };
+    if (result === 'failed') return { revision, isTaken: true, notHere: toHttpError(cause) };
+    if (result === 'kept') return { revision, isTaken: true, notHere: apiError('fleet_kept') };
+    return { revision, isTaken: true };
   };
 
   const change = <Answer>(streamId: StreamId, tryOnce: () => Promise<Answer | undefined>): Promise<Answer> =>
-    inTurn(streamId, async () => {
+    queue(streamId, async () => {
       try {
         for (let tries = 0; tries < MAX_TRIES; tries += 1) {
           const answer = await tryOnce();
@@ -131,13 +131,13 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
 
   const write: KeyFileStore['write'] = (streamId, bytes, conditions = {}, context = UNKNOWN) =>
     change(streamId, async () => {
-      const present = await look(streamId);
+      const present = await readPresent(streamId);
       const former = fileOf(streamId, present);
       requireMatchInFleet(streamId, conditions, present, former);
       const { stored, revision } = present;
       const { dryRun, skipUnchanged } = conditions;
       if (dryRun || (skipUnchanged && isEverywhere(streamId, bytes, present))) {
-        const fleet = { revision: stored?.revision ?? revision, isHere: isTaken(streamId) };
+        const fleet = { revision: stored?.revision ?? revision, isTaken: isTaken(streamId) };
         return { former, notSynced: undefined, fleet };
       }
       const entry = entryOf(streamId, bytes, context, aheadOf(present));
@@ -175,7 +175,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
 
   const remove: KeyFileStore['remove'] = (streamId, conditions = {}, context = UNKNOWN) =>
     change<Change>(streamId, async () => {
-      const present = await look(streamId);
+      const present = await readPresent(streamId);
       const former = fileOf(streamId, present);
       requireMatchInFleet(streamId, conditions, present, former);
       if (!isUnreadable(present)) {
@@ -196,7 +196,7 @@ export function createFleetStore(options: FleetStoreOptions): KeyFileStore & { o
     remove,
     offer: (streamId, bytes, by, mayReplace) =>
       change(streamId, async () => {
-        const present = await look(streamId);
+        const present = await readPresent(streamId);
         const { entry } = present;
         if (isUnreadable(present)) return 'unreadable';
         if (entry && !mayReplace(entry)) {

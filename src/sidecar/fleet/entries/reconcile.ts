@@ -28,7 +28,7 @@ export function reconcile(
     return wanted.tag !== undefined && hasLevelled && !wanted.isFound ? 'write' : 'keep';
   }
   if (wanted.version < record.version) return 'older';
-  if (wanted.version === record.version) return again(record, wanted, present);
+  if (wanted.version === record.version) return reconcileSameVersion(record, wanted, present);
   if (present === wanted.tag) return 'note';
   const isFree = present === undefined || (!record.kept && isOurs(record, present));
   if (wanted.tag !== undefined) return isFree || !wanted.isFound ? 'write' : 'keep';
@@ -36,7 +36,7 @@ export function reconcile(
 }
 
 /** The entry is the one in the ledger; its file may have changed since. */
-function again(record: LedgerRecord, wanted: Wanted, present: string | undefined): FileAction {
+function reconcileSameVersion(record: LedgerRecord, wanted: Wanted, present: string | undefined): FileAction {
   if (present === wanted.tag) return record.kept ? 'note' : 'nothing';
   if (wanted.tag !== undefined && present === undefined) return 'write';
   // The file before the change is still there: the change was interrupted.

@@ -43,7 +43,7 @@ export function createReplication(options: ReplicationOptions) {
   let since: Moment = { cluster: '', term: 0, revision: 0 };
 
   /** Returns whether a client waits for the entry. */
-  const take = async ({ key, value, revision }: StoredValue, origin: Origin): Promise<boolean> => {
+  const applyStored = async ({ key, value, revision }: StoredValue, origin: Origin): Promise<boolean> => {
     const streamId = keys.streamOf(key);
     if (streamId === undefined) return false;
     absent.delete(streamId);
@@ -55,7 +55,7 @@ export function createReplication(options: ReplicationOptions) {
     if (!entry) {
       const secret = sealed.missingSecret(value);
       if (secret !== undefined) missingSecrets.set(streamId, secret);
-      await apply.without(streamId, 'unreadable');
+      await apply.withoutEntry(streamId, 'unreadable');
       return false;
     }
     if (!sealed.isCurrent(value)) formerSecrets.add(streamId);
@@ -65,13 +65,13 @@ export function createReplication(options: ReplicationOptions) {
   };
 
   /** An absent key deletes nothing: the file stays until a tombstone comes. */
-  const takeAbsence = async (key: string): Promise<boolean> => {
+  const applyAbsence = async (key: string): Promise<boolean> => {
     const streamId = keys.streamOf(key);
     if (streamId === undefined) return false;
     missingSecrets.delete(streamId);
     formerSecrets.delete(streamId);
     if (ledger.get(streamId)) absent.add(streamId);
-    await apply.without(streamId, undefined);
+    await apply.withoutEntry(streamId, undefined);
     return false;
   };
 
@@ -91,7 +91,7 @@ export function createReplication(options: ReplicationOptions) {
         const streamId = keys.streamOf(key);
         if (streamId !== undefined) seen.add(streamId);
       }
-      const writing = Promise.all(values.map((found) => take(found, 'level')));
+      const writing = Promise.all(values.map((found) => applyStored(found, 'level')));
       // No more than two pages are in memory.
       await written;
       written = writing;
@@ -155,7 +155,7 @@ export function createReplication(options: ReplicationOptions) {
           const onEvents = async (events: readonly WatchedEvent[], at: Moment) => {
             const awaited = await Promise.all(
               events.map(({ key, value, revision }) =>
-                value ? take({ key, value, revision }, 'news') : takeAbsence(key),
+                value ? applyStored({ key, value, revision }, 'watched') : applyAbsence(key),
               ),
             );
             if (watches.length === 0) return;
@@ -175,9 +175,9 @@ export function createReplication(options: ReplicationOptions) {
       for (let place = 0; place < MAX_UNDER_WAY; place += 1) await underWay.enter();
     },
     /** Applies the engine's present entries of some streams. @throws EngineError */
-    async again(streams: readonly StreamId[]): Promise<void> {
+    async reapply(streams: readonly StreamId[]): Promise<void> {
       const { values } = await engine.read(streams.map(keys.entry));
-      await Promise.all(values.map((found) => found && take(found, 'again')));
+      await Promise.all(values.map((found) => found && applyStored(found, 'reread')));
     },
   };
 }

@@ -124,7 +124,7 @@ async function resealFleet({ engine, keys, seal, identity }: ResealOptions): Pro
   if (text === undefined) return;
   const value = seal().sealText(keys.fleet, text);
   await engine.change([{ key: keys.fleet, expected: present.revision, value }]);
-  identity.doubt();
+  identity.invalidate();
 }
 
 /** Undefined: the key is no entry's, or the entry is gone. */
@@ -147,16 +147,16 @@ async function resealOne(
     if (answer?.made) return 'resealed';
     // The entry was changed meanwhile, or the fleet itself was resealed.
     if (answer) present = answer.present;
-    else identity.doubt();
+    else identity.invalidate();
   }
   return undefined;
 }
 
-export async function tryAgain({ lacks }: Apply, { again }: Replication): Promise<void> {
+export async function retryFailed({ lacks }: Apply, { reapply }: Replication): Promise<void> {
   const streams = [...lacks].flatMap(([streamId, why]) => (why === 'failed' ? [streamId] : []));
   for (let begin = 0; begin < streams.length; begin += MAX_CHANGES) {
     const group = streams.slice(begin, begin + MAX_CHANGES);
-    await again(group);
+    await reapply(group);
     // When nothing can be written, no more are tried. The others come first the next time.
     if (group.every((streamId) => lacks.get(streamId) === 'failed')) return;
   }

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { takes } from '../../../api/stream-id';
+import { isWithinPrefixes } from '../../../api/stream-id';
 import { cached } from '../../../http/cached';
 import { describeThrown } from '../../../http/errors';
 import { queueByName } from '../../storage/key-file-store';
@@ -48,7 +48,7 @@ const PACE = {
   reportMs: 5000,
   /** How long a report that a client waits for collects further changes. */
   gatherMs: 5,
-  againMs: 1000,
+  reportRetryMs: 1000,
   /** Between two reads of the reports while a client waits. */
   pollMs: [3, 250] as readonly [first: number, longest: number],
 };
@@ -68,7 +68,7 @@ export function createMembership(options: MembershipOptions) {
   return {
     join: lease.join,
     /** Writes the report within milliseconds, not in up to five seconds. */
-    reportSoon: reporter.hurry,
+    reportSoon: reporter.reportSoon,
     /** By name. @throws EngineError */
     list,
     /** Keys that the last list passed over, because they have no valid name of a packager. */
@@ -147,7 +147,7 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
   };
 
   /** False: another sidecar has the name. @throws EngineError */
-  const settle = async (): Promise<boolean> => {
+  const claimName = async (): Promise<boolean> => {
     for (let round = 0; round < MAX_ROUNDS && !isClosed; round += 1) {
       const { values } = await engine.read([liveKey, registrationKey, reportKey]);
       const other = otherHolder(values[0]);
@@ -181,13 +181,13 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
   };
 
   const renew = async (): Promise<boolean> => {
-    if (lease === undefined || held === undefined) return settle();
+    if (lease === undefined || held === undefined) return claimName();
     const isKept = await engine.keepAlive(lease);
     sinceCheckMs += pace.heartbeatMs;
     if (isKept && sinceCheckMs < pace.checkMs) return true;
     sinceCheckMs = 0;
     if (!isKept) [lease, held] = [undefined, undefined];
-    return settle();
+    return claimName();
   };
 
   const step = (run: () => Promise<boolean>): Promise<boolean> =>
@@ -214,7 +214,7 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
 
   return {
     /** False: the sidecar of another folder has the name, which is requested again. @throws EngineError */
-    join: () => step(settle),
+    join: () => step(claimName),
     /** The revision at which the name was taken; undefined: it isn't held. */
     heldSince: () => held,
     checkSoon(): void {
@@ -279,7 +279,7 @@ function createReporter(options: PacedOptions, lease: NameLease) {
     } catch (thrown) {
       if (!isFaulty) log.warn('the report to the fleet failed', { name, cause: describeThrown(thrown) });
       [isFaulty, isAwaited] = [true, true];
-      pause = pace.againMs;
+      pause = pace.reportRetryMs;
     }
     isSending = false;
     if (isAwaited) sendIn(pause);
@@ -288,17 +288,17 @@ function createReporter(options: PacedOptions, lease: NameLease) {
     if (!isClosed) timer ??= setTimeout(send, ms).unref();
   };
   const periodic = setInterval(send, pace.reportMs).unref();
-  const hurry = () => {
+  const reportSoon = () => {
     isAwaited = true;
     if (!isSending) sendIn(pace.gatherMs);
   };
 
   return {
-    hurry,
+    reportSoon,
     /** Writes an unchanged report, too: the engine may have lost it, and it says when this packager was last there. */
     renew() {
       sent = undefined;
-      hurry();
+      reportSoon();
     },
     close() {
       isClosed = true;
@@ -321,7 +321,7 @@ function createWaiter(list: () => Promise<readonly Packager[]>, pace: Pace) {
         const reason = lackOf(packager);
         return changes.some(
           ({ streamId, revision }) =>
-            takes(packager.streams, streamId) && reason(streamId, revision) !== undefined,
+            isWithinPrefixes(packager.streams, streamId) && reason(streamId, revision) !== undefined,
         );
       })
       .map(({ name }) => name);

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { FLEET_STATES, LACK_REASONS, type LackReason, MAX_LACKS, namesOf } from '../../../api/fleet';
 import type { FleetPackager, FleetStreamAnswer } from '../../../api/fleet-answers';
-import { type StreamId, takes } from '../../../api/stream-id';
+import { isWithinPrefixes, type StreamId } from '../../../api/stream-id';
 import { isJsonObject, parseJson } from '../../../drm/bytes';
 import { apiError } from '../../errors';
 import {
@@ -204,7 +204,8 @@ export function replicationLag(
     const name = JSON.stringify([report?.applied, streams]);
     const applied = appliedTo(streams, report?.applied ?? []);
     const missed =
-      known.get(name) ?? recent.filter(([id, { revision }]) => takes(streams, id) && revision > applied(id));
+      known.get(name) ??
+      recent.filter(([id, { revision }]) => isWithinPrefixes(streams, id) && revision > applied(id));
     known.set(name, missed);
     return lagOf(packager, missed, now);
   });
@@ -259,7 +260,7 @@ export function streamLag(
   revision: number,
 ): FleetStreamAnswer['packagers'] {
   return packagers
-    .filter(({ streams }) => takes(streams, streamId))
+    .filter(({ streams }) => isWithinPrefixes(streams, streamId))
     .map((packager) => {
       const { name, live } = packager;
       const why = lackOf(packager)(streamId, revision);

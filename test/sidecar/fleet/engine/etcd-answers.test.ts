@@ -5,8 +5,8 @@ import {
 } from '../../../../src/sidecar/fleet/engine/etcd-answers';
 
 describe('faults', () => {
-  const row = ({ kind, again, mayBeDone, signIn }: ReturnType<typeof faultOfText>) =>
-    [kind, again && 'again', mayBeDone && 'may be done', signIn && 'sign in'].filter(Boolean).join(', ');
+  const row = ({ kind, canRetry, mayBeDone, signIn }: ReturnType<typeof faultOfText>) =>
+    [kind, canRetry && 'again', mayBeDone && 'may be done', signIn && 'sign in'].filter(Boolean).join(', ');
 
   test.each<[sentence: string, code: number, fault: string]>([
     ['etcdserver: mvcc: database space exceeded', 8, 'full'],

@@ -124,9 +124,9 @@ test('a revision that is compacted is not remembered', async () => {
     body.revision === '5' ? refusal('etcdserver: mvcc: required revision has been compacted', 11) : undefined,
   );
   const engine = openEngine([gateway.url]);
-  expect([await engine.remembers(5), await engine.remembers(6)]).toEqual([false, true]);
+  expect([await engine.hasRevision(5), await engine.hasRevision(6)]).toEqual([false, true]);
   gateway.answer = () => refusal('etcdserver: permission denied', 7, 403);
-  await expect(engine.remembers(5)).rejects.toMatchObject({ kind: 'denied' });
+  await expect(engine.hasRevision(5)).rejects.toMatchObject({ kind: 'denied' });
 });
 
 test('describes each server, also one that answers nothing of its state to this user', async () => {

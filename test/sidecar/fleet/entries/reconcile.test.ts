@@ -131,7 +131,7 @@ test.each([
         seal: () => seal,
         identity: {
           guard: async () => ({ key: keys.fleet, revision, cluster: cluster.id }),
-          doubt: () => undefined,
+          invalidate: () => undefined,
           found: async () => undefined,
         },
         ledger: {
@@ -175,7 +175,7 @@ test('changes applied from an engine that was restored meanwhile do not count in
         isEnded = true;
         return { result: 'written' };
       },
-      without: async () => undefined,
+      withoutEntry: async () => undefined,
       hasUnseen: () => false,
       lacks: new Map(),
     },

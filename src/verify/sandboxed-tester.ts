@@ -5,7 +5,7 @@ import { StreamMemory } from './stream-memory';
 import type { StreamReport } from './stream-report';
 import { type VerifyOptions, verifyStream } from './verify-stream';
 
-export interface Fence {
+export interface Sandbox {
   /** The path of the built `verify/main.ts`. */
   readonly program: string;
   /** The limit of one test. Fetching takes almost none of it. */
@@ -25,18 +25,18 @@ export type FromTest =
   | { readonly thrown: string };
 
 /**
- * Within a fence, tests run in a process of their own, which fetches through this one. A manifest that takes
- * more processor time or memory than the fence allows ends that process alone: `manifest_too_large`.
+ * Within a sandbox, tests run in a process of their own, which fetches through this one. A manifest that takes
+ * more processor time or memory than the sandbox allows ends that process alone: `manifest_too_large`.
  */
 export function openTester(
   get: Get,
-  { fence, now }: { readonly fence?: Fence | undefined; readonly now: () => Date },
+  { sandbox, now }: { readonly sandbox?: Sandbox | undefined; readonly now: () => Date },
 ): StreamTester {
-  if (!fence) return createStreamTester({ get, now });
+  if (!sandbox) return createStreamTester({ get, now });
   let child: ChildProcess | undefined;
   const start = () =>
-    fork(fence.program, [String(fence.processorSeconds)], {
-      execArgv: [`--max-old-space-size=${fence.heapMib}`],
+    fork(sandbox.program, [String(sandbox.processorSeconds)], {
+      execArgv: [`--max-old-space-size=${sandbox.heapMib}`],
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
@@ -44,7 +44,7 @@ export function openTester(
     async test(address, options) {
       child ??= start();
       try {
-        return await testIn(child, address, options, fence, get, now);
+        return await testIn(child, address, options, sandbox, get, now);
       } finally {
         if (!child.connected) child = undefined;
       }
@@ -57,7 +57,7 @@ function testIn(
   child: ChildProcess,
   address: string,
   { signal, onProgress, ...asked }: TestOptions,
-  fence: Fence,
+  sandbox: Sandbox,
   get: Get,
   now: () => Date,
 ): Promise<TestResult> {
@@ -102,7 +102,7 @@ function testIn(
     };
     const onExit = (code: number | null, killedBy: NodeJS.Signals | null) => {
       if (signal?.aborted) end('interrupted', 'The stream was not tested: the test was stopped.');
-      else if (killedBy !== null) end('manifest_too_large', tooLarge(fence));
+      else if (killedBy !== null) end('manifest_too_large', tooLarge(sandbox));
       else reject(new Error(`The process of a stream test ended with ${code}`));
     };
     child.on('message', onMessage).on('error', reject).on('exit', onExit);
@@ -117,7 +117,7 @@ function testIn(
   return tested.finally(() => forget());
 }
 
-function tooLarge({ processorSeconds, heapMib }: Fence): string {
+function tooLarge({ processorSeconds, heapMib }: Sandbox): string {
   return `The stream was not tested: its manifest or media takes more than the ${processorSeconds} seconds of processor time or the ${heapMib} MiB of memory that a test has; make the manifest shorter: players must read it, too.`;
 }
 

@@ -8,7 +8,7 @@ import { parsedOr400, readQuery } from '../../http/faults';
 import { createSemaphore } from '../../http/semaphore';
 import { packagerError } from './errors';
 import { RECORDING } from './live/part';
-import { runProgram, wordsOf } from './running-program';
+import { endText, runProgram } from './running-program';
 import { type Programs, withinMemory } from './shaka-packager';
 import { receive, type Stream, type Streams, sizeOf } from './streams';
 
@@ -219,5 +219,5 @@ async function convert(
   const end = await program.ended;
   if (end.code === 0) return;
   if (NO_PROGRAM.includes(end.code ?? 0)) throw packagerError('ffmpeg_missing');
-  throw packagerError('conversion_failed', `ffmpeg can't convert the file: ${wordsOf(end)}.`);
+  throw packagerError('conversion_failed', `ffmpeg can't convert the file: ${endText(end)}.`);
 }

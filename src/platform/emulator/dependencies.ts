@@ -1,8 +1,8 @@
 import type { Log } from '../../http/log';
-import type { Fence } from '../../verify/fenced-tester';
+import type { Sandbox } from '../../verify/sandboxed-tester';
 
 /** Injected by the process; no route uses the real ones. */
-export interface Surroundings {
+export interface EmulatorDependencies {
   readonly log: Log;
   /** Real time. Everything on the platform uses the context's `clock`. */
   readonly wallClock: () => Date;
@@ -18,5 +18,5 @@ export interface Surroundings {
   readonly newBytes: (count: number) => Buffer;
   readonly publicFolder: string;
   /** Limits of a stream test in a process of its own; without them, it runs in this process. */
-  readonly fence?: Fence;
+  readonly sandbox?: Sandbox;
 }
