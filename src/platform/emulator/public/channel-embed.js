@@ -60,45 +60,31 @@
       'The stream is encrypted. Browsers decrypt only on pages at https or localhost addresses.',
     live: 'Live',
   };
-  const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
-  const COVER = { position: 'absolute', inset: '0', width: '100%', height: '100%' };
+  const COVER = 'position: absolute; inset: 0; width: 100%; height: 100%';
 
   let count = 0;
 
-  function make(tag, style, text) {
+  function make(tag, style = '', text) {
     const element = document.createElement(tag);
-    Object.assign(element.style, style);
+    element.style.cssText = style;
     if (text) element.textContent = text;
     return element;
   }
 
   function buildStage(texts) {
-    const stage = make('div', {
-      position: 'relative',
-      boxSizing: 'border-box',
-      width: '100%',
-      aspectRatio: '16 / 9',
-      overflow: 'hidden',
-      borderRadius: '12px',
-      color: '#eaf0ee',
-      fontFamily: FONT,
-      lineHeight: '1.4',
-      textAlign: 'center',
-      background: 'radial-gradient(120% 120% at 20% 0%, #1f4744 0%, #15201f 55%, #0c1413 100%) #1f4744',
-    });
+    const stage = make(
+      'div',
+      `position: relative; box-sizing: border-box; width: 100%; aspect-ratio: 16 / 9; overflow: hidden; border-radius: 12px;
+      color: #eaf0ee; font-family: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; line-height: 1.4; text-align: center;
+      background: radial-gradient(120% 120% at 20% 0%, #1f4744 0%, #15201f 55%, #0c1413 100%) #1f4744`,
+    );
     const screen = make('div', COVER);
-    const panel = make('div', {
-      ...COVER,
-      boxSizing: 'border-box',
-      display: 'flex',
-      flexDirection: 'column',
-      alignItems: 'center',
-      justifyContent: 'center',
-      gap: '14px',
-      padding: '16px',
-      pointerEvents: 'none',
-    });
-    const dot = make('div', { width: '12px', height: '12px', borderRadius: '50%', background: '#6ed3c8' });
+    const panel = make(
+      'div',
+      `${COVER}; box-sizing: border-box; padding: 16px; pointer-events: none;
+      display: flex; flex-direction: column; align-items: center; justify-content: center; gap: 14px`,
+    );
+    const dot = make('div', 'width: 12px; height: 12px; border-radius: 50%; background: #6ed3c8');
     dot.setAttribute('aria-hidden', 'true');
     if (!matchMedia('(prefers-reduced-motion: reduce)').matches) {
       dot.animate(
@@ -106,35 +92,20 @@
         { duration: 1800, iterations: Infinity, easing: 'ease-out' },
       );
     }
-    const words = make('div', {});
+    const words = make('div');
     words.setAttribute('role', 'status');
     words.setAttribute('aria-live', 'polite');
-    const headline = make('div', {
-      maxHeight: '2lh',
-      overflow: 'hidden',
-      fontSize: 'clamp(16px, 2.6vw, 24px)',
-      fontWeight: '600',
-      overflowWrap: 'anywhere',
-    });
-    const detail = make('div', { fontSize: 'clamp(13px, 1.7vw, 16px)', color: '#b3c2bf', marginTop: '4px' });
+    const headline = make(
+      'div',
+      'max-height: 2lh; overflow: hidden; font-size: clamp(16px, 2.6vw, 24px); font-weight: 600; overflow-wrap: anywhere',
+    );
+    const detail = make('div', 'font-size: clamp(13px, 1.7vw, 16px); color: #b3c2bf; margin-top: 4px');
     words.append(headline, detail);
     panel.append(dot, words);
     const badge = make(
       'div',
-      {
-        position: 'absolute',
-        top: '12px',
-        left: '12px',
-        padding: '2px 10px',
-        borderRadius: '6px',
-        fontSize: '12px',
-        fontWeight: '700',
-        letterSpacing: '.06em',
-        textTransform: 'uppercase',
-        color: '#fff',
-        background: '#c81e3a',
-        pointerEvents: 'none',
-      },
+      `position: absolute; top: 12px; left: 12px; padding: 2px 10px; border-radius: 6px; pointer-events: none;
+      font-size: 12px; font-weight: 700; letter-spacing: .06em; text-transform: uppercase; color: #fff; background: #c81e3a`,
       texts.live,
     );
     stage.append(screen, panel, badge);
@@ -223,7 +194,7 @@
     }
 
     function makeVideo() {
-      const made = make('video', { ...COVER, objectFit: 'contain', opacity: '0' });
+      const made = make('video', `${COVER}; object-fit: contain; opacity: 0`);
       Object.assign(made, { controls: true, autoplay, muted: true, playsInline: true, inert: true });
       made.setAttribute('aria-label', title);
       if (item.image && isWebAddress(item.image)) made.poster = item.image;
@@ -333,7 +304,7 @@
   function hostFor(element) {
     if (element instanceof Element) return element;
     if (element === undefined) {
-      const host = make('div', {});
+      const host = make('div');
       const caller = document.currentScript;
       if (caller && !document.head.contains(caller)) caller.after(host);
       else (document.body || document.documentElement).append(host);
