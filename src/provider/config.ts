@@ -102,7 +102,8 @@ export function providerFaults(env: Environment): string[] {
   const faults = PAIRS.filter(([one, other]) => !env[one] !== !env[other]).map(
     ([one, other, why]) => `${one} and ${other}: ${why}; set the other one, too, or none`,
   );
-  const isOfDocuments = PROVIDER_PROTOCOLS.some((known) => known === env[PROTOCOL] && known !== 'json');
+  const protocol = env[PROTOCOL] || 'json';
+  const isOfDocuments = PROVIDER_PROTOCOLS.some((known) => known === protocol && known !== 'json');
   // A protocol without an address is a mistake, except `json`, which is the default.
   const ofProvider = [
     ...(isOfDocuments ? [PROTOCOL] : []),
@@ -113,7 +114,7 @@ export function providerFaults(env: Environment): string[] {
       faults.push(
         `${name}: is for the key provider; set PACKAGERDRMAPI_KEYPROVIDERURL, too, or leave it out`,
       );
-  } else if (!isOfDocuments) {
+  } else if (protocol === 'json') {
     for (const name of [SYSTEMS, LAURL].filter((each) => env[each]))
       faults.push(
         `${name}: has no effect with the protocol json, whose answers have all systems; leave it out`,

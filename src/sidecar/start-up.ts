@@ -77,13 +77,15 @@ function isIn(folder: string, other: string): boolean {
 function whyUnusable(folder: string): string | undefined {
   const { uid, gid } = ids();
   const give = `chown ${uid}:${gid} and chmod 0700`;
+  const other = `${folder} is not a folder. Give the path of one.`;
   try {
-    if (!statSync(folder).isDirectory()) return `${folder} is not a folder. Give the path of one.`;
+    if (!statSync(folder).isDirectory()) return other;
     accessSync(folder, R_OK | W_OK | X_OK);
     return undefined;
   } catch (thrown) {
     const code = systemCode(thrown);
     if (code === 'ENOENT') return `the folder ${folder} is missing. Mount it, or make it as root: ${give}.`;
+    if (code === 'ENOTDIR') return other;
     if (code === 'EROFS') return `the folder ${folder} is mounted read-only. Mount it read-write.`;
     return `this service runs as user ${uid}, group ${gid}, and may not write to the folder ${folder} (${code}). As root: ${give}.`;
   }

@@ -102,6 +102,11 @@ describe('the address of the key provider', () => {
     expect(read({ PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: '' })).toThrow(
       new ConfigError([`${systems}: ${json}`, `${laurl}: ${json}`]),
     );
+    expect(read({ PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: 'speke3' })).toThrow(
+      new ConfigError([
+        'PACKAGERDRMAPI_KEYPROVIDERPROTOCOL: must be one of json, cpix, speke1, speke2, speke21',
+      ]),
+    );
     expect(read({ [systems]: 'clearkey', [laurl]: 'skd://x' })).toThrow(
       new ConfigError([
         `${systems}: must be one of widevine, playready, fairplay`,

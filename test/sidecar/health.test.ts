@@ -100,9 +100,10 @@ describe('refuses to start with a folder for the provider cache', () => {
     const folder = await temporaryFolder();
     const [absent, file] = [join(folder, 'absent'), join(folder, 'file')];
     await writeFile(file, '');
-    expect([...faultOf(absent), ...faultOf(file)]).toEqual([
+    expect([...faultOf(absent), ...faultOf(file), ...faultOf(`${file}/below`)]).toEqual([
       `PACKAGERDRMAPI_PROVIDERCACHE: the folder ${absent} is missing. Mount it, or make it as root: chown ${uid}:${gid} and chmod 0700.`,
       `PACKAGERDRMAPI_PROVIDERCACHE: ${file} is not a folder. Give the path of one.`,
+      `PACKAGERDRMAPI_PROVIDERCACHE: ${file}/below is not a folder. Give the path of one.`,
     ]);
   });
 

@@ -89,7 +89,7 @@ test('refuses If-Match for a stream without a key file, and creates it with If-N
       .expect(
         412,
         failed(
-          'This stream has no key file (any more), but If-Match asks for one. Leave If-Match out to create it.',
+          'This stream has no key file (any more), but If-Match asks for one. A POST without it creates one.',
         ),
       );
   }

@@ -91,7 +91,8 @@ export function decodeXml(bytes: Buffer): Checked<string> {
   const text = bytes.toString('utf8');
   const named =
     /^\ufeff?<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']/i.exec(text)?.[1] ?? 'utf-8';
-  if (/^utf-?8$/i.test(named) || isAscii(bytes)) return { ok: true, value: text };
+  // Programs that write strings of UTF-16 name it, whatever the file then has.
+  if (/^utf-?(?:8|16)$/i.test(named) || isAscii(bytes)) return { ok: true, value: text };
   return invalid('names an encoding other than UTF-8 and UTF-16; save it as UTF-8');
 }
 
@@ -216,7 +217,7 @@ function readValue(key: XmlElement, of: string): CpixValue | undefined {
   const secret = ofKey(ofKey(key, 'Data'), 'Secret');
   const [plain, encrypted] = [ofKey(secret, 'PlainValue'), ofKey(secret, 'EncryptedValue')];
   if (plain && encrypted) refuse(`has a plain value and an encrypted one of ${of}`);
-  const cipher = encrypted && readCipher(encrypted, `the value of ${of}`);
+  const cipher = encrypted && readCipher(encrypted, `encrypted value of ${of}`);
   if (cipher)
     return { kind: 'encrypted', mac: bytesIn(ofKey(secret, 'ValueMAC'), `ValueMAC of ${of}`), ...cipher };
   const bytes = bytesIn(plain, `value of ${of}`, decodeBase64Block);

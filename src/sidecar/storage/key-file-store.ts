@@ -325,7 +325,7 @@ export function isWriteSkipped(
 
 function whyNoMatch(ifMatch: string, etag: string | undefined, here: Buffer | undefined): string {
   if (!etag)
-    return 'This stream has no key file (any more), but If-Match asks for one. Leave If-Match out to create it.';
+    return 'This stream has no key file (any more), but If-Match asks for one. A POST without it creates one.';
   if (isWeakMatch(ifMatch, etag))
     return 'If-Match accepts only strong entity tags: send the ETag as received, without W/.';
   if (here && isStrongMatch(ifMatch, etagOf(here)))

@@ -164,6 +164,7 @@ describe('is accepted', () => {
       Buffer.from(`<?xml version="1.0" encoding='ISO-8859-1'?>${text}`),
     ],
     ['with an odd prefix', odd],
+    ['in UTF-8 that names UTF-16', Buffer.from(`<?xml version="1.0" encoding="utf-16"?>${odd}`)],
     ['in UTF-16 with a mark', withMark],
     ['in UTF-16 with a mark, big endian', Buffer.from(withMark).swap16()],
     ['in UTF-16 without a mark', utf16],
@@ -294,6 +295,10 @@ const REFUSED: Readonly<Record<string, Buffer | string>> = {
   [`has a value of ${KEY_1} that holds elements where base64 belongs`]: ofKey('', plain('<b>AAAA</b>')),
   'has PlainValue twice in one Secret': secrets('<pskc:PlainValue/>'),
   [`has a plain value and an encrypted one of ${KEY_1}`]: secrets('<pskc:EncryptedValue/>'),
+  [`has an encrypted value of ${KEY_1} that is not base64`]: text.replace(
+    /<pskc:PlainValue>.*?<\/pskc:PlainValue>/,
+    '<pskc:EncryptedValue><CipherData xmlns="http://www.w3.org/2001/04/xmlenc#"><CipherValue>?</CipherValue></CipherData></pskc:EncryptedValue>',
+  ),
   [`names a scheme for ${KEY_1} that is not one of cenc, cens, cbc1, cbcs, SAMPLE-AES-CTR, SAMPLE-AES, AES-128`]:
     ofKey('commonEncryptionScheme="aes"'),
   [`says that ${KEY_1} depends on another (dependsOnKey); key hierarchies are not supported`]: ofKey(DEPENDS),
