@@ -136,6 +136,7 @@ export function createCalls(options: EtcdOptions) {
    */
   const call = async (path: string, body: object, isChange = false): Promise<JsonObject> => {
     const deadline = now() + timeoutMs;
+    const token = tokens.held();
     const silentMs = path === TRANSACTION ? attemptMs / 3 : attemptMs;
     const attempts: Promise<JsonObject>[] = [];
     const asked: { readonly server: string; isSilent: boolean }[] = [];
@@ -180,7 +181,7 @@ export function createCalls(options: EtcdOptions) {
       const failures: readonly unknown[] = errors;
       const mayBeDone = failures.some((each) => each instanceof EtcdError && each.fault.mayBeDone);
       // A restored etcd does not answer to a token of before.
-      if (mayBeDone) tokens.drop();
+      if (mayBeDone) tokens.drop(token);
       const failed =
         failures.at(-1) ?? new EngineError('unavailable', 'The connections to the engine are closed');
       if (failed instanceof EtcdError && isChange && mayBeDone)
@@ -321,7 +322,7 @@ function createTokens(
 ) {
   let held: Token | undefined;
   let refusal: { readonly failed: EtcdError; readonly at: number } | undefined;
-  const drop = (token = held): void => {
+  const drop = (token: Token | undefined): void => {
     if (held === token) held = undefined;
   };
 
@@ -353,6 +354,7 @@ function createTokens(
       made.catch(() => drop(made));
       return made;
     },
+    held: () => held,
     /** Makes the next call sign in again, unless another one has done so. */
     drop,
   };

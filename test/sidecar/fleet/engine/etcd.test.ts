@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { EngineError, Lease } from '../../../../src/sidecar/fleet/engine/engine';
 import {
   type Answer,
@@ -178,15 +179,17 @@ describe('users', () => {
   const SIGN_IN = '/v3/auth/authenticate';
   /** Accepts the tokens that were given since `valid` was last reset. */
   const startWithUsers = async () => {
-    const state = { valid: new Set<string>(), given: 0, isRestored: false };
+    const state = { valid: new Set<string>(), given: 0, isRestored: false, isFrozen: false };
     const answer = ({ path, token }: Asked): Answer | undefined => {
       if (path === SIGN_IN) {
         state.given += 1;
         state.valid.add(`token-${state.given}`);
         return { token: `token-${state.given}` };
       }
-      if (state.valid.has(token ?? '')) return undefined;
-      return state.isRestored ? () => undefined : refusal('etcdserver: invalid auth token', 16, 401);
+      if (state.valid.has(token ?? '') && !state.isFrozen) return undefined;
+      return state.isRestored || state.isFrozen
+        ? () => undefined
+        : refusal('etcdserver: invalid auth token', 16, 401);
     };
     return { state, gateway: await startGateway(answer) };
   };
@@ -211,6 +214,18 @@ describe('users', () => {
     state.isRestored = true;
     await expect(engine.read(['a'])).rejects.toMatchObject({ kind: 'unavailable' });
     expect(await engine.read(['a'])).toMatchObject({ at: AT });
+  });
+
+  test('sign in once more after several calls that no server has answered', async () => {
+    const { state, gateway } = await startWithUsers();
+    const engine = openEngine([gateway.url], { user, timeoutMs: 300 });
+    await engine.read(['a']);
+    state.isFrozen = true;
+    const calls = [0, 1, 2].map((at) => pause(70 * at).then(() => engine.read(['a'])));
+    for (const { status } of await Promise.allSettled(calls)) expect(status).toBe('rejected');
+    state.isFrozen = false;
+    await engine.read(['a']);
+    expect(state.given).toBe(2);
   });
 
   test('whose password is wrong are denied, and asked for only after a second again', async () => {
