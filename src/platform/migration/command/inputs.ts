@@ -283,11 +283,14 @@ export function kindOfWord(word: string): 'curl' | 'url' | undefined {
   return /^\s*(?:https?:\/\/|\/?v1\/|(?:[\w-]+\.)*[\w-]+(?::\d+)?\/v1\/)/i.test(word) ? 'url' : undefined;
 }
 
+/** Also as root, and for its answer: `id=$(curl …)`. */
+const CURL_LINE = /^[ \t]*(?:\$[ \t]+)?(?:\w+=)?"?(?:(?:\$\(|`)[ \t]*)?(?:sudo[ \t]+)?curl\s/m;
+
 export function kindOfText(head: string): Kind {
   // Lines of JSON logs may have a field of this name, too.
   const isHar = /"log"\s*:\s*\{\s*"(?:version|creator|browser|pages|entries|comment)"/;
   if (/^\s*\{/.test(head) && isHar.test(head)) return 'har';
-  if (/^(?:\s*\$)?\s*curl\s/m.test(head)) return 'curl';
+  if (/^#!.*sh\b[\s\S]*\bcurl\s/.test(head) || CURL_LINE.test(head)) return 'curl';
   if (/^\s*(?:https?:\/\/|\/v1\/)\S+\s*$/m.test(head.split('\n', 1)[0] ?? '')) return 'url';
   const isProgram =
     /<\?php|^#!.*\b(?:python|node|php)|^(?:import|from|const|let|var|function|def|class|export) /m;

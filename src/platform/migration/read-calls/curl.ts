@@ -45,7 +45,9 @@ const PARTS =
 
 /** The lines of a shell's text without comments, with those joined that a backslash or a quote continues. */
 function commandLines(given: string): string[] {
-  const text = /\^["\r\n]/.test(given) ? unescapedCmd(given) : given;
+  const text = (/\^["\r\n]/.test(given) ? unescapedCmd(given) : given)
+    // A command in quotes, as in `key="$(curl …)"`, is a command.
+    .replaceAll(/"(\$\(\s*curl\s[^()]*\))"/g, '$1');
   const lines: string[] = [];
   let line = '';
   for (const { 0: part, groups: { join, end, comment, open } = {} } of text.matchAll(PARTS)) {

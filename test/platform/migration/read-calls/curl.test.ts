@@ -27,6 +27,8 @@ curl --json '{"title":"a","date":1}' API/videos/create → /v1/videos/create →
 curl -H 'Content-Type: application/json' --data-raw '{"title":"a"}' API/videos/create → /v1/videos/create → {"title":"a"}
 curl -u me:pass -A agent -o out.json --max-time 5 --url API/status → /v1/status → {}
 curl -d tags=a --data-urlencode 'tags=b c' -d tags=d API/videos/create → /v1/videos/create → {"tags":["a","b c","d"]}
+if ! key="$(curl -d title=a API/videos/create)"; then exit 1; fi → /v1/videos/create → {"title":"a"}
+curl -d title=a -d "$(cat more)" API/videos/create → /v1/videos/create → {"title":"a"}
 curl -F 'title="a;b \"c\"";type=text/plain' API/videos/create → /v1/videos/create → {"title":"a;b \"c\""}
 curl --request POST --data=title=a API/videos/create → /v1/videos/create → {"title":"a"}
 curl -d title=$TITLE -d "author=$A-x" API/videos/create → /v1/videos/create → {"title":"{TITLE}","author":"{A}-x"}
@@ -142,6 +144,9 @@ test.each([
   ['{"time":1,"log":{"level":"info"},"path":"/v1/status"}', 'log'],
   ['{"request":"GET /v1/videos/list HTTP/1.1","log":{}}', 'log'],
   ["# what it does\ncurl -X POST 'https://a/v1/videos/create'", 'curl'],
+  ["#!/bin/bash\nset -e\nif ! curl -d title=a 'https://a/v1/videos/create'; then exit 1; fi", 'curl'],
+  ['key="$(curl -d title=a https://a/v1/videos/create | jq -r .video.key)"', 'curl'],
+  ['$ sudo curl -d title=a https://a/v1/videos/create', 'curl'],
   ['https://a/v1/videos/list?tags=a\n/v1/status\n', 'url'],
   ['10.0.0.1 - - [x] "GET /v1/status HTTP/1.1" 200 1 "-" "curl/8.0"', 'log'],
   ["<?php\n$a->call('/videos/list');", 'source'],
