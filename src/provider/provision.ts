@@ -161,7 +161,7 @@ async function askProvider(
   content: ProviderContent,
   requestId: string,
 ): Promise<Values> {
-  if ('missing' in upstreams) {
+  if (upstreams.missing) {
     const description = `Keys can't be provisioned: set ${upstreams.missing.join(' and ')}, or supply cenc and fairplay in the body.`;
     throw apiError('provisioning_not_configured', description);
   }
@@ -202,19 +202,7 @@ async function refusedBy(calls: readonly Promise<unknown>[]): Promise<void> {
   }
 }
 
-type Upstreams =
-  | {
-      /**
-       * undefined: the client is not asked for, or the request has not both its name and its key. Rejects
-       * with `HttpError` 422 when one is refused, else 502 or 504.
-       */
-      readonly readClient: (
-        content: ProviderContent,
-        call: ProviderCall,
-      ) => Promise<ClientRecord> | undefined;
-      readonly keyProvider: KeyProvider;
-    }
-  | { readonly missing: readonly string[] };
+type Upstreams = ReturnType<typeof createUpstreams>;
 
 interface UpstreamsOptions {
   readonly configServiceUrl: string | undefined;
@@ -225,7 +213,7 @@ interface UpstreamsOptions {
   readonly playReadyUrl?: string | undefined;
 }
 
-export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamName) => Upstream): Upstreams {
+export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamName) => Upstream) {
   const { configServiceUrl, keyProviderUrl, keyProviderProtocol: protocol = 'json' } = options;
   const isConfigServiceNeeded = protocol === 'json';
   const missing = [
@@ -234,13 +222,17 @@ export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamN
   ];
   if (keyProviderUrl === undefined || missing.length > 0) return { missing };
   const upstream = ask('key_provider');
-  const keyProvider =
+  const keyProvider: KeyProvider =
     protocol === 'json'
       ? createJsonProvider(keyProviderUrl, upstream, options.providerHeaders)
       : createCpixProvider({ ...options, protocol, address: keyProviderUrl, upstream });
   const configService = configServiceUrl === undefined ? undefined : ask('config_service');
   return {
-    readClient: ({ client, clientApiKey }, call) =>
+    /**
+     * undefined: the client is not asked for, or the request has not both its name and its key. Rejects
+     * with `HttpError` 422 when one is refused, else 502 or 504.
+     */
+    readClient: ({ client, clientApiKey }: ProviderContent, call: ProviderCall) =>
       configService && client !== undefined && clientApiKey !== undefined
         ? readClient(configService, {
             ...call,

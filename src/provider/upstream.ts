@@ -43,18 +43,7 @@ export class OutageError extends HttpError {}
 /** The body is whole where the status is 200. */
 export type UpstreamDocument = Pick<GetAnswer, 'status' | 'headers' | 'body'>;
 
-export interface Upstream {
-  /** @throws HttpError 502 or 504 with the upstream's code for an unreadable answer. */
-  get(call: UpstreamCall): Promise<{ status: number; json: unknown }>;
-  /** As `get`, for documents that are no JSON. */
-  document(call: UpstreamCall): Promise<UpstreamDocument>;
-  /** `why` must not quote the answer: it may hold key material. */
-  failed(why: string): HttpError;
-  /** For an answer 404. */
-  unknown(why: string): UnknownContentError;
-  /** For wrong credentials of the operator. */
-  refused(why: string): RefusalError;
-}
+export type Upstream = ReturnType<typeof createUpstream>;
 
 interface UpstreamOptions {
   readonly timeoutMs: number;
@@ -93,7 +82,7 @@ const MAX_BYTES = 256 * 1024;
 export function createUpstream(
   name: UpstreamName,
   { timeoutMs, tls, tunnel, log, now, observe, trace }: UpstreamOptions,
-): Upstream {
+) {
   const { called, variable } = UPSTREAMS[name];
   const code = `${name}_failed` as const;
   const sentence = (why: string) => `The ${called} ${why}. No key file was changed.`;
@@ -191,11 +180,16 @@ export function createUpstream(
   };
 
   return {
+    /** `why` must not quote the answer: it may hold key material. */
     failed,
+    /** For an answer 404. */
     unknown,
+    /** For wrong credentials of the operator. */
     refused,
+    /** As `get`, for documents that are no JSON. */
     document,
-    get: async (call) => {
+    /** @throws HttpError 502 or 504 with the upstream's code for an unreadable answer. */
+    async get(call: UpstreamCall): Promise<{ status: number; json: unknown }> {
       const headers = { accept: 'application/json', ...call.headers };
       const { status, body } = await document({ ...call, headers });
       if (status !== 200) return { status, json: undefined };

@@ -291,16 +291,13 @@ function unwrapKey(wrapped: Buffer, key: Buffer): Buffer | undefined {
   }
 }
 
-/** Returns the wrapped bytes, or 64 bytes derived of them when they aren't good. */
-type Unwrap = (wrapped: Buffer, least: number, most: number) => Promise<{ isGood: boolean; bytes: Buffer }>;
-
 const OAEP = { name: 'RSA-OAEP', hash: 'SHA-1' };
 
 /**
  * Opens RSA-OAEP, on another thread: an operation with 4096 bits takes milliseconds. With any
  * fault, there is one operation with the private key, one that fails at once or one like it, and one derivation.
  */
-async function createUnwrap(privateKey: KeyObject): Promise<Unwrap> {
+async function createUnwrap(privateKey: KeyObject) {
   const { subtle } = webcrypto;
   const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' });
   const key = await subtle.importKey('pkcs8', pkcs8, OAEP, false, ['decrypt']);
@@ -315,7 +312,8 @@ async function createUnwrap(privateKey: KeyObject): Promise<Unwrap> {
       return undefined;
     }
   };
-  return async (wrapped, least, most) => {
+  /** Returns the wrapped bytes, or 64 bytes derived of them when they aren't good. */
+  return async (wrapped: Buffer, least: number, most: number) => {
     const isOperable = wrapped.length === modulus.length && wrapped.compare(modulus) < 0;
     const opened = await attempt(isOperable ? wrapped : inRange);
     // A failure takes the time to make an error with its stack; without a failure, it is spent here.

@@ -28,13 +28,7 @@ export interface AuditEntry {
 /** Returns at once and never throws. */
 export type Audit = (entry: AuditEntry) => void;
 
-export interface OpenAudit {
-  readonly audit: Audit;
-  waiting(): number;
-  lost(): number;
-  /** Resolves also when the last write fails, which is logged. Later entries are written by the end of the process. */
-  close(): Promise<void>;
-}
+export type OpenAudit = ReturnType<typeof openAudit>;
 
 /**
  * In milliseconds: how long lines are gathered, how long after a failure they are tried again, how long a close may
@@ -69,7 +63,7 @@ process.once('exit', () => {
 });
 
 /** `target`: `off`, `stdout` or a path. While that can't be written, lines wait; beyond the limit they are counted. */
-export function openAudit(target: string, options: AuditOptions): OpenAudit {
+export function openAudit(target: string, options: AuditOptions) {
   if (target === 'off')
     return { audit: () => undefined, waiting: () => 0, lost: () => 0, close: () => Promise.resolve() };
   const isStdout = target === 'stdout';
@@ -164,12 +158,13 @@ export function openAudit(target: string, options: AuditOptions): OpenAudit {
   if (!isStdout) later(batchMs);
   const waiting = () => lines.length + (batch?.count ?? 0);
   return {
-    audit(entry) {
+    audit(entry: AuditEntry) {
       if (entry.key === undefined) unauthenticated.attempted(entry);
       else push('client', formatAuditLine(entry, clock()));
     },
     waiting,
     lost: () => lost,
+    /** Resolves also when the last write fails, which is logged. Later entries are written by the end of the process. */
     async close() {
       unauthenticated.flush();
       const inTime = await Promise.race([finish().then(() => true), wait(closeMs, false, { ref: false })]);
