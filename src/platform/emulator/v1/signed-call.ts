@@ -3,6 +3,7 @@ import type { Request } from 'express';
 import typeIs from 'type-is';
 import { parseJson } from '../../../drm/bytes';
 import type { V1Parameters } from '../../migration/parameters';
+import { flattened } from '../../migration/read-calls/found-call';
 import { v1Error } from './errors';
 
 export interface V1Call {
@@ -10,9 +11,6 @@ export interface V1Call {
   readonly parameters: V1Parameters;
   readonly request: Request;
 }
-
-/** Deeper than any answer or setup of the platform. */
-const MAX_DEPTH = 10;
 
 /**
  * Reads the query and the body, which is a form or, from some clients, a JSON object that isn't signed.
@@ -40,11 +38,9 @@ export function queryOf(url: string): string {
   return start < 0 ? '' : url.slice(start + 1).replace(/#.*$/s, '');
 }
 
-type NamedValue = Pick<Parameter, 'name' | 'value'>;
-
 function readBody(request: Pick<Request, 'headers'> & { body?: unknown }): {
   readonly form: readonly Parameter[];
-  readonly json: readonly NamedValue[];
+  readonly json: readonly Pick<Parameter, 'name' | 'value'>[];
 } {
   const { body } = request;
   const type = request.headers['content-type'] ?? '';
@@ -58,18 +54,10 @@ function readBody(request: Pick<Request, 'headers'> & { body?: unknown }): {
   if (!/^\s*\{/.test(text)) return { form: readParameters(text.trim(), 'The form'), json: [] };
   const parsed = parseJson(text);
   if (parsed === undefined) throw v1Error('CallInvalid', 'The body is not valid JSON. Send one JSON object.');
-  return { form: [], json: flattened(parsed, '', 0) };
-}
-
-/** The parameters in a JSON object: those of inner objects with dots between the names, as `custom.<name>`. */
-function flattened(value: unknown, name: string, depth: number): readonly NamedValue[] {
-  if (value === null || value === undefined) return [];
-  if (depth > MAX_DEPTH) throw v1Error('ParameterInvalid', `${name} is nested too deeply.`);
-  if (Array.isArray(value)) return value.flatMap((item) => flattened(item, name, depth + 1));
-  if (typeof value !== 'object') return [{ name, value: String(value) }];
-  return Object.entries(value).flatMap(([key, item]) =>
-    flattened(item, name === '' ? key : `${name}.${key}`, depth + 1),
-  );
+  const refuse = (name: string) => {
+    throw v1Error('ParameterInvalid', `${name} is nested too deeply.`);
+  };
+  return { form: [], json: flattened(parsed, refuse).map(([name, value]) => ({ name, value })) };
 }
 
 const HOUR_S = 3600;

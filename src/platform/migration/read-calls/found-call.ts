@@ -77,13 +77,30 @@ function decodedPath(path: string): string {
   }
 }
 
-/** The scalar fields of a JSON object, as parameters; undefined for any other text. */
+/** The fields of a JSON object, as parameters; undefined for any other text. */
 export function readJsonForm(text: string): Record<string, string | string[]> | undefined {
   const parsed = parseJson(text);
-  if (!isJsonObject(parsed)) return undefined;
-  const parameters: Record<string, string | string[]> = Object.create(null);
-  for (const [name, value] of Object.entries(parsed).slice(0, MAX_PARAMETERS)) {
-    if (['string', 'number', 'boolean'].includes(typeof value)) parameters[name] = String(value);
+  return isJsonObject(parsed) ? parametersOf(flattened(parsed, () => {})) : undefined;
+}
+
+/** Deeper than any answer or setup of the platform. */
+const MAX_DEPTH = 10;
+
+/** The parameters in a JSON object: those of inner objects with dots between the names, as `custom.<name>`. */
+export function flattened(
+  value: unknown,
+  onTooDeep: (name: string) => void,
+  name = '',
+  depth = 0,
+): (readonly [name: string, value: string])[] {
+  if (value === null) return [];
+  if (depth > MAX_DEPTH) {
+    onTooDeep(name);
+    return [];
   }
-  return parameters;
+  if (Array.isArray(value)) return value.flatMap((item) => flattened(item, onTooDeep, name, depth + 1));
+  if (typeof value !== 'object') return [[name, String(value)]];
+  return Object.entries(Object(value)).flatMap(([key, item]) =>
+    flattened(item, onTooDeep, name === '' ? key : `${name}.${key}`, depth + 1),
+  );
 }

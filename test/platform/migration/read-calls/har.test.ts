@@ -33,14 +33,20 @@ const ENTRIES = [
   entry('https://example.com/v1/charges'),
   entry(`${A}/videos/create`, { mimeType: 'application/x-www-form-urlencoded', text: 'title=a+b&tags=c' }),
   entry(`${A}/videos/create`, { params: [{ name: 'title', value: 'a' }, { name: 'x' }, null] }),
-  entry(`${A}/videos/update?video_key=v`, { mimeType: 'application/json', text: '{"title":"a","n":[1]}' }),
+  entry(`${A}/videos/update?video_key=v`, {
+    mimeType: 'application/json',
+    text: '{"title":"a","tags":["b","c"],"custom":{"d":1,"e":null}}',
+  }),
   entry('http://127.0.0.1:8080/v1/videos/frames/list'),
 ];
 const FOUND = [
   { route: '/v1/videos/list', parameters: { result_limit: '5', search: 'démo' } },
   { route: '/v1/videos/create', parameters: { title: 'a b', tags: 'c' } },
   { route: '/v1/videos/create', parameters: { title: 'a' } },
-  { route: '/v1/videos/update', parameters: { video_key: 'v', title: 'a' } },
+  {
+    route: '/v1/videos/update',
+    parameters: { video_key: 'v', title: 'a', tags: ['b', 'c'], 'custom.d': '1' },
+  },
   { route: '/v1/videos/frames/list', parameters: {} },
 ];
 
