@@ -9,7 +9,7 @@ import { chooseKeys } from '../drm/cpix/choose';
 import { THE_DOCUMENT } from '../drm/cpix/document';
 import { cpixKeyFile } from '../drm/cpix/key-file';
 import { crossCheck, REQUEST_NAMES } from '../drm/cross-check';
-import { type Finding, isError } from '../drm/finding';
+import { isError } from '../drm/finding';
 import { unknownName } from '../drm/nearest';
 import type { SchemaFault, UnknownField } from '../http/faults';
 import { type cpixBody, SUPPLYING } from './key-file-request';
@@ -134,14 +134,9 @@ function checkDocument(
   const { isChecksumComputed } = made;
   const ofLines = [...made.findings, ...crossCheck(made.keyFile, options.contentId, { isChecksumComputed })];
   // Faults of what is not taken refuse nothing.
-  if (!ofLines.some(isError)) {
-    const { findings } = report;
-    findings.splice(
-      0,
-      findings.length,
-      ...findings.map((each): Finding => ({ ...each, severity: 'warning' })),
-    );
-  }
+  if (!ofLines.some(isError))
+    for (const [at, each] of report.findings.entries())
+      report.findings[at] = { ...each, severity: 'warning' };
   for (const finding of ofLines) {
     // A finding about a key is not repeated for the lines made of it.
     if (!report.findings.some(({ code }) => code === finding.code)) report.add(finding);
@@ -168,11 +163,8 @@ function checkSupplied(report: Report, body: JsonObject, isGiven: (name: string)
 /** Returns the field if the schema accepts it. */
 function show(report: Report, name: string, value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
-  if (name === 'clientApiKey') {
-    report.secretField(name, value);
-    return value;
-  }
-  if (report.findings.some(({ field }) => field === name)) return undefined;
-  report.field(name, value);
+  if (name === 'clientApiKey') report.secretField(name, value);
+  else if (report.findings.some(({ field }) => field === name)) return undefined;
+  else report.field(name, value);
   return value;
 }

@@ -54,15 +54,11 @@ export function openClientTls(
     logCertificate(client.certificate, chain[0], `client certificate for ${server} read`);
     onCertificate?.(chain[0], client.certificate);
   };
-  const named: NamedFile[] = [
-    ...(authorities === undefined ? [] : [[variables.authorities, authorities] as const]),
-    ...(client
-      ? ([
-          [variables.certificate, client.certificate],
-          [variables.key, client.key],
-        ] as const)
-      : []),
-  ];
+  const paths = { authorities, certificate: client?.certificate, key: client?.key };
+  const named = (['authorities', 'certificate', 'key'] as const).flatMap((name): NamedFile[] => {
+    const path = paths[name];
+    return path === undefined ? [] : [[variables[name], path]];
+  });
   const { close } = watchFiles(named, { log, intervalMs, message, take });
   return { tls: () => tls, close };
 }

@@ -52,18 +52,16 @@ export interface ChosenKeys {
  * may still be encrypted. A role without a key is left out. Faults go on after the name of the document.
  */
 export function chooseKeys(document: CpixDocument, choice: CpixChoice): Attempt<ChosenKeys> {
-  return attempt(() => choose(document, choice));
-}
-
-function choose(document: CpixDocument, choice: CpixChoice): ChosenKeys {
-  const { choices, findings } = chooseForRoles(document, choice, rolesOf(document, choice));
-  const keyOf = (name: Role['name']) => choices.find(({ role }) => role.name === name)?.key;
-  const [cenc, fairplay] = [keyOf('cenc'), keyOf('fairplay')];
-  return {
-    cenc: cenc && { keyId: cenc.keyId, systems: cencSystems(document, choice, cenc) },
-    fairplay: fairplay && { keyId: fairplay.keyId, systems: ['fairplay'] },
-    findings,
-  };
+  return attempt(() => {
+    const { choices, findings } = chooseForRoles(document, choice, rolesOf(document, choice));
+    const keyOf = (name: Role['name']) => choices.find(({ role }) => role.name === name)?.key;
+    const [cenc, fairplay] = [keyOf('cenc'), keyOf('fairplay')];
+    return {
+      cenc: cenc && { keyId: cenc.keyId, systems: cencSystems(document, choice, cenc) },
+      fairplay: fairplay && { keyId: fairplay.keyId, systems: ['fairplay'] },
+      findings,
+    };
+  });
 }
 
 /** @throws faults */
