@@ -58,10 +58,11 @@ export function mountTagsPage(app: Express, context: EmulatorContext): void {
       form: 'tags',
       change(_request, sent) {
         const { body } = TAG_ACTIONS[name];
-        const given = Object.keys(body.shape).flatMap((field) =>
-          sent.has(field) ? [[field, sent.text(field).trim()] as const] : [],
-        );
-        changeTags(context, name, siteOf(context, sent), Object.fromEntries(given));
+        const names = Object.keys(body.shape).filter((field) => sent.has(field));
+        const given = Object.fromEntries(names.map((field) => [field, sent.text(field)]));
+        // Those that are there may have spaces around them.
+        if (given.new_tag !== undefined) given.new_tag = given.new_tag.trim();
+        changeTags(context, name, siteOf(context, sent), given);
         return `${PATH}?done=${done}`;
       },
       again: page,

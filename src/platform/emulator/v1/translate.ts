@@ -1,7 +1,13 @@
 import type { ListQuery } from '../../migration/lists';
 import { V1_LIMIT } from '../../migration/lists';
 import type { RouteMapping } from '../../migration/mapping/routes';
-import { isObject, isPlaceholder, type Json, type JsonObject } from '../../migration/mapping/values';
+import {
+  isObject,
+  isPlaceholder,
+  type Json,
+  type JsonObject,
+  splitList,
+} from '../../migration/mapping/values';
 import { changeCustom, readParameters, type V2Parts, v1Fields } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
 import type { Window } from '../listing/list';
@@ -84,10 +90,7 @@ export function wholeNumber(call: Pick<Translated, 'given'>, name: string): numb
 
 /** The keys in a parameter, which has commas between them. @throws HttpError. */
 export function keysIn(call: Translated, name: string): readonly string[] {
-  const keys = required(call, name)
-    .split(',')
-    .map((key) => key.trim())
-    .filter((key) => key !== '');
+  const keys = splitList(required(call, name));
   if (keys.length === 0) throw v1Error('ParameterEmpty', `${name} is empty.`);
   if (keys.length > MAX_LIMIT) {
     throw v1Error('ParameterInvalid', `${name} has more than ${MAX_LIMIT} keys.`);
