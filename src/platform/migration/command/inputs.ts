@@ -284,7 +284,7 @@ export function kindOfWord(word: string): 'curl' | 'url' | undefined {
 }
 
 /** Also as root, and for its answer: `id=$(curl …)`. */
-const CURL_LINE = /^[ \t]*(?:\$[ \t]+)?(?:\w+=)?"?(?:(?:\$\(|`)[ \t]*)?(?:sudo[ \t]+)?curl\s/m;
+const CURL_LINE = /^[ \t\ufeff]*(?:\$[ \t]+)?(?:\w+=)?"?(?:(?:\$\(|`)[ \t]*)?(?:sudo[ \t]+)?curl\s/m;
 
 export function kindOfText(head: string): Kind {
   // Lines of JSON logs may have a field of this name, too.

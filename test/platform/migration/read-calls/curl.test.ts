@@ -147,6 +147,7 @@ test.each([
   ["#!/bin/bash\nset -e\nif ! curl -d title=a 'https://a/v1/videos/create'; then exit 1; fi", 'curl'],
   ['key="$(curl -d title=a https://a/v1/videos/create | jq -r .video.key)"', 'curl'],
   ['$ sudo curl -d title=a https://a/v1/videos/create', 'curl'],
+  ['\ufeffcurl https://a/v1/status', 'curl'],
   ['https://a/v1/videos/list?tags=a\n/v1/status\n', 'url'],
   ['10.0.0.1 - - [x] "GET /v1/status HTTP/1.1" 200 1 "-" "curl/8.0"', 'log'],
   ["<?php\n$a->call('/videos/list');", 'source'],
