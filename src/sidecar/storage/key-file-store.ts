@@ -143,6 +143,13 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     }
   };
 
+  const syncAgain = async ({ path, id }: HeldFolder) =>
+    unsynced.has(id) ? writer.trySync(path, id) : undefined;
+
+  /** For a change that is there already, but may not be synced. */
+  const repeat = (at: KeyFilePath) =>
+    unsynced.size === 0 ? undefined : changeIn(holdSubFolder(root, at), syncAgain);
+
   const change = (
     streamId: StreamId,
     conditions: Conditions,
@@ -161,23 +168,18 @@ export function createKeyFileStore(folder: string, mode: number, writer: Durable
     read: (streamId) => withStorageErrorsSync('read', () => read(keyFilePath(folder, streamId))),
     write: (streamId, bytes, conditions = {}) =>
       change(streamId, conditions, async (at, former) => {
-        if (!isWriteSkipped(conditions, former, bytes)) {
-          const write = ({ path, id }: HeldFolder) => writer.write(`${path}/${at.name}`, bytes, mode, id);
-          return { former, notSynced: await changeIn(await make(at), write) };
-        }
-        if (unsynced.size === 0) return { former, notSynced: undefined };
-        // The file already has this content, but may not be synced.
-        const sync = async ({ path, id }: HeldFolder) =>
-          unsynced.has(id) ? writer.trySync(path, id) : undefined;
-        return { former, notSynced: await changeIn(holdSubFolder(root, at), sync) };
+        if (isWriteSkipped(conditions, former, bytes)) return { former, notSynced: await repeat(at) };
+        const write = ({ path, id }: HeldFolder) => writer.write(`${path}/${at.name}`, bytes, mode, id);
+        return { former, notSynced: await changeIn(await make(at), write) };
       }),
     remove: (streamId, conditions = {}) =>
       change(streamId, conditions, async (at, former) => {
-        if (!former) return { former, notSynced: undefined };
+        if (!former) return { former, notSynced: await repeat(at) };
         let isRemoved = false;
-        const notSynced = await changeIn(holdSubFolder(root, at), async ({ path, id }) => {
-          const removed = await writer.remove(`${path}/${at.name}`, id);
+        const notSynced = await changeIn(holdSubFolder(root, at), async (held) => {
+          const removed = await writer.remove(`${held.path}/${at.name}`, held.id);
           isRemoved = removed !== 'absent';
+          if (!isRemoved) return syncAgain(held);
           return typeof removed === 'object' ? removed : undefined;
         });
         if (isRemoved) return { former, notSynced };

@@ -224,6 +224,9 @@ describe('a folder that could not be synced after a change', () => {
         notSynced: { cause: { code: 'ENOSPC' } },
       });
       expect(store.read(id(name))).toBeUndefined();
+      faulty.reset();
+      expect(await store.remove(id(name))).toEqual({ former: undefined, notSynced: undefined });
+      expect(synced()).toEqual([name.includes('/') ? 'site' : '.']);
       expect(faulty.openDescriptors()).toEqual([]);
     },
   );
