@@ -66,15 +66,14 @@ export function migrateCall({ route, parameters }: V1Call, site = '{site_id}'): 
   addGeneral(add, mapping, parts);
   const work = { mapping, parts, ids: { site_id: site, ...parts.ids }, add };
   const calls = CALLS[mapping.resource]?.(work) ?? mapped(work);
-  for (const name of missingIn(mapping, calls))
-    add(
-      'beware',
-      `v1 could not ${mapping.action} without the key that is \`${name}\` in v2.`,
-      undefined,
-      true,
-    );
+  for (const name of missingIn(mapping, calls)) addMissing(work, name);
   const verdict = [...notes.values()].some(({ byHand }) => byHand) ? 'by_hand' : 'ready';
   return { route: mapping.route, verdict, calls, notes: [...notes.values()], answers: answersOf(mapping) };
+}
+
+function addMissing({ mapping, add }: Work, name: string): void {
+  const sentence = `v1 could not ${mapping.action} without the key that is \`${name}\` in v2.`;
+  add('beware', sentence, undefined, true);
 }
 
 type AddNote = (kind: Note['kind'], sentence: string, field?: string, byHand?: boolean) => void;
@@ -312,6 +311,7 @@ function trackCalls(work: Work): readonly V2Call[] {
 
 function thumbnailCalls(work: Work): readonly V2Call[] {
   const { mapping, parts, ids, add } = work;
+  if (!ids.media_id && !parts.body.relationships?.media) addMissing(work, 'media_id');
   if (mapping.action === 'show') {
     add('beware', ADVICE.thumbnailOf);
     const query = { q: `media_id: ${ids.media_id ?? '{media_id}'}` };

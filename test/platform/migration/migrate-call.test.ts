@@ -93,6 +93,9 @@ const TABLE = `
 /v1/videos/thumbnails/show?video_key=v ready
   GET /v2/sites/S/thumbnails/?q=media_id%3A+v
   GET /v2/sites/S/thumbnails/{thumbnail_id}
+/v1/videos/thumbnails/show by_hand
+  GET /v2/sites/S/thumbnails/?q=media_id%3A+%7Bmedia_id%7D
+  GET /v2/sites/S/thumbnails/{thumbnail_id}
 /v1/videos/thumbnails/update?video_key=v&position=2.5 ready
   POST /v2/sites/S/thumbnails/ {"relationships":{"media":[{"id":"v"}]},"upload":{"source_type":"video_position","source_media_id":"v","video_position":2.5,"thumbnail_type":"static"}}
   PATCH /v2/sites/S/thumbnails/{thumbnail_id} {"relationships":{"media":[{"id":"v","is_poster":true}]}}
@@ -103,7 +106,7 @@ const TABLE = `
   POST /v2/sites/S/media/v/text_tracks/ {"metadata":{"track_kind":"captions","label":"English","srclang":"en"},"upload":{"method":"direct"}}
 /v1/players/create?name=a&playback_rate_controls=1&skin=007 ready
   POST /v2/sites/S/players/ {"metadata":{"name":"a","setup_config":{"playbackRateControls":[1],"skin":"007"}}}
-/v1/videos/thumbnails/update ready
+/v1/videos/thumbnails/update by_hand
   POST /v2/sites/S/thumbnails/ {"relationships":{"media":[{"id":"{media_id}"}]},"upload":{"method":"direct","source_type":"custom_upload","thumbnail_type":"static"}}
   PATCH /v2/sites/S/thumbnails/{thumbnail_id} {"relationships":{"media":[{"id":"{media_id}","is_poster":true}]}}
 /v1/videos/create?custom.-a= ready
