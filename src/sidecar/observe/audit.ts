@@ -130,7 +130,8 @@ export function openAudit(target: string, options: AuditOptions) {
   const finish = async () => {
     await running;
     stopTimer();
-    if (batch || lines.length > 0) await flush();
+    if (batch || lines.length > 0) running = flush();
+    await running;
     // A failed write has set it again.
     stopTimer();
   };

@@ -291,6 +291,22 @@ test('writes what comes after it was closed without waiting for the end', async 
   expect(text()).toBe(auditLine('a'));
 });
 
+test('writes no line twice when another one comes while it is closed', async () => {
+  const audit = startAudit(path);
+  await until(() => faulty.openDescriptors().length === 0 && faulty.recorded().length > 0);
+  const gate = faulty.hold('write');
+  audit.change('a');
+  const closed = audit.close();
+  await gate.reached;
+  audit.change('b');
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  gate.release();
+  await closed;
+  await until(() => audit.waiting() === 0);
+  expect(text()).toBe(auditLine('a') + auditLine('b'));
+  expect(audit.logged).toEqual([]);
+});
+
 test('takes entries while a write is under way, without waiting for it', async () => {
   const audit = startAudit(path);
   const gate = faulty.hold('write');
