@@ -105,8 +105,8 @@ export function createProviderCache(options: ProviderCacheOptions) {
         const notSynced = await writer.write(join(folder, name), bytes, MODE);
         entries.delete(name);
         entries.set(name, time.getTime());
-        observe('kept');
         if (notSynced) throw notSynced.cause;
+        observe('kept');
         if (failing) log.warn('the provider cache is written again', { folder });
         failing = false;
       } catch (thrown) {

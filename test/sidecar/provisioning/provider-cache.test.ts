@@ -370,7 +370,14 @@ describe('the number of answers that are kept', () => {
   };
   const content = (contentId: string) => ({ client: 'client', clientApiKey: 'key', contentId });
 
-  function openCache(folder: string, mostEntries = 3, keyProviderProtocol?: ProviderProtocol) {
+  type Options = Parameters<typeof createProviderCache>[0];
+
+  function openCache(
+    folder: string,
+    mostEntries = 3,
+    keyProviderProtocol?: ProviderProtocol,
+    others: Partial<Options> = {},
+  ) {
     const newId = () => randomUUID();
     const cache = createProviderCache({
       folder,
@@ -386,6 +393,7 @@ describe('the number of answers that are kept', () => {
       clock: () => new Date(CLOCK.time),
       newId,
       observe: () => undefined,
+      ...others,
     });
     const keep = async (...contentIds: string[]) => {
       for (const contentId of contentIds) {
@@ -401,6 +409,17 @@ describe('the number of answers that are kept', () => {
     };
     return { ...cache, keepOne: cache.keep, keep, kept };
   }
+
+  it('counts none that a power cut may undo', async () => {
+    const events: string[] = [];
+    const observe = (event: string) => void events.push(event);
+    const write = async () => ({ cause: new Error('not synced') });
+    const writer = { ...createDurableWriter(() => randomUUID()), write };
+    const cache = openCache(await temporaryFolder(), 3, 'json', { writer, observe });
+    cache.keepOne(content('a'), KEY_FILE);
+    await cache.close();
+    expect(events).toEqual(['not_kept']);
+  });
 
   it('is what was under way at a stop, too', async () => {
     const folder = await temporaryFolder();
