@@ -75,6 +75,8 @@ function readJavaScriptCall(node: SyntaxNode, finder: Finder): void {
   } else if (first?.kind === 'text' && first.text === 'v1') {
     const shortcut = SHORTCUTS.get(method);
     if (shortcut !== undefined) finder.found(node, shortcut, shortcutParameters(method, values, finder));
+  } else if (/^(?:assign|extend)$/.test(method) && values[0]) {
+    finder.assignField(finder.textOf(values[0]), undefined, '');
   }
 }
 

@@ -45,9 +45,9 @@ const METHODS = new Set<string>(ROUTES.map(({ action }) => action));
 /** Clients of other services have videos and channels, too. */
 const OTHER_SERVICES = /youtube|google|vimeo|dailymotion|brightcove|wistia|twitch|slack/i;
 
-/** The names of what changes in steps, as an offset in a loop: `x += 1`, `x['y'] += 1`, `x++`, `x = x + 1`. */
+/** The names of what changes in steps, as an offset in a loop: `x += 1`, `x['y'] += 1`, `x |= y`, `x++`, `x = x + 1`. */
 const STEPS =
-  /(['".]?)\b(\w+)(?:['"]?\]?\s*(?:[-+*.]=|=\s*\$?\2\s*[-+*])|(?:\+\+|--)(?![\w>]))|(?:\+\+|--)\$?(\w+)/g;
+  /(['".]?)\b(\w+)(?:['"]?\]?\s*(?:[-+*.|]=|=\s*\$?\2\s*[-+*])|(?:\+\+|--)(?![\w>]))|(?:\+\+|--)\$?(\w+)/g;
 
 /** Names of the address that all calls begin with: `BASE = '…/v1'`, `baseUrl: '…/v1'`, `define('BASE', '…/v1')`. */
 const BASES =
@@ -360,8 +360,9 @@ export function readAssignment(node: SyntaxNode, finder: Finder): void {
   if (!target || !value) return;
   if (target.name === 'VariableName') finder.variables.set(finder.textOf(target), finder.literalOf(value));
   const [name, key, ...others] = finder.chainOf(target) ?? [];
-  if (name === undefined || key === undefined || others.length > 0) return;
-  finder.assignField(name, key === '?' ? undefined : key, finder.valueOf(value));
+  if (name === undefined || key === undefined) return;
+  const isKnown = key !== '?' && others.length === 0;
+  finder.assignField(name, isKnown ? key : undefined, finder.valueOf(value));
 }
 
 export function childrenOf(node: SyntaxNode): SyntaxNode[] {

@@ -116,6 +116,12 @@ test('parameters that cannot be known are reported as missing', () => {
   expect(incomplete("jw.videos.create({ title: 'a', [name]: 1 })", JAVASCRIPT)).toBe(true);
   expect(incomplete('jw.videos.create(**kwargs)', PYTHON)).toBe(true);
   expect(incomplete("<?php $a->call('/videos/create', $args);", PHP)).toBe(true);
+  const nested = "<?php $p = ['title' => 'a']; $p['tags'][] = 'b'; $a->call('/videos/create', $p);";
+  expect(incomplete(nested, PHP)).toBe(true);
+  expect(incomplete("p = { title: 'a' }; p.custom.b = 1; jw.videos.create(p)", JAVASCRIPT)).toBe(true);
+  const assigned = "p = { title: 'a' }; Object.assign(p, more); jw.videos.create(p)";
+  expect(incomplete(assigned, JAVASCRIPT)).toBe(true);
+  expect(incomplete("p = {'title': 'a'}; p |= more; jw.videos.create(**p)", PYTHON)).toBe(true);
   expect(incomplete("jw.videos.create({ title: 'a' })", JAVASCRIPT)).toBeUndefined();
 });
 
