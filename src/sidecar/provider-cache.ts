@@ -15,7 +15,7 @@ import type { DurableWriter } from './storage/durable-file';
 import { queueByName } from './storage/key-file-store';
 import { readSmallFile } from './storage/open-file';
 
-/** `missed`: nothing was kept, or it was too old. `not_kept`: the folder could not be written. */
+/** `missed`: nothing was kept, or it was too old. `not_kept`: the folder could not be written, or there is no secret. */
 export const CACHE_EVENTS = ['kept', 'not_kept', 'used', 'missed', 'damaged'] as const;
 export type CacheEvent = (typeof CACHE_EVENTS)[number];
 
