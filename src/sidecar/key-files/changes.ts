@@ -280,10 +280,8 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
 
   /** Reads and notes in one turn: notes of later changes are newer. */
   const surveyFile = (streamId: StreamId) => {
-    const entry = describeKeyFile(folder, streamId, summarise);
-    if (!entry) return;
+    const { faults = [] } = describeKeyFile(folder, streamId, summarise) ?? {};
     faulty.delete(streamId);
-    const { faults } = entry;
     if (faults.length > 0)
       faulty.set(streamId, faults.some(({ severity }) => severity === 'error') ? 'error' : 'warning');
   };

@@ -52,7 +52,7 @@ test('reports nothing before the files are counted, and then each by its worst f
 });
 
 test('follows what is written and removed, and what is corrected', async () => {
-  const { faults, write, remove } = await startCount({ 'old.key': BROKEN });
+  const { faults, write, remove, folder } = await startCount({ 'old.key': BROKEN });
   await faults.run();
   const after = async (change: Promise<unknown>, expected: object) => {
     await change;
@@ -63,6 +63,12 @@ test('follows what is written and removed, and what is corrected', async () => {
   await after(write('old', SOUND), { error: 1, warning: 0 });
   await after(remove('new'), { error: 0, warning: 0 });
   await after(remove('absent'), { error: 0, warning: 0 });
+  await after(write('new', BROKEN), { error: 1, warning: 0 });
+  // Another program removes it right after it is written again.
+  await after(
+    write('new', SOUND).then(() => fs.remove(join(folder, 'new.key'))),
+    { error: 0, warning: 0 },
+  );
 });
 
 test('adds the keys of the files to the index, and forgets those that are removed', async () => {
