@@ -253,15 +253,14 @@ async function readTree({ collector, interrupted }: Reading, folder: string, giv
   collector.addInput({ name: given, kind: `source, ${count(files, 'file')}`, leftOut });
 }
 
-const EXTENSIONS: Readonly<Record<LanguageName, RegExp>> = {
-  javascript: /\.(?:[cm]?[jt]s|[jt]sx|vue)$/i,
-  python: /\.pyw?$/i,
-  php: /\.(?:php\d?|phtml|inc)$/i,
-};
+const EXTENSIONS: readonly (readonly [LanguageName, RegExp])[] = [
+  ['javascript', /\.(?:[cm]?[jt]s|[jt]sx|vue)$/i],
+  ['python', /\.pyw?$/i],
+  ['php', /\.(?:php\d?|phtml|inc)$/i],
+];
 
 export function languageOfFile(name: string): LanguageName | undefined {
-  const names = Object.keys(EXTENSIONS) as LanguageName[];
-  return names.find((language) => EXTENSIONS[language].test(name));
+  return EXTENSIONS.find(([, extension]) => extension.test(name))?.[0];
 }
 
 export function languageOfText(text: string): LanguageName {

@@ -22,16 +22,10 @@ const MAX_WORDS = 5000;
  * @throws UnreadableInput when a shell would not read it either: a quote or a `${` has no end.
  */
 export function readCurl(text: string) {
-  const calls: V1Call[] = [];
   const fromFiles = new Set<string>();
-  let commands = 0;
-  for (const line of commandLines(text)) {
-    for (const words of curlCommands(line)) {
-      commands += 1;
-      for (const part of splitAtNext(words)) calls.push(...readCommand(part, fromFiles));
-    }
-  }
-  return { calls, commands, fromFiles: [...fromFiles] };
+  const commands = commandLines(text).flatMap(curlCommands);
+  const calls = commands.flatMap((words) => readCommand(words, fromFiles));
+  return { calls, commands: commands.length, fromFiles: [...fromFiles] };
 }
 
 /** Undoes the escapes of commands that browsers copy for the shell of Windows, where `^` escapes any character. */
@@ -76,19 +70,21 @@ function wordsOf(line: string): ParseEntry[] {
   }
 }
 
+/** The words of each command, and of each part of one that `--next` begins. */
 function curlCommands(line: string): string[][] {
   const commands: string[][] = [];
   let words: string[] | undefined;
   let isCut = false;
   for (const entry of wordsOf(line).slice(0, MAX_WORDS)) {
-    const word = wordOf(entry);
+    const word = typeof entry === 'string' ? entry : 'pattern' in entry ? entry.pattern : undefined;
     const isCurl = word !== undefined && /(?:^|\/)curl(?:\.exe)?$/.test(word);
+    const isNext = word === '--next' || word === '-:';
     const wasCut = isCut;
     // An unquoted address with &: the shell would cut it there, which its writer did not mean.
     isCut =
       typeof entry === 'object' && 'op' in entry && entry.op === '&' && words?.at(-1)?.includes('?') === true;
     if (isCut) continue;
-    if (isCurl && (wasCut || !words)) {
+    if (words ? isNext || (wasCut && isCurl) : isCurl) {
       words = [];
       commands.push(words);
     } else if (word === undefined) words = undefined;
@@ -96,20 +92,6 @@ function curlCommands(line: string): string[][] {
     else if (/^[\w.-]+=/.test(word)) words?.push(`${words.pop()}&${word}`);
   }
   return commands;
-}
-
-function wordOf(entry: ParseEntry): string | undefined {
-  if (typeof entry === 'string') return entry;
-  return 'pattern' in entry ? entry.pattern : undefined;
-}
-
-function splitAtNext(words: readonly string[]): string[][] {
-  const parts: string[][] = [[]];
-  for (const word of words) {
-    if (word === '--next' || word === '-:') parts.push([]);
-    else parts.at(-1)?.push(word);
-  }
-  return parts;
 }
 
 function readCommand(words: readonly string[], fromFiles: Set<string>): V1Call[] {
