@@ -158,13 +158,13 @@ export function createConnections({
       const late = () => count(connection, 'answer_timeout');
       // Node destroys a socket that has timed out.
       socket?.setTimeout(answerMs).once('timeout', late);
-      // A stream may pause when the client has read everything.
-      response.once('drain', () => socket?.setTimeout(0).off('timeout', late));
-      response.once('close', () => {
+      const end = () => {
         socket?.off('timeout', late);
-        // The next answer has all its time.
+        response.off('drain', end).off('close', end);
+        // A stream may pause when the client has read everything, and the next answer has all its time.
         if (connection.response) socket?.setTimeout(0);
-      });
+      };
+      response.once('drain', end).once('close', end);
     }
   };
 

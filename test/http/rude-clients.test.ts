@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -143,6 +144,29 @@ test.each([
   await until(() => refused.length > 0);
   await until(() => Object.values(connections.counts()).every((count) => count === 0));
   expect(refused).toEqual([['answer_timeout', '127.0.0.1']]);
+});
+
+test('an answer that stops and goes on again and again keeps no more listeners', async () => {
+  const big = 'x'.repeat(16 * 1024 * 1024);
+  const listeners: number[] = [];
+  const { port } = await serve(
+    async ({ socket: spoken }, response) => {
+      for (let round = 0; round < 3; round += 1) {
+        response.write(big);
+        await until(() => (spoken as unknown as PiecewiseSocket).inner.timeout === 1000);
+        listeners.push(response.listenerCount('close'));
+        client.socket.resume();
+        await once(response, 'drain');
+        client.socket.pause();
+      }
+      response.end();
+    },
+    { answerMs: 1000 },
+  );
+  const client = await hostile(port, { says: `${HEAD}\r\n`, reads: false });
+  await until(() => listeners.length === 3);
+  expect(new Set(listeners).size).toBe(1);
+  client.socket.resume();
 });
 
 test.each([
