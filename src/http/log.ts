@@ -16,6 +16,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Bytes that may wait for a slow reader of the log. */
 const MAX_WAITING = 1024 * 1024;
+const none = () => undefined;
 
 /**
  * JSON lines: `time` (ISO 8601, UTC), `level`, `message` and `fields`, which cannot replace these. They are written
@@ -23,7 +24,6 @@ const MAX_WAITING = 1024 * 1024;
  * neither blocks the process nor fills its memory.
  */
 export function createLog(level: LogLevel, stream: Writable, clock: () => Date, batchMs = 0): Log {
-  const none = () => undefined;
   if (level === 'silent') return { error: none, warn: none, info: none, debug: none };
   const { format, transports } = winston;
   const logger = winston.createLogger({
@@ -51,7 +51,7 @@ function batched(target: Writable, batchMs: number): Writable {
   let lines: string[] = [];
   let dropped = 0;
   // A log that cannot be written (its disk is full, its reader gone) is no reason to stop serving.
-  target.on('error', () => undefined);
+  target.off('error', none).on('error', none);
   const flush = () => {
     const due = lines;
     lines = [];

@@ -237,6 +237,8 @@ describe('the log', () => {
     it('goes on when its stream fails', async () => {
       const stream = new Writable({ write: (_chunk, _encoding, done) => done(new Error('disk full')) });
       const log = createLog('info', stream, clock);
+      createLog('info', stream, clock);
+      expect(stream.listenerCount('error')).toBe(1);
       for (let count = 0; count < 3; count += 1) {
         log.info('lost');
         await new Promise((resolve) => setImmediate(resolve));
