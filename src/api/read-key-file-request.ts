@@ -70,7 +70,7 @@ export interface ProviderRules {
   readonly hasAes?: boolean;
 }
 
-const DOCUMENT_FIELDS = ['kid', 'track', 'period', 'systems', 'playready'] as const;
+export const DOCUMENT_FIELDS = ['kid', 'track', 'period', 'systems', 'playready'] as const;
 export type DocumentField = (typeof DOCUMENT_FIELDS)[number];
 
 /** The protocol `json`, which is the default, asks in the name of a client and answers one key. */

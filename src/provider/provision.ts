@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import {
+  DOCUMENT_FIELDS,
   type DocumentField,
   JSON_PROVIDER_RULES,
   type KeyFileRequest,
@@ -244,7 +245,6 @@ export function createUpstreams(options: UpstreamsOptions, ask: (name: UpstreamN
   };
 }
 
-const CPIX_FIELDS: readonly DocumentField[] = ['kid', 'track', 'period', 'systems', 'playready'];
 /** SPEKE requests name keys by track. */
 const SPEKE_FIELDS: readonly DocumentField[] = ['track', 'systems', 'playready'];
 
@@ -255,7 +255,7 @@ export function providerRules({
   if (protocol === 'json') return JSON_PROVIDER_RULES;
   // No request can do without a client then.
   const needed = keyProviderUrl.includes('{client}') ? (['client'] as const) : [];
-  if (protocol === 'cpix') return { needed, documentFields: CPIX_FIELDS };
+  if (protocol === 'cpix') return { needed, documentFields: DOCUMENT_FIELDS };
   return { needed, documentFields: SPEKE_FIELDS, trackTypes: Object.keys(SPEKE_TRACKS) };
 }
 
