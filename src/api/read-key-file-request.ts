@@ -362,10 +362,7 @@ function bodyFault(body: Buffer): string | undefined {
 
 function invalidLine(problem: Problem): Problem {
   const { line, field } = problem;
-  const place = line === undefined ? '' : `Line ${line}`;
-  const description =
-    field === undefined && place !== ''
-      ? sentenceOf(problem, place)
-      : `${place && `${place}: `}${sentenceOf(problem, field)}`;
-  return { code: 'invalid_body', description };
+  const place = line === undefined ? undefined : `Line ${line}`;
+  const sentence = sentenceOf(problem, field ?? place);
+  return { code: 'invalid_body', description: field && place ? `${place}: ${sentence}` : sentence };
 }
