@@ -101,8 +101,8 @@ function showTurn({ out }: CliContext, turn: Turn, hasNext: boolean): void {
     out.warn(`${turn.at}: the former key stays${hasNext ? '; the next turn tries again' : ''}`);
   } else {
     const { at, of = '', former, key_id: now } = turn;
-    const ids =
-      former === now ? (now ?? 'FairPlay') : `${former ?? 'none'} → ${out.style('green', now ?? 'none')}`;
+    const same = now === undefined ? 'FairPlay' : `${now}, as before`;
+    const ids = former === now ? same : `${former ?? 'none'} → ${out.style('green', now ?? 'none')}`;
     out.write(`${at} ${shown(of)}: key id ${ids}\n`);
   }
 }

@@ -98,6 +98,8 @@ test('writes a key of the provider at each turn, under a content id of its own',
   expect(new Set(turns.map(({ key_id: id }) => id)).size).toBe(3);
   const named = await rotate(...PROVIDED, '--content-id', 'show-{time}', '--json');
   expect([named.stderr, outcomes(named.stdout)]).toEqual(['', ['show-100020']]);
+  const { stdout: same } = await rotate(...PROVIDED, '--content-id', 'show-{time}');
+  expect(same).toMatch(/ show-100020: key id [0-9a-f-]{36}, as before\n$/);
 });
 
 test('keeps the last good key while the provider fails, tries again at the next turn, and ends with 1', async () => {
