@@ -230,7 +230,7 @@ test('a packager takes the streams of its prefixes alone, and gives all', async 
   const cluster = new FakeCluster();
   const paris = await startLevel(cluster.connect(), { name: 'paris', streams: ['paris/', 'both_'] });
   const all = await startLevel(cluster.connect(), { name: 'all' });
-  expect((await paris.put('rome/news', A)).fleet).toMatchObject({ isHere: false });
+  expect((await paris.put('rome/news', A)).fleet).toMatchObject({ isTaken: false });
   await all.put('paris/news', A);
   await all.put('both_1', B);
   await until(() => paris.file('both_1') === B && paris.file('paris/news') === A);
