@@ -218,7 +218,7 @@ test('a change whose packagers cannot be asked for is a 202 all the same', async
 
 test('a service that stops ends all waits, and starts none', async () => {
   const wait = createFleetWait({ waitFor: () => new Promise(() => undefined) }, recordedLog().log);
-  const fleet = { revision: 7, isHere: true };
+  const fleet = { revision: 7, isTaken: true };
   const [change] = [{ streamId: 'news', fleet }] as unknown as Parameters<typeof wait.awaitOutcome>[0];
   const settled = [wait.awaitOutcome(change ? [change] : [], 30, 'request-1')];
   wait.endWaits();
