@@ -10,9 +10,9 @@ interface GetOptions {
   readonly lookup?: LookupFunction;
   /** PEM, or a context. Calls get new connections when it returns another object. */
   readonly tls?: () => Pick<https.AgentOptions, 'ca' | 'cert' | 'key' | 'secureContext'>;
-  /** The agent of a proxy, connected with these options, which stops with their signal; undefined: no proxy for this address. */
+  /** The agent of a proxy, which stops connecting with the signal; undefined: no proxy for this address. */
   readonly tunnel?:
-    | ((url: string, connecting: https.AgentOptions & { signal: AbortSignal }) => http.Agent | undefined)
+    | ((url: string, connecting: { readonly signal: AbortSignal }) => http.Agent | undefined)
     | undefined;
   /** A kept connection that waits longer for the next call is closed. */
   readonly idleMs?: number;
@@ -38,7 +38,7 @@ export function createGet({ userAgent, lookup, tls, tunnel, idleMs = 5000, maxSo
   const open: Open = ({ url, method, headers, body }, signal) => {
     const isSecure = url.startsWith('https:');
     const connecting = new AbortController();
-    const proxy = isSecure ? tunnel?.(url, { ...tls?.(), signal: connecting.signal }) : undefined;
+    const proxy = isSecure ? tunnel?.(url, { signal: connecting.signal }) : undefined;
     const made = (isSecure ? https.request : http.request)(url, {
       method,
       agent: isSecure ? (proxy ?? secureAgent()) : plain,

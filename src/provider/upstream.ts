@@ -1,4 +1,9 @@
-import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import {
+  createSecureContext,
+  rootCertificates,
+  type SecureContext,
+  type SecureContextOptions,
+} from 'node:tls';
 import { ERRORS } from '../api/errors';
 import type { ProviderContent } from '../api/read-key-file-request';
 import { parseJson } from '../drm/bytes';
@@ -91,8 +96,10 @@ export function createUpstream(
   const unknown = (why: string) => new UnknownContentError(502, problem(why));
   const refused = (why: string) => new RefusalError(502, problem(why));
   const late = () => new OutageError(504, problem(`did not answer within ${timeoutMs} ms`));
+  const proxyTls = tls && contextOf(tls, { cert: undefined, key: undefined });
   const { get } = createGet({
-    ...{ maxSockets: Number.POSITIVE_INFINITY, tunnel },
+    maxSockets: Number.POSITIVE_INFINITY,
+    tunnel: tunnel && ((to, connecting) => tunnel(to, { ...connecting, ...proxyTls?.() })),
     ...(tls && { tls: contextOf(tls) }),
   });
 
@@ -211,8 +218,11 @@ function remedyOf(code: string): string | undefined {
   return whyNoAnswer(code, REMEDIES);
 }
 
-/** Node's authorities take a while to read, so one context is kept until the files change. */
-function contextOf(tls: () => ClientTls) {
+/**
+ * Node's authorities take a while to read, so one context is kept until the files change. A proxy gets another one: the
+ * client certificate is for the upstream.
+ */
+function contextOf(tls: () => ClientTls, others: SecureContextOptions = {}) {
   let [used, context]: [ClientTls?, { readonly secureContext: SecureContext }?] = [];
   return () => {
     const present = tls();
@@ -220,7 +230,11 @@ function contextOf(tls: () => ClientTls) {
     const { ca } = present;
     used = present;
     context = {
-      secureContext: createSecureContext({ ...present, ...(ca && { ca: [...rootCertificates, ca] }) }),
+      secureContext: createSecureContext({
+        ...present,
+        ...(ca && { ca: [...rootCertificates, ca] }),
+        ...others,
+      }),
     };
     return context;
   };

@@ -1,6 +1,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { ConfigError } from '../../src/http/config';
 import { readProviderConfig } from '../../src/provider/config';
 import { createTunnel, isExcepted } from '../../src/provider/proxy';
@@ -26,7 +27,10 @@ async function serving(server: Server) {
 /** A proxy that answers CONNECT with a status, or `hang`: not at all. */
 async function startProxy(status: 200 | 403 | 407 | 'hang' = 200, secure = false) {
   const [asked, requests]: [string[], string[]] = [[], []];
-  const server = secure ? createHttpsServer(shows('server')) : createHttpServer();
+  const tls = { ...shows('server'), requestCert: true, rejectUnauthorized: false };
+  const server = secure ? createHttpsServer(tls) : createHttpServer();
+  const certificates: object[] = [];
+  server.on('secureConnection', (socket: TLSSocket) => certificates.push(socket.getPeerCertificate()));
   server.on('request', (request, response) => {
     requests.push(`${request.method} ${request.url}`);
     response.end();
@@ -49,11 +53,18 @@ async function startProxy(status: 200 | 403 | 407 | 'hang' = 200, secure = false
     client.on('close', () => target.destroy());
   });
   const { port, sockets } = await serving(server);
-  return { url: `http${secure ? 's' : ''}://127.0.0.1:${port}`, port, asked, requests, sockets };
+  return {
+    url: `http${secure ? 's' : ''}://127.0.0.1:${port}`,
+    port,
+    asked,
+    requests,
+    sockets,
+    certificates,
+  };
 }
 
 async function startHttps() {
-  const upstream = await startFakeUpstream(shows('server'));
+  const upstream = await startFakeUpstream({ ...shows('server'), ca: pem('authority'), requestCert: true });
   upstream.on(SPEKE_PATH, reference());
   return upstream;
 }
@@ -72,7 +83,7 @@ async function ask(upstream: string, proxy: string, status: number, { except = '
   return body.errors?.[0].description;
 }
 
-const TRUST = { ca: pem('authority') };
+const TRUST = { ca: pem('authority'), ...shows('client') };
 
 describe('an https upstream behind a proxy', () => {
   it('is asked through its CONNECT, with the user of its address', async () => {
@@ -89,10 +100,11 @@ describe('an https upstream behind a proxy', () => {
     await until(() => proxy.sockets.size === 0);
   });
 
-  it('is asked through a proxy of HTTPS that has the same authority', async () => {
+  it('is asked through a proxy of HTTPS that has the same authority, and is not shown the client certificate', async () => {
     const proxy = await startProxy(200, true);
     await ask((await startHttps()).url, proxy.url, 200);
     expect(proxy.asked).toHaveLength(2);
+    expect(proxy.certificates).toEqual([{}, {}]);
   });
 
   it('is asked directly where NO_PROXY names it, and an http upstream always', async () => {
