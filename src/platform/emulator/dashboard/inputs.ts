@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
+import { parseJson } from '../../../drm/bytes';
 import { HttpError } from '../../../http/errors';
 import { unwrapped } from '../../../http/faults';
 import { type Content, type Html, html } from '../../../http/html';
@@ -229,28 +230,29 @@ function isEmpty(value: unknown): boolean {
 }
 
 function readJson(text: string, name: string, problems: string[]): unknown {
-  const fault = jsonFault(text);
-  if (fault === undefined) return JSON.parse(text);
-  const before = text.slice(0, placeOf(fault, text)).split('\n');
+  const value = parseJson(text);
+  if (value !== undefined) return value;
+  const before = text.slice(0, faultyPlace(text)).split('\n');
   const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
-  const advice = 'Names and texts are in double quotes.';
-  problems.push(`${labelOf(name)} is not valid JSON: look at ${place}. ${advice}`);
+  const label = labelOf(name);
+  problems.push(`${label} is not valid JSON: look at ${place}. Names and texts are in double quotes.`);
   return {};
 }
 
-function jsonFault(text: string): string | undefined {
+function jsonFault(text: string): string {
   try {
     JSON.parse(text);
-    return undefined;
+    return '';
   } catch (thrown) {
     return String(thrown);
   }
 }
 
-const isWrongToken = (fault = '') => fault.startsWith('SyntaxError: Unexpected token');
+const isWrongToken = (fault: string) => fault.startsWith('SyntaxError: Unexpected token');
 
 /** V8 does not say where a wrong token is: a start of the text has the same fault if it contains it. */
-function placeOf(fault: string, text: string): number {
+function faultyPlace(text: string): number {
+  const fault = jsonFault(text);
   const [, at = text.length] = /at position (\d+)/.exec(fault) ?? [];
   if (!isWrongToken(fault)) return Number(at);
   let [start, end] = [0, text.length];
