@@ -107,7 +107,7 @@ function boxOf(type: Buffer, parts: readonly Buffer[]): Buffer {
 /** Elements that only name segments; a manifest of a day has them by the ten thousand. */
 const SEGMENTS = /<(?:[\w-]{1,20}:)?(?:S|SegmentURL|c)\b[^<>]{0,2000}\/\s*>\s*/g;
 const KEPT_LINE =
-  /^#EXTM3U|^#EXT-X-(?:SESSION-)?KEY:|^#EXT-X-(?:STREAM-INF|MEDIA|I-FRAME-STREAM-INF|MAP):|^#EXT-X-TARGETDURATION/;
+  /^#EXTM3U|^#EXT-X-(?:SESSION-)?KEY:|^#EXT-X-(?:STREAM-INF|MEDIA|I-FRAME-STREAM-INF|MAP|VERSION|DEFINE):|^#EXT-X-TARGETDURATION/;
 const BEFORE_URI = /^#EXT-X-STREAM-INF:/;
 
 export function beginsAsManifest(text: string): boolean {

@@ -129,4 +129,14 @@ describe('the outline of a manifest', () => {
       expect(check(outlineManifest(segmented))).toEqual(check(text));
     },
   );
+
+  it('keeps the version and the variables of a playlist', () => {
+    const line = (uri: string) =>
+      `#EXT-X-KEY:METHOD=SAMPLE-AES,URI="${uri}",KEYFORMAT="com.apple.streamingkeydelivery"`;
+    const head =
+      '#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:6\n#EXT-X-DEFINE:NAME="id",VALUE="asset1"\n';
+    const text = `${head}${line('skd://{$id}')}\n#EXTINF:6,\na.ts\n`;
+    expect(check(outlineManifest(text))).toEqual(check(text));
+    expect(check(text).faults.map(({ code }) => code)).toEqual(['version_too_low']);
+  });
 });
