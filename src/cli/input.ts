@@ -70,7 +70,8 @@ export function resultOrUndefined<Result>(call: () => Result): Result | undefine
 }
 
 export function statsOf({ cwd }: Pick<CommandRun, 'cwd'>, name: string): Stats | undefined {
-  return resultOrUndefined(() => statSync(resolve(cwd, name)));
+  // An empty name, as of a variable that is not set, would be the working folder.
+  return name === '' ? undefined : resultOrUndefined(() => statSync(resolve(cwd, name)));
 }
 
 /** The text of a file that `name` names for the user. @throws CliError when it is no UTF-8. */

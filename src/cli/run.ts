@@ -92,7 +92,7 @@ function refuseEmptyOptions(command: Command): void {
   const all: Option[] = [];
   for (let each: Command | null = command; each; each = each.parent) all.push(...each.options);
   const values = command.optsWithGlobals();
-  const empty = all.find((option) => values[option.attributeName()] === '');
+  const empty = all.find((option) => [values[option.attributeName()]].flat().includes(''));
   if (empty) throw usageError(`${empty.long} is given without a value.`);
 }
 

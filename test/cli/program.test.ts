@@ -210,6 +210,7 @@ describe('the program', () => {
   test.each([
     [['--url', '', 'list'], '--url'],
     [['put', 'news', '--file='], '--file'],
+    [['apply', 'a.yaml', '--allow-file', 'b', '--allow-file', ''], '--allow-file'],
   ])('refuses an option without a value: %j', async (argv, option) => {
     expect(await run(argv)).toEqual(refused(2, `${option} is given without a value.`));
   });

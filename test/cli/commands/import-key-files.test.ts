@@ -208,6 +208,7 @@ error: ${ADVICE}
       'manifest.yaml --keep-unknown':
         '--keep-unknown goes with key files: a folder, or files that end in .key.',
       'old-keys': 'There is no file or folder old-keys.',
+      '': 'There is no file or folder .',
     }),
   )('refuses %j', async (args, description) => {
     await write({
