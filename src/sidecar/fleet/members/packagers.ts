@@ -15,8 +15,10 @@ import {
 import { appliedTo, type EngineKeys } from '../engine-keys';
 import type { LedgerRecord } from '../ledger/ledger';
 
-/** The latest time that a Date can hold. */
-const LAST_TIME = 8.64e15;
+/** The end of the year 9999: ISO 8601 has four digits for it. */
+const LAST_TIME = 253_402_300_799_999;
+/** Of prefixes, as in the configuration, and of times: others may write to the engine. */
+const MAX_VALUES = 100;
 /** How often a decision is repeated while others change the same keys. */
 export const MAX_ROUNDS = 5;
 /** Records in one answer of the engine: a report may have 200 KB. */
@@ -32,6 +34,7 @@ const registration = z.object({
   id: text,
   streams: z
     .array(z.string())
+    .max(MAX_VALUES)
     .readonly()
     .nullable()
     .catch(null)
@@ -49,21 +52,21 @@ const report = z.object({
   id: text,
   state: z.enum(namesOf(FLEET_STATES)).catch('joining'),
   /** Revisions up to which all but `lacks` is applied, in the order of `EngineKeys.entries`; empty: nothing is yet. */
-  applied: z.array(z.int().min(0)).readonly().catch([]),
+  applied: z.array(z.int().min(0)).max(MAX_VALUES).readonly().catch([]),
   /** Streams missing there, up to 1,000, and why. Pairs, because `__proto__` is a valid stream id. */
   lacks: z
     .array(z.tuple([z.string(), z.enum(namesOf(LACK_REASONS)).exclude(['behind']).catch('failed')]))
     .catch([])
     .transform((pairs) => Object.fromEntries(pairs)),
   /** Includes those that are not named. */
-  lacking: z.int().min(0).catch(0),
+  lacking: z.uint32().catch(0),
   clockAhead: z
-    .number()
+    .int()
     .nullable()
     .catch(null)
     .transform((ms) => ms ?? undefined),
   /** Milliseconds; oldest first, up to 50. */
-  propagation: z.array(z.number().min(0)).readonly().catch([]),
+  propagation: z.array(z.number().min(0)).max(MAX_VALUES).readonly().catch([]),
   at: time,
 });
 
@@ -195,7 +198,10 @@ export function replicationLag(
   records: Iterable<Version>,
   now: number,
 ): FleetPackager[] {
-  const slowest = Math.min(...packagers.map(({ report }) => leastApplied(report) ?? -1));
+  const slowest = packagers.reduce(
+    (least, { report }) => Math.min(least, leastApplied(report) ?? -1),
+    Infinity,
+  );
   const recent = [...records].filter(([, { revision }]) => revision > slowest);
   // Packagers with the same streams and the same report miss the same.
   const known = new Map<string, readonly Version[]>();
@@ -233,7 +239,7 @@ function lagOf(packager: Packager, missed: readonly Version[], now: number): Fle
     behind_seconds: (now - oldest) / 1000,
     lacks: lacks.slice(0, MAX_LACKS),
     lacking: (report?.lacking ?? 0) + unreported.length,
-    clock_ahead_ms: report?.clockAhead === undefined ? null : Math.round(report.clockAhead),
+    clock_ahead_ms: report?.clockAhead ?? null,
     propagation_ms: [...(report?.propagation ?? [])],
   };
 }

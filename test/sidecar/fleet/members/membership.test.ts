@@ -1,4 +1,6 @@
 import fc from 'fast-check';
+import { fleetAnswer } from '../../../../src/api/fleet-answers';
+import { replicationLag } from '../../../../src/sidecar/fleet/members/packagers';
 import { FakeCluster } from '../../../support/fake-engine';
 import { fleetMember, KEYS, NO_REPORT } from '../../../support/fleet-member';
 import { until } from '../../../support/until';
@@ -243,6 +245,27 @@ test('of a report of a newer version what is known is taken', async () => {
   cluster.set(KEYS.report('origin-3'), JSON.stringify(newer));
   const read = { ...NO_REPORT, ...known, state: 'joining', lacks: { a: 'failed' } };
   expect((await membership.list())[2]?.report).toEqual(read);
+});
+
+test('what no packager writes about itself is read as nothing, and breaks no list', async () => {
+  const { cluster, membership } = threePackagers();
+  const streams = Array.from({ length: 101 }, (_, index) => `site-${index}/`);
+  const [at, many] = [8.64e15, Array.from({ length: 200_000 }, () => 1)];
+  cluster.set(KEYS.packager('origin-3'), JSON.stringify({ id: 'origin-3', streams, since: at }));
+  const report = {
+    id: 'origin-3',
+    applied: many,
+    lacking: 2 ** 53 - 1,
+    clockAhead: 1e300,
+    propagation: many,
+    at,
+  };
+  cluster.set(KEYS.report('origin-3'), JSON.stringify(report));
+  const lag = replicationLag(await membership.list(), [], 0);
+  expect(fleetAnswer.shape.packagers.parse(lag)[2]).toMatchObject({
+    ...{ streams: null, since: '1970-01-01T00:00:00.000Z', reported: '1970-01-01T00:00:00.000Z' },
+    ...{ applied: null, lacking: 0, clock_ahead_ms: null, propagation_ms: [] },
+  });
 });
 
 test('a retired packager is gone with its report, in one change', async () => {

@@ -38,7 +38,7 @@ test('a packager is behind by the changes of its streams that it has not receive
       applied: [10],
       lacks: { 'news/2': 'kept', 'news/3': 'failed' },
       lacking: 2,
-      clockAhead: 12.6,
+      clockAhead: 13,
       propagation: [3, 4.5],
     },
     ['news/'],

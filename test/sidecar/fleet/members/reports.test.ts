@@ -37,7 +37,7 @@ test('a report that a client waits for is written at once, and holds what a pack
     ['constructor', 'kept'],
     ['__proto__', 'failed'],
   ] as const;
-  const said = { state: 'level', applied: [2], lacking: 2, clockAhead: 1.5, propagation: [3, 4] } as const;
+  const said = { state: 'level', applied: [2], lacking: 2, clockAhead: 1500, propagation: [3, 4] } as const;
   member.report = { ...said, lacks: Object.fromEntries(lacks) };
   member.membership.reportSoon();
   await until(() => reported(cluster) === 2);
