@@ -205,6 +205,9 @@ describe('the program', () => {
     });
     expect(jsonOf(await run(['lst', '--json']))).toEqual(wrong("unknown command 'lst' (Did you mean list?)"));
     expect(jsonOf(await run(['--json']))).toEqual(wrong('A command is missing.'));
+    for (const secret of ["--kee=IT'S SECRET", '-kSECRET', "-k='SECRET'"])
+      expect((await run([secret, 'list'])).stderr).toMatch(/^error: unknown option '-(?:k|-kee)'/);
+    expect((await run(['list', '--limit', "--kee='SECRET'"])).stderr).not.toContain('SECRET');
   });
 
   test.each([
