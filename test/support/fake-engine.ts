@@ -14,6 +14,7 @@ import {
   type WatchedEvent,
   type WatchOptions,
 } from '../../src/sidecar/fleet/engine/engine';
+import { encodeKey } from '../../src/sidecar/fleet/engine/etcd-answers';
 
 /** A request to an engine. `keys` contains the keys, or the prefix of a range. */
 export interface EngineCall {
@@ -289,6 +290,7 @@ export class FakeEngine implements Engine {
     await new Promise((resolve) => setImmediate(resolve));
     await this.before(call);
     if (this.#isAway || this.#isClosed) throw new EngineError('unavailable', 'no server is reached');
+    call.keys.forEach(encodeKey);
     const answer = action();
     await this.after(call);
     await new Promise((resolve) => setImmediate(resolve));

@@ -12,7 +12,7 @@ import {
   type Lease,
   type StoredValue,
 } from '../engine/engine';
-import { appliedTo, type EngineKeys } from '../engine-keys';
+import { appliedTo, type EngineKeys, PACKAGER_NAME } from '../engine-keys';
 import type { LedgerRecord } from '../ledger/ledger';
 
 /** The end of the year 9999: ISO 8601 has four digits for it. */
@@ -167,9 +167,9 @@ export async function listPackagers(
 /** Removes a packager that does not run. @throws HttpError 404, 409. @throws EngineError */
 export async function retire(engine: Engine, keys: EngineKeys, name: string): Promise<void> {
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const [registration, report, live] = (
-      await engine.read([keys.packager(name), keys.report(name), keys.live(name)])
-    ).values;
+    const asked = [keys.packager(name), keys.report(name), keys.live(name)];
+    const { values } = PACKAGER_NAME.test(name) ? await engine.read(asked) : { values: [] };
+    const [registration, report, live] = values;
     if (!registration)
       throw apiError(
         'packager_not_found',

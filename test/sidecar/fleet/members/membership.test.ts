@@ -281,7 +281,8 @@ test('a retired packager is gone with its report, in one change', async () => {
 test('a packager that does not exist, that runs, or that comes to life meanwhile is not retired', async () => {
   const { cluster, engine, membership } = threePackagers();
   const isUnknown = { status: 404, problems: [{ code: 'packager_not_found' }] };
-  await expect(membership.retire('origin-9')).rejects.toMatchObject(isUnknown);
+  for (const name of ['origin-9', 'orígin-€'])
+    await expect(membership.retire(name)).rejects.toMatchObject(isUnknown);
   const isLive = { status: 409, problems: [{ code: 'packager_live' }] };
   await expect(membership.retire('origin-1')).rejects.toMatchObject(isLive);
   engine.before = ({ method }) => {
