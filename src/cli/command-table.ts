@@ -4,6 +4,7 @@ import type { CliContext } from './context';
 import {
   added,
   CLIENT,
+  etag,
   namesAdded,
   OF_MANIFESTS,
   option,
@@ -86,7 +87,9 @@ const PUT: CommandEntry = {
     option('--aes-url <url>', 'where players fetch the key'),
     option('--aes-iv <hex>', 'initialization vector, 32 hex digits'),
     option('--dry-run', 'only show what would be written, and how it differs from the present file'),
-    option('--if-match <etag>', 'only replace the file with this ETag (* for any)').conflicts('createOnly'),
+    option('--if-match <etag>', 'only replace the file with this ETag (* for any)', etag).conflicts(
+      'createOnly',
+    ),
     option('--create-only', 'never replace a key file: fail when the stream has one'),
     option('--reveal', 'show the key material of the file that was written').conflicts(['dryRun', 'tracks']),
   ],
@@ -146,7 +149,7 @@ const DELETE: CommandEntry = {
     WAIT_FOR_ONE,
     option('--prefix <text>', 'the key files of all streams whose id starts with this'),
     option('--not-in <manifest>', 'the key files of all streams that this manifest does not name'),
-    option('--if-match <etag>', 'only the file that has this ETag; for one stream'),
+    option('--if-match <etag>', 'only the file that has this ETag; for one stream', etag),
     option('--dry-run', 'only show what would be deleted'),
     YES,
     option('--all', 'name every stream, not only the first 20'),

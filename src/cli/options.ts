@@ -96,6 +96,12 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
+/** An ETag that a header can have. */
+export function etag(text: string): string {
+  if (/^[\x20-\x7e]*$/.test(text)) return text;
+  throw new InvalidArgumentError('It must be an ETag, as get shows it.');
+}
+
 /** A duration such as 10s, 5m or 1h, in seconds. */
 export function seconds(text: string): number {
   const [, number = '', unit = 's'] = /^([1-9]\d{0,4})([smh])?$/.exec(text) ?? [];

@@ -118,6 +118,8 @@ describe('put', () => {
       '--cmaf cbc':
         "option '--cmaf [scheme]' argument 'cbc' is invalid. Allowed choices are cenc, true, false.",
       '--cmaf=cbcs': `option '--cmaf [scheme]' argument 'cbcs' is invalid. It ${CMAF_CBCS_REFUSED}.`,
+      '--widevine --if-match 日':
+        "option '--if-match <etag>' argument '日' is invalid. It must be an ETag, as get shows it.",
       '--if-match * --create-only': "option '--if-match <etag>' cannot be used with option '--create-only'",
       '--dry-run --reveal': "option '--reveal' cannot be used with option '--dry-run'",
     }),
