@@ -38,6 +38,8 @@ test('a secret is rotated without a file changing', async () => {
   const { cluster, one, two } = await startTwo();
   for (const stream of ['a', 'b', 'c']) await one.put(stream, A);
   await settled(one, two);
+  // Longer than `after` may be.
+  cluster.set(KEY(`b${'!'.repeat(300)}`), 'of another tool');
   for (const member of [one, two]) member.reseal(FLEET_SECRET, OTHER_SECRET);
   for (const member of [one, two]) member.reseal(OTHER_SECRET, FLEET_SECRET);
   await Promise.all([one.level(), two.level()]);
@@ -45,8 +47,12 @@ test('a secret is rotated without a file changing', async () => {
   await until(async () => (await entries()) === 4);
   expect((await one.fleet.status()).former_secret?.streamids.sort()).toEqual(['a', 'b', 'c', 'settled']);
   const first = await one.fleet.resealStep({ after: undefined, limit: 2 });
-  expect(first).toEqual({ resealed: 2, current: 0, unreadable: [], next: 'b', total: 4 });
-  expect(await one.fleet.resealStep({ after: 'b', limit: 2 })).toEqual({ ...first, next: null });
+  expect(first).toEqual({ resealed: 2, current: 0, unreadable: [], next: 'b', total: 5 });
+  for (const [after, next] of [
+    ['b', 'c'],
+    ['c', null],
+  ] as const)
+    expect(await one.fleet.resealStep({ after, limit: 1 })).toEqual({ ...first, resealed: 1, next });
   const again = await two.fleet.resealStep({ after: undefined, limit: 10 });
   expect(again).toMatchObject({ resealed: 0, current: 4 });
   await until(async () => (await entries()) === 0);

@@ -8,7 +8,7 @@ import { apiError } from '../../errors';
 import { MAX_KEY_FILE_BYTES } from '../../key-files/changes';
 import { listStreamIds } from '../../listing/folder';
 import type { ChangedBy } from '../../storage/key-file-store';
-import { MAX_CHANGES, type StoredValue } from '../engine/engine';
+import { MAX_CHANGES, type Page, type StoredValue } from '../engine/engine';
 import type { FleetParts, Step } from '../fleet';
 import type { Identity } from '../identity';
 import type { Ledger } from '../ledger/ledger';
@@ -95,8 +95,11 @@ export async function resealStep({ after, limit }: Step, options: ResealOptions)
   await identity.guard();
   if (after === undefined) await resealFleet(options);
   const range = keys.everyEntry;
-  const from = after === undefined ? undefined : keys.entry(after as StreamId);
-  const page = await engine.list({ ...range, after: from }, { limit });
+  const listAfter = (key: string | undefined) => engine.list({ ...range, after: key }, { limit });
+  const streamsIn = ({ values }: Page) => values.flatMap(({ key }) => keys.streamOf(key) ?? []);
+  let page = await listAfter(after === undefined ? undefined : keys.entry(after as StreamId));
+  // A step ends at a stream: keys of other writers may be too long for a request.
+  while (page.more && streamsIn(page).length === 0) page = await listAfter(page.values.at(-1)?.key);
   const results: (Resealed | undefined)[] = [];
   for (let begin = 0; begin < page.values.length; begin += MAX_CHANGES) {
     const group = page.values.slice(begin, begin + MAX_CHANGES);
@@ -107,10 +110,8 @@ export async function resealStep({ after, limit }: Step, options: ResealOptions)
   const unreadable = page.values.flatMap(({ key }, index) =>
     results[index] === 'unreadable' ? [keys.streamOf(key) ?? ''] : [],
   );
-  const last = page.values.at(-1)?.key;
   const total = (await engine.list(range, { limit: 1 })).count;
-  // A step may also end at a key that is no stream's.
-  const next = page.more && last ? last.slice(range.prefix.length) : null;
+  const next = page.more ? (streamsIn(page).at(-1) ?? null) : null;
   return { resealed: count('resealed'), current: count('current'), unreadable, next, total };
 }
 
