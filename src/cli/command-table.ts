@@ -204,11 +204,7 @@ const VERIFY: CommandEntry = {
     option('--former <file>', 'a key file that the stream had before; repeat for each', added),
     option('--allow-missing-keys', 'a rendition without a key is a warning, while others decrypt'),
     option('--watch', 'continue with each new segment, until Ctrl-C'),
-    option(
-      '--timeout <seconds>',
-      `the most seconds that a test takes (default: ${VERIFY_SECONDS})`,
-      wholeNumber,
-    ),
+    option('--timeout <seconds>', 'the most seconds that a test takes', wholeNumber).default(VERIFY_SECONDS),
   ],
   help: `
 The address is a DASH manifest, or an HLS multivariant or media playlist. The init segment and the newest segment

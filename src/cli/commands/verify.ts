@@ -17,7 +17,7 @@ import type { CliContext } from '../context';
 import { requireDocument } from '../cpix-document';
 import { findingText, severitySummary, showFields, showFindings } from '../findings-text';
 import { decodeText, readNamedFile, unusable } from '../input';
-import { type Options, VERIFY_SECONDS } from '../options';
+import type { Options } from '../options';
 
 const USER_AGENT = 'packager-drm-verify';
 
@@ -30,8 +30,8 @@ export async function verify(
     former = [],
     allowMissingKeys = false,
     watch = false,
-    timeout = VERIFY_SECONDS,
-  }: Options & { readonly stream?: readonly string[] },
+    timeout,
+  }: Options & { readonly stream?: readonly string[]; readonly timeout: number },
 ): Promise<void> {
   if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
     throw usageError(
