@@ -20,6 +20,12 @@ export class HevcPictureCheck {
     for (const nal of parameterSets) this.#parameters.take(nal);
   }
 
+  /** Takes the parameter sets of a picture, of which the next ones may be. */
+  passOver(sample: Buffer): void {
+    for (const nal of nalUnitsOf(sample, this.lengthSize) ?? [])
+      if (isOfFirstLayer(nal)) this.#parameters.take(nal);
+  }
+
   check(sample: Buffer): Outcome {
     const units = hevcUnitsOf(sample, this.lengthSize);
     if (!units) return 'broken';
@@ -27,10 +33,8 @@ export class HevcPictureCheck {
     let isKnown = true;
     let pictures = 0;
     for (const nal of units) {
-      const [first = 0, second = 0] = nal;
-      // Layers above the first are of extensions.
-      if ((first & 1) !== 0 || second >> 3 !== 0) continue;
-      const type = first >> 1;
+      if (!isOfFirstLayer(nal)) continue;
+      const type = (nal[0] ?? 0) >> 1;
       this.#parameters.take(nal);
       if (type > 21 || (type > 9 && type < 16)) continue;
       if (this.#parameters.pictures.size === 0) return 'undecided';
@@ -73,6 +77,11 @@ export class HevcPictureCheck {
     if (cabac.position - 1 !== bits.stop) throw new SyntaxBroken('ends before or behind its last bit');
     return { frame, isGap };
   }
+}
+
+/** Layers above the first are of extensions. */
+function isOfFirstLayer([first = 0, second = 0]: Buffer): boolean {
+  return (first & 1) === 0 && second >> 3 === 0;
 }
 
 /** A sample's NAL units; undefined where it breaks rules that need no parameter sets (ISO/IEC 23008-2 § 7.3.1.2). */

@@ -20,6 +20,11 @@ export class PictureCheck {
     for (const nal of parameterSets) this.#parameters.take(nal);
   }
 
+  /** Takes the parameter sets of a picture, of which the next ones may be. */
+  passOver(sample: Buffer): void {
+    for (const nal of nalUnitsOf(sample, this.lengthSize) ?? []) this.#parameters.take(nal);
+  }
+
   check(sample: Buffer): Outcome {
     const units = nalUnitsOf(sample, this.lengthSize);
     if (!units || units.length === 0) return 'broken';
@@ -30,7 +35,7 @@ export class PictureCheck {
       const type = header & 31;
       // forbidden_zero_bit
       if (header > 127 || type === 0) return 'broken';
-      if (type === 7 || type === 8) this.#parameters.take(nal);
+      this.#parameters.take(nal);
       if (type !== 1 && type !== 5) continue;
       const outcome = this.#slice(nal);
       if (outcome === 'broken') return 'broken';

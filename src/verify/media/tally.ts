@@ -56,7 +56,10 @@ export function tallySamples(
     counts[outcome] = looked;
     weight = outcome === 'valid' ? SURE : 0;
   }
-  for (const { sample, part } of isSparse ? [] : chosen) {
+  let next = 0;
+  for (const { index, sample, part } of isSparse ? [] : chosen) {
+    for (const { data } of samples.slice(next, index)) check.passOver?.(data);
+    next = index + 1;
     const outcome = check.check(decrypt(sample), part);
     counts[outcome] += 1;
     if (outcome === 'valid') weight += check.weightOf(part);
@@ -78,15 +81,16 @@ function chooseSamples(
   const total = samples.reduce((sum, { data }) => sum + data.length, 0);
   const affordable = Math.max(AT_LEAST, Math.floor((samples.length * MOST_BYTES) / Math.max(total, 1)));
   const step = Math.max(1, Math.ceil(samples.length / Math.max(1, Math.min(most, affordable))));
-  const chosen: { sample: MediaSample; part: EncryptedPart }[] = [];
+  const chosen: { index: number; sample: MediaSample; part: EncryptedPart }[] = [];
   let [clear, bytes] = [0, 0];
-  for (const sample of samples.filter((_, index) => index % step === 0)) {
+  for (const [index, sample] of samples.entries()) {
+    if (index % step !== 0) continue;
     if (chosen.length >= most) break;
     const part = partOf(sample);
     if (part.bytes === 0) clear += 1;
     else if (chosen.length >= AT_LEAST && bytes > MOST_BYTES) break;
     else {
-      chosen.push({ sample, part });
+      chosen.push({ index, sample, part });
       bytes += sample.data.length;
     }
   }
@@ -156,6 +160,8 @@ interface SampleCheck {
   readonly called: string;
   readonly proof: string;
   check(sample: Buffer, part: EncryptedPart): Outcome;
+  /** Takes the parameter sets, which are never encrypted, of a sample that is not checked. */
+  passOver?(sample: Buffer): void;
   /** The binary logarithm, at most, of how unlikely it is that noise looks like one valid sample. */
   weightOf(part: EncryptedPart): number;
 }
@@ -173,6 +179,7 @@ function sampleCheckOf(format: SampleFormat): SampleCheck {
       called: 'pictures',
       proof: `are valid ${name} to the last bit`,
       check: (sample) => pictures.check(sample),
+      passOver: (sample) => pictures.passOver(sample),
       weightOf: byLength,
     };
   }

@@ -54,6 +54,32 @@ test('of many samples, the evidence says of how many some were taken', () => {
   );
 });
 
+test.each([
+  ['baseline.mp4', 'slices.mp4'],
+  ['hevc-main10.mp4', 'hevc-slices.mp4'],
+])(
+  'of many pictures, as of %s and then of %s, one that is passed over may change the parameter sets',
+  (...names) => {
+    const [before, after] = names.map((name) => {
+      const [track] = opened(undefined, vector(name)).tracks;
+      const { format, samples = [] } = track?.content ?? {};
+      const sets = format && 'parameterSets' in format ? format.parameterSets : [];
+      const withLengths = sets.flatMap((nal) => [Buffer.from([0, 0, 0, nal.length]), nal]);
+      const many = Array(150).fill(samples).flat();
+      return { track, many, change: { data: Buffer.concat(withLengths), encryption: undefined } };
+    });
+    // Every other one is looked at.
+    const samples = [
+      ...(before?.many ?? []).slice(0, 151),
+      after?.change,
+      ...(after?.many ?? []).slice(0, 148),
+    ];
+    const tracks = before?.track ? [{ ...before.track, content: { ...before.track.content, samples } }] : [];
+    const { evidence } = judgeMedia({ container: 'mp4', tracks, problems: [] }, []);
+    expect(evidence).toMatch(/^150 of 150 pictures, taken from 300, are valid H/);
+  },
+);
+
 test.each<[codec: 'ttml' | 'webvtt', text: string, state: string]>([
   ['ttml', '\ufeff<?xml version="1.0"?>\n<tt>\u00e9</tt>\n', 'clear'],
   ['ttml', '<tt>\ufffd</tt>', 'garbage'],
