@@ -206,6 +206,12 @@ it('finds streams and packagers among many, and says when more streams are missi
   fleet.say(TROUBLED);
   await enter();
   await until('missing at berlin-1 (3,000)');
+  expect((await rows('engine')).map(([, role, , alarms]) => [role, alarms])).toEqual([
+    ['follower', 'not known'],
+    ['leader', 'NOSPACE'],
+    ['does not answer connect ECONNREFUSED 10.0.0.3:2379', 'not known'],
+    ['not known', 'not known'],
+  ]);
   expect((await rows('missing')).map(([stream]) => stream)).toEqual([
     'news',
     'berlin-7',

@@ -40,6 +40,7 @@ export const TROUBLED: Partial<FleetAnswer> = {
       alarms: ['NOSPACE'],
     },
     { url: 'https://etcd-3.example.com:2379', fault: 'connect ECONNREFUSED 10.0.0.3:2379' },
+    { url: 'https://etcd-4.example.com:2379' },
   ],
   packagers: [
     packagerOf('origin-1', { propagation_ms: [12, 18, 25, 31, 90] }),

@@ -74,7 +74,7 @@ function serverRows({ engine, compacted }: FleetAnswer): [Row, ...Row[]] {
       return {
         cells: [
           shown(url),
-          leader ? 'leader' : 'follower',
+          leader === undefined ? '-' : leader ? 'leader' : 'follower',
           shown(version ?? '-'),
           size === undefined ? '-' : `${bytes(size)}${used}${most}`,
           shown(alarms.join(', ')) || '-',

@@ -147,6 +147,7 @@ const ENGINE_COLUMNS = {
   Server: ({ url, version }) => [named(url), sub(version !== undefined && `version ${version}`)],
   Role({ fault, leader }) {
     if (fault !== undefined) return [badge('danger', 'does not answer'), sub(fault)];
+    if (leader === undefined) return muted('not known');
     return leader ? badge('success', 'leader') : badge(undefined, 'follower');
   },
   Size({ size, size_in_use: used, quota }) {
@@ -158,10 +159,8 @@ const ENGINE_COLUMNS = {
       sub(used !== undefined && `${bytes(used)} in use`),
     ];
   },
-  Alarms: ({ fault, alarms = [] }) =>
-    alarms.length > 0
-      ? alarms.map((alarm) => badge('danger', alarm))
-      : muted(fault === undefined ? 'none' : 'not known'),
+  Alarms: ({ alarms }) =>
+    alarms?.length > 0 ? alarms.map((alarm) => badge('danger', alarm)) : muted(alarms ? 'none' : 'not known'),
 };
 
 export function showEngine({ engine, compacted }) {

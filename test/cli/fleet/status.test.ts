@@ -64,6 +64,7 @@ test('names the streams that are missing at packagers, those in trouble first, a
     engine: [
       { url: 'http://etcd-1:2379', fault: 'ECONNREFUSED' },
       { url: 'http://etcd-2:2379', version: '3.4.23', leader: false, size: 2e9, alarms: ['NOSPACE'] },
+      { url: 'http://etcd-3:2379' },
     ],
     packagers: [
       packager({ name: 'a' }),
@@ -85,6 +86,7 @@ ignored   2 keys of the engine without a name of a packager
 ENGINE              ROLE      VERSION  DATABASE (not compacted)  ALARMS
 http://etcd-1:2379  can't be reached: ECONNREFUSED
 http://etcd-2:2379  follower  3.4.23   1.9 GiB                   NOSPACE
+http://etcd-3:2379  -         -        -                         -
 
 PACKAGER  LIVE  STATE         BEHIND                 KEPT  UNREADABLE  FAILED  OLDER  CLOCK    VERSION  STREAMS
 c         yes   level         1 change, 0.4 s        1     -           1       -      -60 min  1.2.3    all
