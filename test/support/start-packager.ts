@@ -168,7 +168,8 @@ export function writeFakeEncoder(home: string): string {
     `#!/bin/sh
 address=$(sed -n "s/^file '\\(.*\\)'$/\\1/p")
 token=\${address##*/}
-name=\${token%-SECRETTOKEN}
+name=\${token##*#}
+name=\${name%-SECRETTOKEN}
 if [ "$name" = refused ] || [ -e "${home}/$name.refused" ]; then : > "${home}/$name.asked"; echo "Server error: nothing to play at $token" >&2; exit 1; fi
 if [ "$name" = live-long ]; then
   while cat "${MEDIA_VECTORS}/live.mpegts"; do sleep 0.3; done

@@ -90,7 +90,8 @@ function lastWordsOf(words: string, { secrets = [], paths = [] }: RunProgram): s
 
 /** The secret parts of an RTMP address: everything after the application, which ends with the stream key. */
 export function secretsOfAddress(address: string): readonly string[] {
-  const { pathname, search, username, password } = new URL(address);
+  // A stream key may have a #, which begins nothing else for ffmpeg.
+  const { pathname, search, username, password } = new URL(address.replaceAll('#', '%23'));
   const parts = pathname.split('/').filter((part) => part !== '');
   const key = parts.length > 1 ? parts.slice(1) : parts;
   return [key.join('/'), ...key, search, search.slice(1), username, password];

@@ -126,7 +126,7 @@ test('an encoder that announces sound and sends none is packaged as a picture', 
 
 test('a source that refuses is reported without its secret, and is asked again', async () => {
   const packager = await startProvisioned();
-  await packager.put('news', { source: sourceOf('refused') });
+  await packager.put('news', { source: sourceOf('KEY#refused') });
   const { state, problem } = await packager.until('news', ({ problem: reported }) => reported !== null);
   const description =
     "The source can't be pulled: Server error: nothing to play at ***. The packager tries again.";
@@ -138,7 +138,9 @@ test('a source that refuses is reported without its secret, and is asked again',
 
 test('a source that sends nothing is reported, and its puller is ended', async () => {
   const packager = await startProvisioned({ limits: { firstMediaMs: 300, retryMs: 60_000 } });
-  await packager.put('news', { source: sourceOf('silent') });
+  // So many targets may a channel of the emulator have.
+  const simulcast = Array.from({ length: 20 }, () => ({ url: sourceOf('silent') }));
+  await packager.put('news', { source: sourceOf('silent'), simulcast });
   const { state, problem } = await packager.until('news', ({ problem: reported }) => reported !== null);
   expect([state, problem?.code]).toEqual(['starting', 'no_media']);
   await packager.until('news', () => processesOf(packager).length === 0);
