@@ -41,7 +41,7 @@ const LIVE = z.strictObject({
   protection,
   simulcast: z
     .array(z.strictObject({ url: rtmpAddress }))
-    .max(10, 'must have at most 10 targets')
+    .max(20, 'must have at most 20 targets')
     .default([]),
   latency: z.enum(LATENCIES, `must be one of ${LATENCIES.join(', ')}`).default('default'),
 });
