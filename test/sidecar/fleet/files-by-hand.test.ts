@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import type { StreamId } from '../../../src/api/stream-id';
 import { etagOf } from '../../../src/drm/bytes';
+import { toStorageError } from '../../../src/sidecar/storage/open-file';
 import { temporaryFolder } from '../../support/after-test';
 import { FakeCluster } from '../../support/fake-engine';
 import { lacksOf, settled, startLevel, startOne, startTwo } from '../../support/start-member';
@@ -95,4 +96,22 @@ test('an import replaces no file made by hand at packagers that joined before', 
   });
   await one.put('news', C);
   await until(() => two.file('news') === C);
+});
+
+test('an import takes the other files when there is one that the sidecar may not read', async () => {
+  const denied = Object.assign(new Error('denied'), { code: 'EACCES' });
+  const one = await startLevel(new FakeCluster().connect(), {
+    around: (local) => ({
+      ...local,
+      read(streamId) {
+        if (streamId === 'locked') throw toStorageError('read', denied);
+        return local.read(streamId);
+      },
+    }),
+  });
+  for (const stream of ['locked', 'news']) one.byHand(stream, A);
+  expect(await one.fleet.importStep({ after: undefined, limit: 10 }, by)).toMatchObject({
+    imported: 1,
+    refused: [{ streamid: 'locked', code: 'not_a_key_file' }],
+  });
 });

@@ -2,12 +2,12 @@ import type { FleetImportAnswer, FleetResealAnswer } from '../../../api/fleet-an
 import type { StreamId } from '../../../api/stream-id';
 import { etagOf } from '../../../drm/bytes';
 import { parseKeyFile } from '../../../drm/key-file';
-import { HttpError } from '../../../http/errors';
+import { HttpError, systemCode } from '../../../http/errors';
 import { yieldToEventLoop } from '../../../http/semaphore';
 import { apiError } from '../../errors';
 import { MAX_KEY_FILE_BYTES } from '../../key-files/changes';
 import { listStreamIds } from '../../listing/folder';
-import type { ChangedBy } from '../../storage/key-file-store';
+import type { ChangedBy, KeyFileStore } from '../../storage/key-file-store';
 import { MAX_CHANGES, type Page, type StoredValue } from '../engine/engine';
 import type { FleetParts, Step } from '../fleet';
 import type { Identity } from '../identity';
@@ -50,7 +50,7 @@ async function importOne(
   { local, offer, isTaken, ledger }: ImportOptions,
 ): Promise<'imported' | 'same' | keyof typeof REFUSALS> {
   if (!isTaken(streamId)) return 'not_taken';
-  const bytes = readOr(() => local.read(streamId));
+  const bytes = readPlain(local, streamId);
   if (!bytes || !isKeyFile(bytes)) return 'not_a_key_file';
   const record = ledger.get(streamId);
   const isOurs = record !== undefined && !record.kept && record.tag === etagOf(bytes);
@@ -68,11 +68,13 @@ const REFUSALS = {
   not_taken: 'This packager does not take this stream: PACKAGERDRMAPI_FLEET_STREAMS.',
 } as const;
 
-function readOr(read: () => Buffer | undefined): Buffer | undefined {
+/** Undefined: there is no plain file, or this user may not read it. */
+function readPlain({ read }: KeyFileStore, streamId: StreamId): Buffer | undefined {
   try {
-    return read();
+    return read(streamId);
   } catch (thrown) {
-    if (thrown instanceof HttpError && thrown.status === 409) return undefined;
+    if (thrown instanceof HttpError && (thrown.status === 409 || systemCode(thrown.cause) === 'EACCES'))
+      return undefined;
     throw thrown;
   }
 }
