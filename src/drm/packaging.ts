@@ -21,10 +21,8 @@ export interface StreamKey {
   /** 16 bytes, the same for every sample. Of HLS alone: under `cenc` each packager makes its own. */
   readonly iv?: Buffer;
   readonly keyUri?: string;
-  /** Those that a `pssh` box signals. */
+  /** Those that a `pssh` box signals. FairPlay has none. */
   readonly systems: readonly DrmSystemData[];
-  /** Whole `pssh` boxes of these, and the common one, which ClearKey players take. FairPlay has none of its own. */
-  readonly boxes: readonly Buffer[];
 }
 
 export interface PackagingKeys {
@@ -77,10 +75,7 @@ export function readPackagingKeys(text: string, needsSystem = true, needsKey = t
     const data = playReadyObjectOf(keys.keyId, keys.contentKey, licenseUrl, checksum);
     systems.push({ systemId: PLAYREADY_SYSTEM_ID, data });
   }
-  const dash = keys && {
-    ...{ scheme: 'cenc' as const, keyId: keys.keyId, key: keys.contentKey, systems },
-    boxes: [...systems.map(boxOf), commonBox(keys.keyId)],
-  };
+  const dash = keys && { scheme: 'cenc' as const, keyId: keys.keyId, key: keys.contentKey, systems };
   const hls = fairplay && hlsKeyOf(fairplay);
   if (dash || hls || !needsKey) return { ok: true, keys: { dash, hls }, findings: imported.findings };
   // HLS with a key that players fetch is not packaged here.
@@ -90,15 +85,13 @@ export function readPackagingKeys(text: string, needsSystem = true, needsKey = t
 }
 
 function hlsKeyOf({ licenseUrl: keyUri, key, iv }: NonNullable<KeyFile['fairplay']>) {
-  const keyId = fairPlayKeyId(keyUri);
   return {
     scheme: 'cbcs' as const,
-    keyId,
+    keyId: fairPlayKeyId(keyUri),
     key: Buffer.from(key, 'hex'),
     iv: Buffer.from(iv, 'hex'),
     keyUri,
     systems: [],
-    boxes: [commonBox(keyId)],
   };
 }
 
@@ -106,12 +99,11 @@ function refused(code: PackagingCode, description: string): Read {
   return { ok: false, problem: { code, description } };
 }
 
-export function boxOf({ systemId, data }: DrmSystemData): Buffer {
-  return buildPsshBox(systemId, data);
-}
-
-export function commonBox(keyId: Buffer): Buffer {
-  return buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [keyId]);
+/** Whole `pssh` boxes of a key's systems, then the common one (`hasCommon`), which ClearKey players take. */
+export function boxesOf({ keyId, systems }: StreamKey, hasCommon: boolean): Buffer {
+  const own = systems.map(({ systemId, data }) => buildPsshBox(systemId, data));
+  const common = hasCommon ? [buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [keyId])] : [];
+  return Buffer.concat([...own, ...common]);
 }
 
 /** The namespace of URLs (RFC 9562 § 6.6). */

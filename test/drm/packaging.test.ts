@@ -1,6 +1,7 @@
 import { parseUuid, uuidOfName } from '../../src/drm/bytes';
+import { boxesIn } from '../../src/drm/check/boxes';
 import { type KeyFile, keyFileLines, renderKeyFile } from '../../src/drm/key-file';
-import { fairPlayKeyId, readPackagingKeys } from '../../src/drm/packaging';
+import { boxesOf, fairPlayKeyId, readPackagingKeys, type StreamKey } from '../../src/drm/packaging';
 import { parsePlayReadyObject, playReadyChecksum } from '../../src/drm/playready';
 import { parsePsshBox } from '../../src/drm/pssh';
 import { widevinePsshDataOf } from '../../src/drm/widevine';
@@ -21,12 +22,15 @@ const textOf = (keyFile: KeyFile) => renderKeyFile(keyFileLines(keyFile));
 const read = (keyFile: KeyFile) => readPackagingKeys(textOf(keyFile));
 
 const keysOf = (keyFile: KeyFile) => right(read(keyFile)).keys;
-const boxOf = (bytes: Buffer = Buffer.alloc(0)) => right(parsePsshBox(bytes)).value;
+const boxesFor = (key: StreamKey | undefined, hasCommon = true) =>
+  boxesIn(key ? boxesOf(key, hasCommon) : Buffer.alloc(0)).map(
+    ({ bytes }) => right(parsePsshBox(bytes)).value,
+  );
 
 test('a whole key file gives the keys of DASH and HLS, each with the boxes that signal it', () => {
   const { dash, hls } = keysOf(WHOLE);
   expect([dash?.keyId, dash?.key]).toEqual([KEY_ID, KEY]);
-  const [widevine, playready, common] = (dash?.boxes ?? []).map(boxOf);
+  const [widevine, playready, common] = boxesFor(dash);
   expect(Buffer.from(widevine?.data ?? []).toString('base64')).toBe(WIDEVINE.psshData);
   const object = parsePlayReadyObject(playready?.data ?? Buffer.alloc(0));
   const header = object.ok ? Buffer.from(object.value[0]?.value ?? []).toString('utf16le') : '';
@@ -39,19 +43,21 @@ test('a whole key file gives the keys of DASH and HLS, each with the boxes that 
     iv: Buffer.alloc(16, 0xbb),
     keyUri: FAIRPLAY.licenseUrl,
   });
-  expect(boxOf(hls?.boxes[0]).keyIds.map((id) => Buffer.from(id))).toEqual([hls?.keyId]);
+  expect(boxesFor(hls).map(({ keyIds }) => keyIds)).toEqual([[hls?.keyId]]);
+  expect([boxesFor(dash, false), boxesFor(hls, false)]).toEqual([[widevine, playready], []]);
 });
 
 test('the checksum of the header is the one of the key file, right or wrong', () => {
   const checksum = Buffer.alloc(8, 1).toString('base64');
   const { dash } = keysOf({ ...WHOLE, playready: { ...PLAYREADY, checksum } });
-  expect(Buffer.concat(dash?.boxes ?? []).includes(Buffer.from(checksum, 'utf16le'))).toBe(true);
+  const [, playready] = boxesFor(dash);
+  expect(playready?.data.includes(Buffer.from(checksum, 'utf16le'))).toBe(true);
 });
 
 test('a key file of one kind gives the keys of that kind alone', () => {
   expect(keysOf({ fairplay: FAIRPLAY }).dash).toBeUndefined();
   expect(keysOf({ cenc: CENC, widevine: WIDEVINE }).hls).toBeUndefined();
-  expect(keysOf({ cenc: CENC, widevine: WIDEVINE }).dash?.boxes).toHaveLength(2);
+  expect(boxesFor(keysOf({ cenc: CENC, widevine: WIDEVINE }).dash)).toHaveLength(2);
 });
 
 test.each<[string, string, string, RegExp]>([

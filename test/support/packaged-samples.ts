@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createFile, Log, MP4BoxBuffer } from 'mp4box';
 import type { PackagingKeys } from '../../src/drm/packaging';
-import { buildPsshBox, COMMON_SYSTEM_ID } from '../../src/drm/pssh';
 import { shakaPackagerOfNpm } from '../../src/platform/packager/shaka-packager';
 
 export const SHAKA_PACKAGER = shakaPackagerOfNpm(process.platform, process.arch, __filename);
@@ -19,7 +18,6 @@ export const PACKAGING_KEYS = {
     scheme: 'cenc',
     key: Buffer.from('00112233445566778899aabbccddeeff', 'hex'),
     systems: [],
-    boxes: [buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [DASH_KEY_ID])],
   },
   hls: {
     keyId: HLS_KEY_ID,
@@ -28,7 +26,6 @@ export const PACKAGING_KEYS = {
     keyUri: 'skd://fairplay.example/demo',
     scheme: 'cbcs',
     systems: [],
-    boxes: [buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [HLS_KEY_ID])],
   },
 } satisfies PackagingKeys;
 

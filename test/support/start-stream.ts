@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { type KeyFile, keyFileLines, renderKeyFile } from '../../src/drm/key-file';
-import { fairPlayKeyId, readPackagingKeys } from '../../src/drm/packaging';
+import { boxesOf, fairPlayKeyId, readPackagingKeys } from '../../src/drm/packaging';
 import { createGet } from '../../src/http/get';
 import type { StreamReport } from '../../src/verify/stream-report';
 import { type VerifyOptions, verifyStream } from '../../src/verify/verify-stream';
@@ -38,7 +38,7 @@ export function dashPackaging(text = keyFileText()): Packaging {
     scheme: 'cenc',
     keyId: dash.keyId.toString('hex'),
     key: dash.key.toString('hex'),
-    pssh: Buffer.concat(dash.boxes).toString('hex'),
+    pssh: boxesOf(dash, true).toString('hex'),
   };
 }
 
@@ -50,7 +50,7 @@ export function hlsPackaging(text = keyFileText()): Packaging {
     keyId: fairPlayKeyId(hls.keyUri).toString('hex'),
     key: hls.key.toString('hex'),
     iv: hls.iv.toString('hex'),
-    pssh: Buffer.concat(hls.boxes).toString('hex'),
+    pssh: boxesOf(hls, true).toString('hex'),
   };
 }
 

@@ -22,7 +22,7 @@ import { readCpix } from '../cpix/read';
 import { playReadySignal, widevineData } from '../cpix/signalling';
 import { listKeys } from '../cpix/usage-rules';
 import { type Finding, type Problem, warning } from '../finding';
-import { boxOf, commonBox, type DrmSystemData, type StreamKey } from '../packaging';
+import type { DrmSystemData, StreamKey } from '../packaging';
 import { PLAYREADY_SYSTEM_ID, playReadyCbcObjectOf, playReadyObjectOf } from '../playready';
 import { WIDEVINE_SYSTEM_ID, widevinePsshDataOf } from '../widevine';
 import { type ExportedKeys, notTaken, renderKeys, schemesOf } from './export-key-file';
@@ -74,7 +74,6 @@ function streamKeyOf(
   const hasFairPlay = systemOf(document, keyId, 'fairplay') !== undefined;
   const isFairPlay = hasFairPlay && scheme === 'cbcs';
   const keyUri = isFairPlay ? fairPlayPart(document, keyId).licenseUrl : undefined;
-  const boxes = systems.map(boxOf);
   return {
     key: {
       scheme,
@@ -83,7 +82,6 @@ function streamKeyOf(
       ...(scheme === 'cbcs' && key.explicitIv && { iv: key.explicitIv }),
       ...(keyUri !== undefined && { keyUri }),
       systems,
-      boxes: boxes.length > 0 || keyUri !== undefined ? boxes : [commonBox(keyId)],
     },
     findings: [
       ...made.flatMap(({ findings }) => findings),

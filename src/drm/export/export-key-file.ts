@@ -3,7 +3,7 @@ import { SecretFinder } from '../check/secrets';
 import { NO_SYSTEM } from '../cross-check';
 import { type Finding, type Problem, warning } from '../finding';
 import { ALGORITHM, CMAF, checkLicenseUrl, DASH, FAIRPLAY_KEY_FORMAT, HLS, parseKeyFile } from '../key-file';
-import { boxOf, fairPlayKeyId, type PackagingCode, readPackagingKeys, type StreamKey } from '../packaging';
+import { fairPlayKeyId, type PackagingCode, readPackagingKeys, type StreamKey } from '../packaging';
 import { EXPORT_FORMS } from './forms';
 import type { ExportName, ExportScheme } from './names';
 
@@ -28,13 +28,7 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   if (!read.ok) return read;
   const others = otherLines(text);
   const { dash, hls } = read.keys;
-  // Next to the boxes of DRM systems, the common one is for this project's own packager alone.
-  const boxes = dash && dash.systems.length > 0 ? dash.systems.map(boxOf) : dash?.boxes;
-  const present: StreamKey[] = [
-    ...(dash && boxes ? [{ ...dash, boxes }] : []),
-    ...(hls ? [{ ...hls, boxes: [] }] : []),
-    ...aes,
-  ];
+  const present: StreamKey[] = [...(dash ? [dash] : []), ...(hls ? [hls] : []), ...aes];
   const all = present.filter((key) => taken.includes(key.scheme) && key.scheme === (scheme ?? key.scheme));
   const [first, ...more] = all.filter((key) => others[key.scheme] === undefined);
   if (!first) {
@@ -156,7 +150,6 @@ function aesKeys(text: string): StreamKey[] {
   const [keyUri, key, iv] = [get('url'), decodeHexBlock(get('key')), decodeHexBlock(get('iv'))];
   const isAes = get('method') === 'AES-128' && ['', 'identity'].includes(get('key-format'));
   if (!isAes || !checkLicenseUrl('aes')(keyUri).ok || !key.ok || !(iv.ok || get('iv') === '')) return [];
-  const none = { systems: [], boxes: [] };
   const keyId = fairPlayKeyId(keyUri);
-  return [{ scheme: 'aes-128', keyId, key: key.value, ...(iv.ok && { iv: iv.value }), keyUri, ...none }];
+  return [{ scheme: 'aes-128', keyId, key: key.value, ...(iv.ok && { iv: iv.value }), keyUri, systems: [] }];
 }

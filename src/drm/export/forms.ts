@@ -8,7 +8,7 @@ import {
 import { cpixSystem, fairPlaySignals, playReadySignals, widevineSignals } from '../cpix/signalling';
 import { writeCpix } from '../cpix/write';
 import { FAIRPLAY_KEY_FORMAT } from '../key-file';
-import type { StreamKey } from '../packaging';
+import { boxesOf, type StreamKey } from '../packaging';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import type { ExportName, ExportScheme } from './names';
@@ -114,27 +114,36 @@ function bento4Options({ scheme, keyId, key, iv, keyUri, systems }: StreamKey): 
 
 /**
  * The flags by which shaka-packager (3.4.2) encrypts and signals. They belong in a file of flags: every user
- * of a machine may list the arguments of its processes. Without `boxes` FairPlay is signalled alone; with the
- * common box, HLS playlists would offer the key to players without FairPlay, and name the IV.
+ * of a machine may list the arguments of its processes.
  */
-export function shakaFlags(key: Omit<StreamKey, 'systems'>): string[] {
-  const { scheme, keyId, iv, keyUri, boxes } = key;
+export function shakaFlags(key: StreamKey, boxes = exportedBoxes(key)): string[] {
+  const { scheme, keyId, iv, keyUri } = key;
   const ofIv = iv ? `:iv=${iv.toString('hex')}` : '';
   return [
     '--enable_raw_key_encryption',
     `--protection_scheme=${scheme}`,
     `--keys=label=:key_id=${keyId.toString('hex')}:key=${key.key.toString('hex')}${ofIv}`,
-    ...(boxes.length > 0 ? [`--pssh=${Buffer.concat(boxes).toString('hex')}`] : []),
+    ...(boxes.length > 0 ? [`--pssh=${boxes.toString('hex')}`] : []),
     ...(keyUri === undefined ? [] : ['--protection_systems=FairPlay', `--hls_key_uri=${keyUri}`]),
     // By default five seconds would stay clear.
     '--clear_lead=0',
   ];
 }
 
+/**
+ * The common box is for a key without DRM systems alone. FairPlay has none: with it, HLS playlists would offer the key to
+ * players without FairPlay, and name the IV.
+ */
+function exportedBoxes(key: StreamKey): Buffer {
+  return boxesOf(key, key.systems.length === 0 && key.keyUri === undefined);
+}
+
 const ENOUGH = 'This file is enough to decrypt the stream.';
 
 /** For shaka-streamer 1.5.1 (`pipeline_configuration.py`). Without quotes, hex digits may be a number. */
-function streamerPart({ scheme, keyId, key, iv, keyUri, boxes }: StreamKey): string {
+function streamerPart(streamKey: StreamKey): string {
+  const { scheme, keyId, key, iv, keyUri } = streamKey;
+  const boxes = exportedBoxes(streamKey);
   const hex = (bytes: Buffer) => `"${bytes.toString('hex')}"`;
   return `# A part of the pipeline configuration of shaka-streamer. ${ENOUGH}
 encryption:
@@ -146,7 +155,7 @@ encryption:
       key: ${hex(key)}
 ${[
   ...(iv ? [`iv: ${hex(iv)}`] : []),
-  ...(boxes.length > 0 ? [`pssh: ${hex(Buffer.concat(boxes))}`] : []),
+  ...(boxes.length > 0 ? [`pssh: ${hex(boxes)}`] : []),
   ...(keyUri === undefined
     ? []
     : ['protection_systems: [FairPlay]', `hls_key_uri: ${JSON.stringify(keyUri)}`]),

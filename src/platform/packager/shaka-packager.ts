@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import fs from 'fs-extra';
 import { formatUuid } from '../../drm/bytes';
 import { shakaFlags } from '../../drm/export/forms';
-import type { StreamKey } from '../../drm/packaging';
+import { boxesOf, type StreamKey } from '../../drm/packaging';
 import { ConfigError } from '../../http/config';
 import { secondsOfManifest } from './playlists/dash-manifest';
 import {
@@ -102,7 +102,7 @@ function flagsOf({ system, folder, live, latency = 'default' }: ShakaJob): strin
 function protectionFlagsOf({ system, keys }: ShakaJob): string[] {
   const own = keys[system];
   if (own === undefined) throw new TypeError(`There are no keys for ${system}`);
-  return own === 'none' ? [] : shakaFlags(own);
+  return own === 'none' ? [] : shakaFlags(own, boxesOf(own, true));
 }
 
 /** The descriptors of a job's streams. A comma would begin another field. */
