@@ -48,18 +48,11 @@ function blockOf(group: readonly Section[], style: Output['style']): string[] {
   const [first] = group;
   if (!first) return [];
   const isOne = group.length === 1;
-  const merged = new Map<string, { check: Check; subjects: string[]; commands: Set<string> }>();
   const notes = groupedBy(group, (section) => (isOne ? section.note : inGeneral(section, section.note)));
-  for (const section of group) {
-    for (const check of section.checks) {
-      const key = isOne ? String(merged.size) : keyOf(section, check);
-      const same = merged.get(key) ?? { check, subjects: [], commands: new Set() };
-      if (same.subjects.length > 0) same.check = generalised(section, check);
-      same.subjects.push(section.subject);
-      if (check.command) same.commands.add(check.command);
-      merged.set(key, same);
-    }
-  }
+  const all = group.flatMap((section) => section.checks.map((check) => ({ section, check })));
+  const rank = ({ check }: (typeof all)[number]) => RANKS.indexOf(check.severity);
+  if (!isOne) all.sort((one, other) => rank(one) - rank(other));
+  const merged = groupedBy(all, ({ section, check }) => (isOne ? check : keyOf(section, check)));
   const title = style(
     'bold',
     isOne ? shown(first.subject) : count(group.length, first.kind.replace('_', ' ')),
@@ -70,11 +63,13 @@ function blockOf(group: readonly Section[], style: Output['style']): string[] {
     ? group.map(({ subject }) => `  ${shown(subject)}`)
     : [...notes].map(([each, same]) => `  ${shown(each)}: ${someNames(same.map(({ subject }) => subject))}`);
   const head = isFolder || notes.size > 1 ? [title, ...below] : [`${title}  ${style('dim', shown(note))}`];
-  const checks = [...merged.values()];
-  if (!isOne)
-    checks.sort((one, other) => RANKS.indexOf(one.check.severity) - RANKS.indexOf(other.check.severity));
-  const lines = checks.flatMap(({ check, subjects, commands }) => {
-    const { severity, description, todo, xml } = check;
+  const lines = [...merged.values()].flatMap((same) => {
+    const [one] = same;
+    if (!one) return [];
+    const { severity, description, todo, xml } =
+      same.length > 1 ? generalised(one.section, one.check) : one.check;
+    const subjects = same.map(({ section }) => section.subject);
+    const commands = new Set(same.flatMap(({ check }) => check.command ?? []));
     const [label, colour] = LABELS[severity];
     const number = `${subjects.length} of ${group.length}`;
     const isShared = subjects.length === group.length;
