@@ -111,7 +111,8 @@ export function readListParameters(
   const anyOf = (several: readonly string[]) =>
     clauses.push(...(several.length > 1 ? [`(${several.join(' OR ')})`] : several));
   const wholeNumber = (field: string, text: string) => {
-    if (isPlaceholder(text) || /^\d{1,15}$/.test(text)) return text;
+    if (isPlaceholder(text)) return text;
+    if (/^\d{1,15}$/.test(text)) return String(Number(text));
     faults.push({ field, fault: 'must be a whole number, 0 or more' });
     return undefined;
   };

@@ -201,11 +201,10 @@ function mapped(work: Work): V2Call[] {
 
 /** v1 deleted several resources with a call, by keys with commas between them. */
 function repeated({ mapping, ids, add }: Work, path: string): Readonly<Record<string, string>>[] {
-  const name = placeholders(path).at(-1) ?? '';
-  const keys = mapping.action === 'delete' ? splitList(ids[name] ?? '') : [];
-  if (keys.length < 2) return [ids];
-  add('changed', ADVICE.several);
-  return keys.map((key) => ({ ...ids, [name]: key }));
+  const name = placeholders(path).findLast((each) => each !== 'playlist_type') ?? '';
+  const keys = mapping.action === 'delete' ? [...new Set(splitList(ids[name] ?? ''))] : [];
+  if (keys.length > 1) add('changed', ADVICE.several);
+  return keys.length === 0 ? [ids] : keys.map((key) => ({ ...ids, [name]: key }));
 }
 
 /** Reads the fields that an update replaces as a whole. */

@@ -62,9 +62,14 @@ const TABLE = `
   POST /v2/sites/S/media/ {"upload":{"method":"multipart"}}
 /v1/videos/create?download_url=https://a.example/v ready
   POST /v2/sites/S/media/ {"upload":{"method":"fetch","download_url":"https://a.example/v"}}
-/v1/videos/delete?video_key=v,w ready
+/v1/videos/delete?video_key=v,w,v ready
   DELETE /v2/sites/S/media/v/
   DELETE /v2/sites/S/media/w/
+/v1/videos/delete?video_key=v, ready
+  DELETE /v2/sites/S/media/v/
+/v1/channels/delete?channel_key=c,d&type=manual ready
+  DELETE /v2/sites/S/playlists/c/manual_playlist/
+  DELETE /v2/sites/S/playlists/d/manual_playlist/
 /v1/videos/list ready
   GET /v2/sites/S/media/?page_length=50
 /v1/videos/show?video_key=v ready

@@ -62,7 +62,8 @@ test('an unknown parameter is reported with the one that was meant', () => {
 
 const LISTS = String.raw`
 -> page_length=50
-result_limit=5&result_offset=20 -> page=5; page_length=5
+result_limit=05&result_offset=020 -> page=5; page_length=5
+result_limit=00&result_offset=5 -> 
 order_by=date:desc,title -> page_length=50; sort=publish_start_date:dsc,title:asc
 order_by=protectionrule_key -> page_length=50; sort=protection_rule_key:asc
 order_by={field} -> page_length=50; sort={field}
