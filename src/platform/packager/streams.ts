@@ -2,11 +2,11 @@ import { createWriteStream, readdirSync, readFileSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import fs from 'fs-extra';
 import type { StreamId } from '../../api/stream-id';
 import { describeThrown, systemCode } from '../../http/errors';
 import type { Problem } from '../../http/faults';
+import { receiveBody } from '../../http/receive-body';
 import { packagerError } from './errors';
 import { packageFile } from './file-stream';
 import { type LiveDependencies, type LiveRequest, LiveStream } from './live/live-stream';
@@ -203,20 +203,15 @@ export async function receive(
   take: TakeRoom,
   signal: AbortSignal,
 ): Promise<void> {
-  try {
-    if (!take(0)) throw packagerError('insufficient_storage', FULL);
-    const target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-    // No generator, which would wait for the next bytes of a slow sender when it is to end.
-    const withinRoom = new Transform({
-      transform(chunk: Buffer, _encoding, done) {
-        if (take(chunk.length)) done(null, chunk);
-        else done(packagerError('insufficient_storage', FULL));
-      },
-    });
-    await pipeline(body.iterator({ destroyOnReturn: false }), withinRoom, target, { signal });
-  } finally {
-    body.resume();
-  }
+  if (!take(0)) throw packagerError('insufficient_storage', FULL);
+  const target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+  const withinRoom = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      if (take(chunk.length)) done(null, chunk);
+      else done(packagerError('insufficient_storage', FULL));
+    },
+  });
+  await receiveBody(body, withinRoom, target, signal);
 }
 
 /** Reserves room for more bytes of a file, and returns whether there is. */

@@ -10,10 +10,10 @@ import {
 import { rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import fs from 'fs-extra';
 import { describeThrown, HttpError, httpError, systemCode, toHttpError } from '../../../http/errors';
 import type { Log } from '../../../http/log';
+import { receiveBody } from '../../../http/receive-body';
 import { leftOverFolders, makeOwnFolder } from '../own-folders';
 
 export const MB = 1024 * 1024;
@@ -179,7 +179,7 @@ export class FileStore {
     try {
       const path = newPath(run, this.settings.folder);
       target = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-      await pipeline(source.iterator({ destroyOnReturn: false }), count, target, { signal: ending });
+      await receiveBody(source, count, target, ending);
       run.sizes.set(path, size);
       return { path, size, md5: hash.digest('hex') };
     } catch (thrown) {
@@ -188,7 +188,6 @@ export class FileStore {
       throw ending.aborted ? ending.reason : failureOf(thrown);
     } finally {
       clearTimeout(stalled);
-      source.resume();
     }
   }
 
