@@ -102,11 +102,16 @@ test('get --reveal writes byte for byte what it has, but for a terminal without 
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());
 
+/** From Node 26 on, each read returns one chunk. */
+function* readAll(stream: PassThrough): Generator<string> {
+  for (let chunk = stream.read(); chunk !== null; chunk = stream.read()) yield String(chunk);
+}
+
 function start(json: boolean, isTTY = false) {
   const stderr = Object.assign(new PassThrough(), { isTTY });
   const out = createOutput(new PassThrough(), stderr, {}, json);
   const progress = showProgress({ stderr, out }, 'Comparing', 100_000);
-  return { progress, reported: () => stderr.read()?.toString() ?? '' };
+  return { progress, reported: () => [...readAll(stderr)].join('') };
 }
 
 test('reports its progress to a log every ten seconds, until it stops', () => {
