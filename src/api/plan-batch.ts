@@ -1,6 +1,6 @@
 import { type Checked, isGiven, isJsonObject, type JsonObject } from '../drm/bytes';
 import { COMMON_KEY_FAULT, commonKeys, QUALITY, qualityFields, qualityOf } from '../drm/quality';
-import { readSmilStreams } from '../drm/smil';
+import { readSmil } from '../drm/smil';
 import { bodyProblem, type Parsed, type Problem, type SchemaFault, schemaFaults } from '../http/faults';
 import { type BatchBody, type GroupFields, groupEntry, memberEntry, streamEntry } from './batch';
 import { SUPPLYING } from './key-file-request';
@@ -142,7 +142,7 @@ function readMembers({
   keys,
 }: GroupFields): Parsed<readonly GivenMember[]> {
   if (typeof smil !== 'string') return { ok: true, value: (members ?? []).map((member) => ({ member })) };
-  const read = readSmilStreams(smil);
+  const read = readSmil(smil);
   if (!read.ok) return { ok: false, problems: [invalidBody(`smil: ${read.problem.description}`)] };
   const value = read.value.map((stream): GivenMember => {
     const member = stream.name;

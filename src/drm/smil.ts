@@ -1,5 +1,5 @@
 import { type Checked, refusedAs } from './bytes';
-import { MAX_XML_CHARACTERS, parseXml, type XmlElement } from './xml';
+import { parseXml, type XmlElement } from './xml';
 
 const malformed = refusedAs('malformed_smil');
 
@@ -19,21 +19,11 @@ export interface SmilStream {
 }
 
 /**
- * Reads a SMIL document as the packager does, and returns the names of the streams it groups: the distinct `src` of
- * its `video` and `audio` elements in their order, on-demand ones with their extension. A fault goes on after "smil: ".
+ * Reads a SMIL document as the packager does, and returns the streams it groups: the distinct `src` of its `video` and
+ * `audio` elements in their order, on-demand ones with their extension. Of several elements with one `src`, the highest
+ * attributes count. A fault goes on after "smil: ".
  */
-export function readSmil(text: string): Checked<string[]> {
-  const read = readSmilStreams(text);
-  return read.ok ? { ok: true, value: read.value.map(({ name }) => name) } : read;
-}
-
-/** The same with the attributes of each stream; of several elements with one `src`, the highest. */
-export function readSmilStreams(text: string): Checked<SmilStream[]> {
-  if (text.length > MAX_XML_CHARACTERS) return malformed(`is longer than ${MAX_XML_CHARACTERS} characters`);
-  // Before the document is parsed: a hundred thousand elements would take a while.
-  if ([...text.matchAll(/<(?:video|audio)[\s/>]/g)].length > MAX_SMIL_MEMBERS) {
-    return malformed(`has more than ${MAX_SMIL_MEMBERS} video and audio elements`);
-  }
+export function readSmil(text: string): Checked<SmilStream[]> {
   const parsed = parseXml(text);
   if (!parsed.ok) return parsed;
   const root = parsed.value;
@@ -46,6 +36,8 @@ export function readSmilStreams(text: string): Checked<SmilStream[]> {
   }
   const streams = new Map<string, SmilStream>();
   const media = elements.filter(({ name }) => name === 'video' || name === 'audio');
+  if (media.length > MAX_SMIL_MEMBERS)
+    return malformed(`has more than ${MAX_SMIL_MEMBERS} video and audio elements`);
   for (const [index, element] of media.entries()) {
     const { name, attributes } = element;
     const source = readSource(attributes.src);

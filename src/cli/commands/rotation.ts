@@ -2,7 +2,7 @@ import { SUPPLYING } from '../../api/key-file-request';
 import { type Checked, isJsonObject, type JsonObject, refused } from '../../drm/bytes';
 import { PROVIDER_ID } from '../../drm/envelope';
 import { qualityFields, qualityOf } from '../../drm/quality';
-import { readSmilStreams } from '../../drm/smil';
+import { readSmil } from '../../drm/smil';
 import { shellWord } from '../../terminal/text';
 import type { Manifest, ManifestItem } from '../manifest/entries';
 import type { FileProblem } from '../yaml-fields';
@@ -92,7 +92,7 @@ function contentsOf({ body, streamIds }: ManifestItem): SharedContent[] {
       fields: { ...common, contentId: memberAt(index).contentId },
     }));
   if (keys !== 'quality' && !isJsonObject(keys)) return [{ streamIds, fields: body }];
-  const read = typeof smil === 'string' ? readSmilStreams(smil) : undefined;
+  const read = typeof smil === 'string' ? readSmil(smil) : undefined;
   const limits = { heights, bitrates } as Parameters<typeof qualityOf>[1];
   const contents = new Map<string, string[]>();
   for (const [index, streamId] of streamIds.entries()) {

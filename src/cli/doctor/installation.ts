@@ -80,7 +80,7 @@ export async function readNamedStreams(folders: readonly string[]) {
       const text = await readText(file);
       const members = text.ok ? readSmil(text.value) : text;
       const todo = text.ok ? 'correct the file' : text.todo;
-      if (members.ok) groups.push({ file, members: members.value });
+      if (members.ok) groups.push({ file, members: members.value.map((stream) => stream.name) });
       else notRead.push({ what: `${file} ${members.problem.description}`, todo });
     }
   }

@@ -72,7 +72,7 @@ export function claimStreams({ file, lineOf, readText }: ReadFile, faults: FileP
       const why = read ? read.problem.description : "names a file that can't be read, or is not UTF-8";
       faults.push({ line: lineOf([...path, 'smil'], 'name'), description: `smil ${why}` });
     }
-    const names = named ?? (read?.ok ? read.value : []);
+    const names = named ?? (read?.ok ? read.value.map((stream) => stream.name) : []);
     const streamIds = names.map((name) => (folder ? `${folder}/${name}` : name));
     for (const streamId of streamIds) claim(streamId, line);
     const first = smilFile ?? names[0];
