@@ -56,10 +56,11 @@ export function fieldsOfForm(page: string, mark: string): Record<string, string 
     const chosen =
       /<option value="([^"]*)" selected>/.exec(options) ?? /<option value="([^"]*)"/.exec(options);
     const value = text(/\bvalue="([^"]*)"/.exec(attributes)?.[1] ?? '');
-    // Browsers send a time without seconds that are 0.
+    // Browsers send a time without seconds that are 0, and no line breaks of a visible input.
     const isTime = /type="datetime-local"/.test(attributes);
-    if (input !== undefined) add(name, isTime ? value.replace(/(T\d\d:\d\d):00$/, '$1') : value);
-    else if (area !== undefined) add(name, text(content).replaceAll(/\r?\n/g, '\r\n'));
+    const line = /type="hidden"/.test(attributes) ? value : value.replaceAll(/[\r\n]/g, '');
+    if (input !== undefined) add(name, isTime ? line.replace(/(T\d\d:\d\d):00$/, '$1') : line);
+    else if (area !== undefined) add(name, text(content).replaceAll(/\r\n?|\n/g, '\r\n'));
     else add(name, text(chosen?.[1] ?? ''));
   }
   return fields;

@@ -15,7 +15,7 @@ export class FormBody extends URLSearchParams {
 
   /** Every value of a field, such as the boxes that were ticked, with the line ends of JavaScript. */
   texts(name: string): string[] {
-    return this.getAll(name).map((text) => text.replaceAll('\r\n', '\n'));
+    return this.getAll(name).map((text) => text.replaceAll(/\r\n?/g, '\n'));
   }
 
   /** The names of a field and of those within it that were sent, empty or not. */
@@ -45,7 +45,9 @@ interface TextKind {
 }
 
 const ANY_DIRECTION = html` dir="auto"`;
-const TEXT: TextKind = { type: 'text', more: ANY_DIRECTION };
+/** As browsers send a text that they show in one line: with its line breaks it would count as edited. */
+const oneLine = (text: string) => text.replaceAll(/[\r\n]/g, '');
+const TEXT: TextKind = { type: 'text', more: ANY_DIRECTION, write: oneLine };
 const LONG_TEXT: TextKind = { rows: 4, isWide: true, more: ANY_DIRECTION };
 const CODE = { isWide: true, more: html` class="code" spellcheck="false" autocomplete="off"` } as const;
 const NUMBER: TextKind = { type: 'number', read: (text) => (text === '' ? undefined : Number(text)) };
@@ -138,7 +140,7 @@ function textsIn(name: string, schema: z.ZodType, value: unknown): [name: string
       return inner.flatMap(([key, one]) => textsIn(`${name}.${key}`, asked.fields[key] ?? schema, one));
     case 'pairs':
       return inner.flatMap(([key, text]): [string, string][] => [
-        [`${name}.name`, key],
+        [`${name}.name`, oneLine(key)],
         [`${name}.value`, text],
       ]);
     case 'boxes':

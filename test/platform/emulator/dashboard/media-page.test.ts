@@ -26,11 +26,11 @@ test('shows what a media is and where players get it', async () => {
 test('changes nothing when the form is sent as it came, whatever the values are', async () => {
   const { page, post, createReady } = await startLibraryPages();
   const media = await createReady({
-    title: ' \u202eodd  title ',
-    description: '\nbegins with a line feed\r\nand a tab\t',
+    title: ' \u202eodd  title\nin two lines ',
+    description: '\nbegins with a line feed\r\nhas a return\rand a tab\t',
     tags: ['two\nlines', ' spaces ', 'comma, within'],
     publish_end_date: '2031-01-01T00:00:00.123456Z',
-    custom_params: { ' name ': ' value\n\nlines ', [HOSTILE]: HOSTILE },
+    custom_params: { ' name ': ' value\n\nlines ', [HOSTILE]: HOSTILE, 'two\r\nlines': '' },
   });
   const before = structuredClone(media.metadata);
   const sent = fieldsOfForm(await page(`media/${media.id}`), `action="/dashboard/media/${media.id}"`);
