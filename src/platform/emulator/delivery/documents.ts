@@ -13,7 +13,7 @@ import {
   WIDEVINE_LICENSE_URL,
 } from '../upstreams/config-service';
 import { answer, type DeliveryParts } from './answers';
-import { renderPosters } from './pictures';
+import { renderPosters, written } from './pictures';
 import type { Watchable } from './watchable';
 
 export const HLS = 'application/vnd.apple.mpegurl';
@@ -252,13 +252,6 @@ const builder = lazy(async () => {
     attributeValueProcessor: (_name, value) => written(value),
   });
 });
-
-/** Control characters and lone surrogates, which no XML 1.0 document can have, not even escaped. */
-const NO_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
-
-function written(value: unknown): string {
-  return String(value).replaceAll(NO_XML, '');
-}
 
 /** RSS 2.0 with the extensions of Media RSS 1.5 and those of the platform's player, which reads it as a playlist. */
 async function renderMrss(feed: Feed): Promise<string> {

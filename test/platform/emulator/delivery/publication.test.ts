@@ -241,6 +241,8 @@ ${thumbnails(other)}
           // XML has no control characters, and its line ends may be read as line feeds.
           const kept = title.replaceAll(/[^\t\n\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '');
           expect(titles[0]?.text.replaceAll('\r', '').trim()).toBe(kept.trim());
+          const poster = await fetch(`${delivery.url}/v2/media/${media}/poster.svg`);
+          expect(parsed(await poster.text()).name).toBe('svg');
         },
       ),
       { numRuns: 30 },
