@@ -101,7 +101,8 @@ function adminOf({ state }: EmulatorContext, siteIds: readonly string[]): Creden
 const COLUMNS: readonly Column<Credential>[] = [
   [
     'Key name',
-    ({ id, name }) => html`<span class="name">${name}</span><span class="sub"><code>${id}</code></span>`,
+    ({ id, name }) =>
+      html`<span class="name" dir="auto">${name}</span><span class="sub"><code>${id}</code></span>`,
   ],
   ['Permission', ({ permission }) => permission],
   ['Sites', ({ siteIds }) => siteIds.map((site) => html`<code>${site}</code> `)],

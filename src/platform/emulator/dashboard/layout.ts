@@ -85,7 +85,7 @@ export function layout(asked: { readonly request: Asking; readonly query: PageQu
   </div></header>
   <main id="content" tabindex="-1">
     ${above !== undefined && html`<p class="above"><a href="${above}"><span aria-hidden="true">←</span> ${name}</a></p>`}
-    <div class="title"><h1>${title}</h1>${aside}</div>
+    <div class="title"><h1 dir="auto">${title}</h1>${aside}</div>
     ${intro !== undefined && html`<p class="intro">${intro}</p>`}
     ${done !== undefined && html`<p class="message" data-variant="success" role="status" tabindex="-1" autofocus>${done}</p>`}
     ${roleOf(asked.request) === 'viewer' && !READING.includes(section ?? '') && html`<p class="message">The user viewer changes nothing. Choose another user before you fill in a form.</p>`}

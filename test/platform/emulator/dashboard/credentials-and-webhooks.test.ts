@@ -11,6 +11,7 @@ test('lists the credentials with what they may do, and their secrets for who ask
   expect(rowsOf(text)[0]?.slice(0, 4)).toEqual(seeded);
   expect(text).toMatch(new RegExp(`<details class="secret"[^>]*>(?:(?!</details>).)*${SECRET}`, 's'));
   expect(textOf(text)).toContain('Show Credentials');
+  expect(text).toContain('dir="auto">seeded</span>');
 });
 
 test('shows the key and the secret of each site for v1', async () => {

@@ -16,7 +16,9 @@ const ask = ({ unauthenticated }: TestLibraryPages, path: string, fields: object
 test('shows what a media is and where players get it', async () => {
   const { page, createReady, url } = await startLibraryPages();
   const media = await createReady({ title: 'News' });
-  const text = textOf(await page(`media/${media.id}`));
+  const whole = await page(`media/${media.id}`);
+  expect(whole).toContain('<h1 dir="auto">News</h1>');
+  const text = textOf(whole);
   expect(text).toContain('Status ready');
   expect(text).toContain('Viewers published');
   expect(text).toContain('Content at https://cdn.example.com/a.mp4');
