@@ -78,6 +78,14 @@ test('script keeps states up to date without closing what is open', async () => 
   await page.clock.fastForward(10_000);
   await page.getByRole('cell').getByText('active', { exact: true }).waitFor();
   expect(await key.isVisible()).toBe(true);
+  const asked: unknown[] = [];
+  await page.route('**/dashboard/channels', (route) => void asked.push(route));
+  for (const timeout of [50, 50, 50]) {
+    await page.clock.fastForward(10_000);
+    await page.waitForTimeout(timeout);
+  }
+  // The next answer is asked for when this one is there.
+  expect(asked).toHaveLength(1);
 });
 
 test('script copies the text next to its button', async () => {

@@ -74,10 +74,13 @@ async function refresh() {
   }
 }
 
-setInterval(() => {
+/** Each time after the answer to the last one: on a slow connection, they would come ever later. */
+async function watch() {
   // While the emulator is away, the page stays as it is.
-  if (document.visibilityState !== 'hidden') refresh().catch(() => undefined);
-}, REFRESH_MS);
+  if (document.visibilityState !== 'hidden') await refresh().catch(() => undefined);
+  setTimeout(watch, REFRESH_MS);
+}
+setTimeout(watch, REFRESH_MS);
 document.addEventListener('dashboard-changed', () => refresh().catch(() => undefined));
 
 document.addEventListener('change', ({ target }) => target.closest('.search select')?.form.requestSubmit());
