@@ -97,7 +97,7 @@ export function counted(count: number, { one, many }: Noun): string {
 
 /** An address that breaks after signs, or within pieces longer than 16 characters, which are too wide for a phone. */
 export function breakable(address: string): Content {
-  const pieces = address.match(/[^/?&=_.:-]{1,16}[/?&=_.:-]*|[/?&=_.:-]+/g) ?? [];
+  const pieces = address.match(/[^/?&=_.:-]{1,16}[/?&=_.:-]*|[/?&=_.:-]+/gu) ?? [];
   return pieces.map((piece, place) => (place === 0 ? piece : html`<wbr>${piece}`));
 }
 

@@ -1,3 +1,5 @@
+import { html } from '../../../../src/http/html';
+import { breakable } from '../../../../src/platform/emulator/dashboard/elements';
 import { complaintsOf, rowsOf, textOf } from '../../../support/read-page';
 import { startEmulator } from '../../../support/start-emulator';
 import { startLibraryPages } from '../../../support/start-library-pages';
@@ -199,4 +201,8 @@ test.each([
   context.state.usage.count(siteId, new Date('2030-01-01T12:00:00Z'), measure, value);
   const text = await page(`usage?show=${measure}`);
   expect(text).toContain(`<span>${top}</span><span>${half}</span><span>0</span>`);
+});
+
+test('lets a long text break between its characters, not within one', () => {
+  expect(html`${breakable(`a${'😀'.repeat(16)}`)}`.toString()).toBe(`a${'😀'.repeat(15)}<wbr>😀`);
 });
