@@ -96,7 +96,7 @@ test('shows the player of each event, keeps it while the server fails, says what
 test('says that a stream which the packager refuses is not available, and to its owner why, until it is packaged', async () => {
   const packager = await startFakePackager();
   emulator = await startEmulator({ EMULATOR_PACKAGERURL: packager.url });
-  const problem = { code: 'codec_unsupported', description: 'The encoder sends audio as MPEG-1 audio.' };
+  const problem = { code: 'codec_unsupported', description: 'The key file a$&b.key does not exist.' };
   const { onPut } = packager;
   packager.onPut = (document) => ({ ...document, state: 'refused', problem, dash: null, hls: null });
   const town = channel({ title: 'W'.repeat(1000) });

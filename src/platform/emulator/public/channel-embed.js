@@ -115,7 +115,7 @@
       stage.dataset.state = state;
       const now = state === 'active' ? `${texts.live}: ${title}` : title;
       const lines = name
-        ? [title || texts[name] || texts.untitled, texts[`${name}Detail`].replace('{detail}', about)]
+        ? [title || texts[name] || texts.untitled, texts[`${name}Detail`].replace('{detail}', () => about)]
         : [now, ''];
       // Screen readers read out changes only.
       if (headline.textContent !== lines[0]) headline.textContent = lines[0];
