@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { parseJson } from '../../../drm/bytes';
-import { HttpError } from '../../../http/errors';
+import { HttpError, type Problem } from '../../../http/errors';
 import { unwrapped } from '../../../http/faults';
 import { type Content, type Html, html } from '../../../http/html';
 import { Moment, Reference, type SetField, type SetFields, WebAddress } from '../resources/fields';
@@ -41,7 +41,7 @@ interface TextKind {
   readonly isSecret?: true;
   readonly write?: (value: never) => string;
   /** The value of a trimmed text, `undefined` for none; by default the text itself. */
-  readonly read?: (text: string, name: string, problems: string[]) => unknown;
+  readonly read?: (text: string, name: string, problems: Problem[]) => unknown;
 }
 
 const ANY_DIRECTION = html` dir="auto"`;
@@ -175,7 +175,7 @@ function digest(sent: FormBody, name: string): string {
 /** A body of the API, without unedited fields. @throws HttpError 400 for values that no body can contain. */
 export function readFields(fields: SetFields, sent: FormBody): Readonly<Record<string, unknown>> {
   const before = sent.text(WAS).split('\n');
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   const given = Object.entries(fields).flatMap(([name, field]) => {
     // Boxes that are not ticked are not sent.
     const isSent = sent.namesIn(name).length > 0 || ['flag', 'boxes'].includes(kindOf(field.schema).kind);
@@ -183,11 +183,8 @@ export function readFields(fields: SetFields, sent: FormBody): Readonly<Record<s
     const value = readValue(sent, name, field.schema, problems);
     return [[name, isEmpty(value) ? emptied(field) : value] as const];
   });
-  if (problems.length === 0) return Object.fromEntries(given);
-  throw new HttpError(
-    400,
-    problems.map((description) => ({ code: 'invalid_body', description })),
-  );
+  if (problems.length > 0) throw new HttpError(400, problems);
+  return Object.fromEntries(given);
 }
 
 /** The value of a field that was emptied. A number that is required is refused as no number. */
@@ -198,7 +195,7 @@ function emptied(field: SetField): unknown {
 }
 
 /** `undefined` for an empty field. */
-function readValue(sent: FormBody, name: string, schema: z.ZodType, problems: string[]): unknown {
+function readValue(sent: FormBody, name: string, schema: z.ZodType, problems: Problem[]): unknown {
   const asked = kindOf(schema);
   const text = sent.text(name).trim();
   switch (asked.kind) {
@@ -213,7 +210,7 @@ function readValue(sent: FormBody, name: string, schema: z.ZodType, problems: st
     case 'pairs': {
       const given = pairsOf(sent, name);
       if (new Set(given.map(([key]) => key)).size < given.length)
-        problems.push(`${labelOf(name)} has a name twice.`);
+        problems.push({ code: 'invalid_body', description: `${labelOf(name)} has a name twice.` });
       return Object.fromEntries(given);
     }
     case 'boxes':
@@ -231,13 +228,14 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || (typeof value === 'object' && Object.keys(value ?? {}).length === 0);
 }
 
-function readJson(text: string, name: string, problems: string[]): unknown {
+function readJson(text: string, name: string, problems: Problem[]): unknown {
   const value = parseJson(text);
   if (value !== undefined) return value;
   const before = text.slice(0, faultyPlace(text)).split('\n');
   const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
   const label = labelOf(name);
-  problems.push(`${label} is not valid JSON: look at ${place}. Names and texts are in double quotes.`);
+  const description = `${label} is not valid JSON: look at ${place}. Names and texts are in double quotes.`;
+  problems.push({ code: 'invalid_body', description });
   return {};
 }
 
