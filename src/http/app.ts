@@ -96,7 +96,7 @@ export type LoggedResponse = ServerResponse & { locals: Exchange };
 /** Handlers add to the `locals` of the returned response, which are logged when it is answered. */
 export function requestLog({ log, newId, now, quietPaths = [], observe }: Shell) {
   const isQuiet = (path: string) =>
-    quietPaths.some((quiet) => path === quiet || path.startsWith(quiet.endsWith('/') ? quiet : `${quiet}/`));
+    quietPaths.some((quiet) => path === quiet || path.startsWith(`${quiet}/`));
   return (request: Routed, response: ServerResponse & { locals?: Exchange }): LoggedResponse => {
     const started = now();
     const given = request.headers['x-request-id'];
@@ -119,8 +119,9 @@ export function requestLog({ log, newId, now, quietPaths = [], observe }: Shell)
   };
 }
 
+/** Of an IPv4 client of an IPv6 socket, the IPv4 address. */
 export function addressOf({ socket }: IncomingMessage): string {
-  return socket.remoteAddress ?? 'unknown';
+  return (socket.remoteAddress ?? 'unknown').replace(/^::ffff:(?=\d+\.)/, '');
 }
 
 /** Of IPv6 the first 64 bits: a subscriber has all addresses below them. `::ffff:192.0.2.1` is IPv4. */

@@ -26,12 +26,13 @@ const none = () => undefined;
 export function createLog(level: LogLevel, stream: Writable, clock: () => Date, batchMs = 0): Log {
   if (level === 'silent') return { error: none, warn: none, info: none, debug: none };
   const { format, transports } = winston;
+  const lineOf = (fields: LogFields) => JSON.stringify({ time: clock().toISOString(), ...fields });
   const logger = winston.createLogger({
     level,
     format: format.printf(({ level, message, time: _time, ...fields }) =>
-      JSON.stringify({ time: clock().toISOString(), level, message, ...fields }),
+      lineOf({ level, message, ...fields }),
     ),
-    transports: new transports.Stream({ stream: batched(stream, batchMs), eol: '\n' }),
+    transports: new transports.Stream({ stream: batched(stream, batchMs, lineOf), eol: '\n' }),
   });
   const logAt = (level: Exclude<LogLevel, 'silent'>) => {
     if (!logger.isLevelEnabled(level)) return none;
@@ -47,7 +48,7 @@ process.once('exit', () => {
   for (const flush of flushes) flush();
 });
 
-function batched(target: Writable, batchMs: number): Writable {
+function batched(target: Writable, batchMs: number, lineOf: (fields: LogFields) => string): Writable {
   let lines: string[] = [];
   let dropped = 0;
   // A log that cannot be written (its disk is full, its reader gone) is no reason to stop serving.
@@ -60,7 +61,8 @@ function batched(target: Writable, batchMs: number): Writable {
       dropped += due.length;
       return;
     }
-    if (dropped > 0) due.unshift(`{"level":"warn","message":"log lines dropped","count":${dropped}}\n`);
+    if (dropped > 0)
+      due.unshift(`${lineOf({ level: 'warn', message: 'log lines dropped', count: dropped })}\n`);
     if (target.writable) target.write(due.join(''));
     dropped = 0;
   };

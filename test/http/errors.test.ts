@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { networkOf } from '../../src/http/app';
+import { addressOf, networkOf } from '../../src/http/app';
 import { ConfigError, readConfig, unknownVariables } from '../../src/http/config';
 import { describeThrown, errorBody, systemCode, toHttpError } from '../../src/http/errors';
 import { nearest, printable, readBody } from '../../src/http/faults';
@@ -240,6 +240,15 @@ test.each([
   ['/run/socket', 'unknown'],
 ])('takes %s for an address of the network %s', (address, network) => {
   expect(networkOf(address)).toBe(network);
+});
+
+test.each([
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['192.0.2.1', '192.0.2.1'],
+  ['::ffff:1:2', '::ffff:1:2'],
+  [undefined, 'unknown'],
+])('writes the address %s as %s', (remoteAddress, written) => {
+  expect(addressOf(Object({ socket: { remoteAddress } }))).toBe(written);
 });
 
 test.each<[does: string, value: Content, markup: string]>([

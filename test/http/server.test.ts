@@ -230,7 +230,7 @@ describe('the log', () => {
       log.info('after');
       await turn();
       expect(taken.slice(before).join('')).toBe(
-        `{"level":"warn","message":"log lines dropped","count":${30 - before}}\n{"time":"${TIME}","level":"info","message":"after"}\n`,
+        `{"time":"${TIME}","level":"warn","message":"log lines dropped","count":${30 - before}}\n{"time":"${TIME}","level":"info","message":"after"}\n`,
       );
     });
 
