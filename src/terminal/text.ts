@@ -47,15 +47,13 @@ export interface Row {
   readonly style?: Style | undefined;
 }
 
-export function table(style: Output['style'], [head, ...rows]: readonly [Row, ...Row[]]): string[] {
-  const [title = '', ...lines] = columns([head, ...rows].map(({ cells }) => cells)).split('\n');
-  return [
-    style('bold', title),
-    ...rows.map(({ style: own }, index) => {
-      const line = lines[index] ?? '';
-      return own ? style(own, line) : line;
-    }),
-  ];
+/** Rows as aligned columns, without line feeds; the first one is the head. */
+export function table(style: Output['style'], rows: readonly Row[]): string[] {
+  const lines = columns(rows.map(({ cells }) => cells)).split('\n');
+  return rows.map((row, index) => {
+    const own = index === 0 ? 'bold' : row.style;
+    return own ? style(own, lines[index] ?? '') : (lines[index] ?? '');
+  });
 }
 
 /** `1 key file`, `12,000 key files`. */

@@ -4,7 +4,7 @@ import { decodeXml, looksLikeCpixBytes } from '../../drm/cpix/read';
 import { shown, shownLines } from '../../terminal/text';
 import { type CliError, EXIT, optionOf, usageError } from '../cli-error';
 import type { CliContext } from '../context';
-import { keyIdOf, namesOf, requireDocument } from '../cpix-document';
+import { namesOf, requireDocument } from '../cpix-document';
 import { secondsOfOne } from '../fleet/wait';
 import { decodeText, providerFields, readInput, unusable } from '../input';
 import {
@@ -17,6 +17,7 @@ import {
   showKeyFile,
   writeRevealed,
 } from '../key-files';
+import { choiceOf } from '../manifest/manifest-fields';
 import type { Options, Tracks } from '../options';
 import { fileError, readYaml } from '../yaml-fields';
 import { provision } from './apply';
@@ -151,13 +152,8 @@ function refuseStray(options: Options): void {
     throw usageError(`--${name} chooses in a CPIX document; give one with --cpix, or leave it out.`);
 }
 
-function choiceFields({ track, kid, period, systems }: Options) {
-  return {
-    kid: kid === undefined ? undefined : keyIdOf(kid),
-    track,
-    period,
-    systems: systems === undefined ? undefined : namesOf(systems),
-  };
+function choiceFields({ systems, ...options }: Options) {
+  return choiceOf({ ...options, systems: systems === undefined ? undefined : namesOf(systems) });
 }
 
 function documentBody(context: CliContext, bytes: Buffer, name: string, options: Options) {

@@ -62,7 +62,7 @@ function secretLines(
   ];
 }
 
-function serverRows({ engine, compacted }: FleetAnswer): [Row, ...Row[]] {
+function serverRows({ engine, compacted }: FleetAnswer): Row[] {
   const note = compacted === false ? ' (not compacted)' : '';
   return [
     { cells: ['ENGINE', 'ROLE', 'VERSION', `DATABASE${note}`, 'ALARMS'] },
@@ -89,7 +89,7 @@ const REASONS = ['kept', 'unreadable', 'failed', 'older'] as const satisfies rea
 
 const PACKAGER_HEAD = ['PACKAGER', 'LIVE', 'STATE', 'BEHIND', ...REASONS.map((why) => why.toUpperCase())];
 
-function packagerRows({ packagers }: FleetAnswer, all: boolean): [Row, ...Row[]] {
+function packagerRows({ packagers }: FleetAnswer, all: boolean): Row[] {
   // Faulty packagers first: they must be shown, also when not all are named.
   const sorted = packagers.toSorted((one, other) => rank(one) - rank(other));
   const named = firstOf(sorted, all);
@@ -190,7 +190,7 @@ export function viewOfStream(answer: FleetStreamAnswer, { style }: Styled): Stat
     ...(key === null ? [] : [`by the API key ${shown(key)}`]),
     ...(from === null ? [] : [`at ${shown(from)}`]),
   ].join(' ');
-  const rows: [Row, ...Row[]] = [
+  const rows: Row[] = [
     { cells: ['PACKAGER', 'LIVE', 'HAS IT', 'WHY NOT'] },
     ...packagers.map(({ name, live, has, why }): Row => {
       const reason = why === undefined ? '-' : `${why}: ${LACK_REASONS[why]}`;

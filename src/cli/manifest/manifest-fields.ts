@@ -217,7 +217,13 @@ export function documentBody(own: Fields, defaults: Defaults, document: string):
   };
 }
 
-function choiceOf({ track, kid, period, systems }: Pick<Fields, 'track' | 'kid' | 'period' | 'systems'>) {
+/** The fields of a request that choose in a CPIX document. */
+export function choiceOf({
+  track,
+  kid,
+  period,
+  systems,
+}: Pick<Fields, 'track' | 'kid' | 'period' | 'systems'>) {
   return {
     track: track ?? undefined,
     kid: kid ? keyIdOf(kid) : undefined,
