@@ -1,6 +1,6 @@
 import { nearestName, unknownName } from '../../drm/nearest';
 import { LIST_NAMES } from './lists';
-import { CUSTOM, FIELDS, MEMBERS, SETUP_CONFIG } from './mapping/fields';
+import { CUSTOM, FIELDS, membersBody, SETUP_CONFIG } from './mapping/fields';
 import {
   describeMapping,
   findRoute,
@@ -289,8 +289,7 @@ function memberCalls({ mapping, parts, ids, add }: Work): V2Call[] {
     ],
     update: [`{ids of the members, the one at position ${before} moved to ${after}}`],
   };
-  const include = { match: 'any', values: values[mapping.action] ?? [] };
-  const body = MEMBERS.split('.').reduceRight<JsonObject>((inner, name) => ({ [name]: inner }), include);
+  const body = membersBody(values[mapping.action] ?? []);
   return [get, made({ method: 'PATCH', path, query: {}, body })];
 }
 

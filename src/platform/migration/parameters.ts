@@ -11,7 +11,15 @@ import {
 } from './mapping/fields';
 import type { RouteMapping, V1Resource } from './mapping/routes';
 import { FORMS } from './mapping/sentences';
-import { isObject, isPlaceholder, type Json, type JsonObject, toV1Value, toV2Value } from './mapping/values';
+import {
+  isPlaceholder,
+  type Json,
+  type JsonObject,
+  objectIn,
+  toV1Value,
+  toV2Value,
+  valueIn,
+} from './mapping/values';
 
 /** The parameters of a v1 call, by name; a name that was sent several times has all its values. */
 export type V1Parameters = Readonly<Record<string, string | readonly string[]>>;
@@ -65,12 +73,12 @@ export function readParameters(
   }
   const known = [...fields, ...listParametersOf(mapping)].map(({ v1 }) => v1);
   return {
-    ids: textsOf({ ...objectAt(parts, 'path'), ...objectAt(parts, 'lookup') }),
+    ids: textsOf({ ...objectIn(parts, 'path'), ...objectIn(parts, 'lookup') }),
     /** Without `custom_params`, which are in `custom`. */
     body: bodyOf(mapping, parts),
     custom: customChanges(mapping, texts),
     /** Which member of a playlist is meant (`id`, `position`, `before`, `after`); for `/v1/channels/videos/…` alone. */
-    member: objectAt(parts, 'member'),
+    member: objectIn(parts, 'member'),
     list,
     used,
     /** Options of a player that v1 had no field for. */
@@ -106,12 +114,12 @@ function textsIn(
 
 function bodyOf({ resource, action }: RouteMapping, parts: Readonly<Record<string, Json>>): V2Body {
   const isNew = ['video', 'track'].includes(resource) && action === 'create';
-  const upload = uploadOf(objectAt(parts, 'upload'), isNew);
+  const upload = uploadOf(objectIn(parts, 'upload'), isNew);
   return {
-    ...objectAt(parts, 'action'),
-    ...(parts.metadata !== undefined && { metadata: objectAt(parts, 'metadata') }),
+    ...objectIn(parts, 'action'),
+    ...(parts.metadata !== undefined && { metadata: objectIn(parts, 'metadata') }),
     ...(Object.keys(upload).length > 0 && { upload }),
-    ...(parts.relationships !== undefined && { relationships: objectAt(parts, 'relationships') }),
+    ...(parts.relationships !== undefined && { relationships: objectIn(parts, 'relationships') }),
   };
 }
 
@@ -159,11 +167,11 @@ export function changeCustom(
 export function v1Fields(resource: V1Resource, answer: JsonObject): Record<string, Json> {
   const fields = emptyRecord<Json>();
   for (const { v1, kind, answer: place } of FIELDS[resource]) {
-    const value = place === undefined ? undefined : valueAt(answer, place.split('.'));
+    const value = place === undefined ? undefined : valueIn(answer, ...place.split('.'));
     if (value !== undefined) fields[v1] = toV1Value(kind, value);
   }
   if (resource === 'player') addOptions(fields, answer);
-  const custom = CUSTOM.includes(resource) ? valueAt(answer, ['metadata', 'custom_params']) : undefined;
+  const custom = CUSTOM.includes(resource) ? valueIn(answer, 'metadata', 'custom_params') : undefined;
   if (custom !== undefined) fields.custom = custom;
   return fields;
 }
@@ -172,8 +180,7 @@ export function v1Fields(resource: V1Resource, answer: JsonObject): Record<strin
 function addOptions(fields: Record<string, Json>, answer: JsonObject): void {
   const path = SETUP_CONFIG.split('.');
   const named = FIELDS.player.flatMap(({ answer: place }) => place?.split('.').slice(path.length)[0] ?? []);
-  const options = valueAt(answer, path);
-  for (const [name, value] of Object.entries(isObject(options) ? options : {})) {
+  for (const [name, value] of Object.entries(objectIn(answer, ...path))) {
     if (!named.includes(name) && !(name in fields)) fields[name] = value;
   }
 }
@@ -189,23 +196,11 @@ function put(target: Record<string, Json>, path: readonly string[], value: Json)
     target[name] = value;
     return;
   }
-  const inner = Object.assign(emptyRecord<Json>(), objectAt(target, name));
+  const inner = Object.assign(emptyRecord<Json>(), objectIn(target, name));
   put(inner, rest, value);
   target[name] = inner;
 }
 
-function objectAt(parts: Readonly<Record<string, Json>>, name: string): JsonObject {
-  const value = parts[name];
-  return isObject(value) ? value : {};
-}
-
-function valueAt(value: Json, path: readonly string[]): Json | undefined {
-  const [name, ...rest] = path;
-  if (name === undefined) return value;
-  if (!isObject(value) || !Object.hasOwn(value, name)) return undefined;
-  return valueAt(value[name] ?? null, rest);
-}
-
-function textsOf(values: JsonObject): Record<string, string> {
+export function textsOf(values: JsonObject): Record<string, string> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]));
 }

@@ -1,5 +1,5 @@
-import { MEMBERS } from '../../migration/mapping/fields';
-import type { JsonObject } from '../../migration/mapping/values';
+import { MEMBERS, membersBody } from '../../migration/mapping/fields';
+import { type JsonObject, objectIn } from '../../migration/mapping/values';
 import { v1Fields } from '../../migration/parameters';
 import { watchablesOf } from '../delivery/watchable';
 import type { PlaylistType } from '../resources/playlists';
@@ -10,7 +10,6 @@ import {
   type Handler,
   metadataIn,
   notFound,
-  objectIn,
   optional,
   required,
   type Translated,
@@ -135,11 +134,7 @@ function videosOf(channel: Found, call: Translated): readonly string[] {
 }
 
 function setMembers({ calls, ids }: Found, { view }: Translated, values: readonly string[]): void {
-  const body = MEMBERS.split('.').reduceRight<JsonObject>((inner, name) => ({ [name]: inner }), {
-    match: 'any',
-    values,
-  });
-  calls.update(ids, body, view);
+  calls.update(ids, membersBody(values), view);
 }
 
 /** The place of the member with this `video_key` or `position`. @throws HttpError unless one is given, and exists. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../migration/mapping/values';
+import { type JsonObject, objectIn } from '../../migration/mapping/values';
 import { v1Fields } from '../../migration/parameters';
 import { capital } from '../resources/fields';
 import type { PathIds } from '../resources/resource';
@@ -12,7 +12,6 @@ import {
   keysIn,
   listedWindow,
   notFound,
-  objectIn,
   optional,
   required,
   type Translated,

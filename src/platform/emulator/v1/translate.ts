@@ -4,11 +4,11 @@ import type { RouteMapping } from '../../migration/mapping/routes';
 import {
   isObject,
   isPlaceholder,
-  type Json,
   type JsonObject,
+  objectIn,
   splitList,
 } from '../../migration/mapping/values';
-import { changeCustom, readParameters, type V2Parts, v1Fields } from '../../migration/parameters';
+import { changeCustom, readParameters, textsOf, type V2Parts, v1Fields } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
 import type { Window } from '../listing/list';
 import type { PathIds, View } from '../resources/resource';
@@ -102,13 +102,6 @@ export function notFound(name: string, key: string) {
   return v1Error('NotFound', `${name}: there is nothing with the key ${key.slice(0, 50)}.`);
 }
 
-export function objectIn(value: JsonObject, ...path: readonly string[]): JsonObject {
-  return path.reduce<JsonObject>((inner, name) => {
-    const found: Json | undefined = Object.hasOwn(inner, name) ? inner[name] : undefined;
-    return isObject(found) ? found : {};
-  }, value);
-}
-
 /** A resource of v2 with its ids, or the list of such resources. */
 export interface Found {
   readonly calls: ResourceCalls;
@@ -178,9 +171,8 @@ function itemsOf(page: JsonObject, name: string): readonly JsonObject[] {
 
 /** The metadata that a call gives, with the custom parameters that it leaves. @param before of an update. */
 export function metadataIn({ parts: { body, custom } }: Translated, before: JsonObject = {}): JsonObject {
-  const params = objectIn(before, 'metadata', 'custom_params');
-  const texts = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]));
-  return { ...body.metadata, custom_params: changeCustom(texts, custom) };
+  const params = textsOf(objectIn(before, 'metadata', 'custom_params'));
+  return { ...body.metadata, custom_params: changeCustom(params, custom) };
 }
 
 /** All that belongs to one thing, oldest first; there are never many. */

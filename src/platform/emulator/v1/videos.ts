@@ -1,5 +1,5 @@
 import { SETUP_CONFIG } from '../../migration/mapping/fields';
-import type { JsonObject } from '../../migration/mapping/values';
+import { type JsonObject, objectIn } from '../../migration/mapping/values';
 import { v1Fields } from '../../migration/parameters';
 import type { EmulatorContext } from '../context';
 import type { PathIds } from '../resources/resource';
@@ -10,7 +10,6 @@ import {
   type Handler,
   metadataIn,
   notFound,
-  objectIn,
   optional,
   required,
   type Translated,

@@ -1,6 +1,6 @@
 import type { RouteMapping, V1Action, V1Resource } from './routes';
 import { ADVICE, CONTRACT } from './sentences';
-import type { ValueKind } from './values';
+import type { Json, JsonObject, ValueKind } from './values';
 
 export interface FieldMapping {
   readonly v1: string;
@@ -74,6 +74,12 @@ const VIDEO: readonly FieldMapping[] = [
 
 /** Where the members of a playlist are: the ids of a manual one, the filter of a dynamic one. */
 export const MEMBERS = 'metadata.media_filter.include';
+
+/** The body that gives a manual playlist these members. */
+export function membersBody(values: readonly Json[]): JsonObject {
+  const include: JsonObject = { match: 'any', values };
+  return MEMBERS.split('.').reduceRight((inner, name) => ({ [name]: inner }), include);
+}
 
 const CHANNEL: readonly FieldMapping[] = [
   sent('channel_key', 'path.playlist_id'),

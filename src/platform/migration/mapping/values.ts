@@ -7,6 +7,19 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The value at a path of names. */
+export function valueIn(value: Json, ...[name, ...rest]: readonly string[]): Json | undefined {
+  if (name === undefined) return value;
+  if (!isObject(value) || !Object.hasOwn(value, name)) return undefined;
+  return valueIn(value[name] ?? null, ...rest);
+}
+
+/** The object at a path of names; an empty one when there is none. */
+export function objectIn(value: Json, ...path: readonly string[]): JsonObject {
+  const found = valueIn(value, ...path);
+  return isObject(found) ? found : {};
+}
+
 /** A v1 value in v2's form, or its fault, as `must be …`. */
 type Translated =
   | { readonly ok: true; readonly value: Json }
