@@ -1,6 +1,6 @@
 import { below, boxesIn, systemName } from '../drm/check/boxes';
 import { checkInput } from '../drm/check/check';
-import { readByteText } from '../drm/check/values';
+import { inlineBase64, readByteText } from '../drm/check/values';
 import { FAIRPLAY_SYSTEM_ID } from '../drm/cpix/document';
 import { FAIRPLAY_KEY_FORMAT } from '../drm/key-file';
 import { PLAYREADY_SYSTEM_ID } from '../drm/playready';
@@ -55,7 +55,7 @@ function signalsOfBoxes(bytes: Buffer): Signal[] {
 
 export function signalsOfKeyLine({ line, method, format, uri }: KeyLine): Signal[] {
   const isFairPlay = format === FAIRPLAY_KEY_FORMAT || /^skd:/i.test(uri ?? '');
-  const inline = /^data:[^,]{0,100};base64,(.*)$/s.exec(uri ?? '')?.[1];
+  const inline = inlineBase64(uri ?? '');
   const bytes = inline === undefined ? undefined : readByteText(inline)?.bytes;
   if (bytes && bytes.toString('latin1', 4, 8) === 'pssh') return signalsOfBoxes(bytes);
   const fields = checkInput(line).result.fields.filter(({ name }) => /^key\./.test(name));

@@ -31,6 +31,7 @@ import {
   type ByteForm,
   type ByteText,
   checkAddress,
+  inlineBase64,
   keyIdField,
   looksLikeAddress,
   readByteText,
@@ -185,7 +186,8 @@ function checkJsonText(report: Report, text: string, checkRequest: CheckOptions[
 function unwrapped(text: string): string {
   const element = /^<(?:\w{1,20}:)?(?:pssh|pro)\b[^<>]{0,500}>([^<>]*)<\/[\w:]{1,30}>$/.exec(text)?.[1];
   const quoted = /^(["'])([^"']*)\1$/.exec(text)?.[2];
-  return (element ?? quoted ?? text).trim().replace(/^data:[\w/;=+-]{0,100}base64,/, '');
+  const value = (element ?? quoted ?? text).trim();
+  return inlineBase64(value) ?? value;
 }
 
 const ENCODINGS: Partial<Record<ByteForm, [code: string, sentence: string]>> = {

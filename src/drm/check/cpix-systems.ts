@@ -18,7 +18,7 @@ import { describePlaylist, looksLikePlaylist } from './playlist';
 import { describePlayReadyObject, looksLikePlayReadyObject } from './playready';
 import { cipherOf, compareKeyIds } from './protection';
 import { claimsOf, Report } from './report';
-import { checkAddress, readByteText, suspectByteOrder } from './values';
+import { checkAddress, inlineBase64, readByteText, suspectByteOrder } from './values';
 
 export interface PlacedKey extends CpixKey {
   readonly at: string;
@@ -177,7 +177,7 @@ function describeUri(report: Report, at: string, address: string, systemId: stri
     report.claim({ of: 'address', at, system: 'fairplay', address });
     return;
   }
-  const inline = /^\s*data:[\w/;=+-]{0,100}base64,(.*)$/s.exec(address)?.[1];
+  const inline = inlineBase64(address);
   if (inline === undefined) checkAddress(report, at, 'playready', address.trim());
   else {
     const read = readByteText(inline);

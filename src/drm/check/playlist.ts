@@ -4,7 +4,7 @@ import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import { foreignSystemOf } from './boxes';
 import { cipherOf, compareTrack, type KeySignallingAt } from './protection';
 import { type Claim, claimsOf, type Report } from './report';
-import { checkAddress, keyIdField, readByteText } from './values';
+import { checkAddress, inlineBase64, keyIdField, readByteText } from './values';
 
 /** Nothing here runs beyond an end of a line for `^`, U+2028 included: many of these would take seconds. */
 const KEY_LINE = /^[^\S\r\n\u2028\u2029]*#EXT-X-(?:SESSION-)?KEY:(.*)$/gm;
@@ -201,7 +201,7 @@ function describeAddress(
   describeBytes: DescribeBytes,
 ): void {
   const isFairPlay = format === FAIRPLAY_KEY_FORMAT || /^skd:/i.test(address);
-  const inline = /^data:[\w/;=+-]{0,100}base64,(.*)$/s.exec(address)?.[1];
+  const inline = inlineBase64(address);
   if (isFairPlay) {
     if (format !== FAIRPLAY_KEY_FORMAT)
       report.error('wrong_constant', `${at}.keyformat`, `must be ${FAIRPLAY_KEY_FORMAT} for FairPlay`);

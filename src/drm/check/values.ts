@@ -53,6 +53,11 @@ function readLooseBase64(text: string): ByteText | undefined {
   return { form: text.length % 4 === 0 ? 'not_canonical' : 'unpadded', bytes };
 }
 
+/** The base64 in a `data:` address (RFC 2397); undefined for another address. */
+export function inlineBase64(address: string): string | undefined {
+  return /^\s*data:[^,]{0,100}base64,(.*)$/is.exec(address)?.[1];
+}
+
 export function readTwiceEncoded(bytes: Uint8Array): ByteText | undefined {
   const text = Buffer.from(bytes).toString('latin1');
   return text.length >= 16 && /^[\x21-\x7e]+$/.test(text) ? readByteText(text) : undefined;

@@ -1,6 +1,7 @@
 import { decodeBase64, decodeBase64Block, swapKeyIdOrder } from '../bytes';
 import { attributesOf, keyLinesOf } from '../check/playlist';
 import { HEADER_RECORD, isUtf16Xml } from '../check/playready';
+import { inlineBase64 } from '../check/values';
 import { checkLicenseUrl, FAIRPLAY_KEY_FORMAT } from '../key-file';
 import {
   buildPlayReadyObject,
@@ -182,7 +183,7 @@ function inlineData(
   for (const line of [hlsMedia, hlsMultivariant].flatMap((text) => keyLinesOf(text ?? ''))) {
     const attributes = attributesOf(line);
     if (!formats.includes(attributes.get('KEYFORMAT')?.toLowerCase() ?? '')) continue;
-    const data = /^data:[\w/;=+.-]{0,100}base64,(.*)$/s.exec(attributes.get('URI') ?? '')?.[1];
+    const data = inlineBase64(attributes.get('URI') ?? '');
     if (data !== undefined) return data;
   }
   return undefined;

@@ -146,6 +146,7 @@ test.each<[what: string, playlist: string, ...faults: string[]]>([
   ['a box without a scheme', inline(boxOf(), CBCS)],
   ['a PlayReady object', inline(playReadyObject, CTR)],
   ['data without their box', inline(widevineData('cbcs'), CBCS)],
+  ['data of any media type', inline(boxOf('cbcs'), CBCS).replace('text/plain', 'application/vnd.drm.v1')],
   ['a box without a key id', inline(boxOf('cbcs', []), CBCS)],
   ['a box of several key ids', inline(boxOf('cbcs', [OTHER, KEY_ID]), CBCS)],
   ['METHOD against a cenc box', inline(boxOf('cenc'), CBCS), 'W scheme_mismatch key.method'],
