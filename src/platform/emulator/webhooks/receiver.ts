@@ -30,6 +30,7 @@ const NOT_PUBLIC_IPV6 = blockList('ipv6', [
   ['2001::', 23],
   ['2002::', 16],
 ]);
+const IPV4 = blockList('ipv4', [['0.0.0.0', 0]]);
 const LOOPBACK = blockList('ipv4', [['127.0.0.0', 8]]);
 const LOOPBACK_IPV6 = blockList('ipv6', [['::1', 128]]);
 
@@ -41,26 +42,12 @@ function blockList(family: 'ipv4' | 'ipv6', networks: readonly (readonly [string
 
 type Reach = 'loopback' | 'public' | 'not_public';
 
-/** Where an IP address leads. An IPv4-mapped one leads where the IPv4 address in it does. */
+/** Where an IP address leads. An IPv4-mapped one leads where the IPv4 address in it does: the lists of IPv4 have it, too. */
 function reachOf(address: string): Reach {
-  const ipv4 = isIP(address) === 6 ? mappedIpv4(address) : address;
-  if (ipv4 !== undefined) {
-    if (LOOPBACK.check(ipv4, 'ipv4')) return 'loopback';
-    return NOT_PUBLIC.check(ipv4, 'ipv4') ? 'not_public' : 'public';
-  }
-  if (LOOPBACK_IPV6.check(address, 'ipv6')) return 'loopback';
-  const isPublic = GLOBAL_IPV6.check(address, 'ipv6') && !NOT_PUBLIC_IPV6.check(address, 'ipv6');
+  const isIn = (list: BlockList) => list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  if (isIn(LOOPBACK) || isIn(LOOPBACK_IPV6)) return 'loopback';
+  const isPublic = isIn(IPV4) ? !isIn(NOT_PUBLIC) : isIn(GLOBAL_IPV6) && !isIn(NOT_PUBLIC_IPV6);
   return isPublic ? 'public' : 'not_public';
-}
-
-/** The IPv4 address in an IPv4-mapped one. It is taken out here, as a list of both families may mix them up. */
-function mappedIpv4(address: string): string | undefined {
-  // The URL parser writes every IPv6 address in one form; it takes no zone.
-  const { hostname } = new URL(`http://[${address.replace(/%.*$/, '')}]`);
-  const [, high, low] = /^\[::ffff:([0-9a-f]+):([0-9a-f]+)\]$/.exec(hostname) ?? [];
-  if (high === undefined || low === undefined) return undefined;
-  const pair = (hex: string) => [Number.parseInt(hex, 16) >> 8, Number.parseInt(hex, 16) & 0xff];
-  return [...pair(high), ...pair(low)].join('.');
 }
 
 const MAX_URL_LENGTH = 2000;
