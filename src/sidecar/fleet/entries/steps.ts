@@ -95,7 +95,7 @@ const MAX_TRIES = 20;
 export async function resealStep({ after, limit }: Step, options: ResealOptions): Promise<FleetResealAnswer> {
   const { engine, keys, identity } = options;
   await identity.guard();
-  if (after === undefined) await resealFleet(options);
+  await resealFleet(options);
   const range = keys.everyEntry;
   const listAfter = (key: string | undefined) => engine.list({ ...range, after: key }, { limit });
   const streamsIn = ({ values }: Page) => values.flatMap(({ key }) => keys.streamOf(key) ?? []);
