@@ -24,6 +24,8 @@ interface MemberOptions {
   readonly name?: string;
   readonly streams?: readonly string[];
   readonly secrets?: readonly string[];
+  /** Those that its file has when it starts. */
+  readonly laterSecrets?: readonly string[];
   /** Where its key files are; by default a new folder that is removed after the test. */
   readonly folder?: string;
   readonly clock?: () => Date;
@@ -73,6 +75,11 @@ export async function startMember(engine: Engine, options: MemberOptions = {}) {
     },
     local,
   );
+  const reseal = (...next: readonly string[]) => {
+    secrets = next;
+    listener();
+  };
+  if (options.laterSecrets) reseal(...options.laterSecrets);
   fleet.start();
   const path = (stream: string) => join(folder, `${stream}.key`);
   const member = {
@@ -94,10 +101,7 @@ export async function startMember(engine: Engine, options: MemberOptions = {}) {
       else fs.outputFileSync(path(stream), text);
     },
     /** Gives it other secrets, as a changed file would. */
-    reseal(...next: readonly string[]) {
-      secrets = next;
-      listener();
-    },
+    reseal,
     /** Resolves when it has all of the fleet. */
     level: () => until(() => fleet.figures().state === 'level'),
     stop: (): Promise<void> => (stopped ??= fleet.close()),

@@ -68,6 +68,10 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   /** Ends the present round; the next one reads the fleet again. */
   let round = new AbortController();
   const restart = () => round.abort();
+  options.onSecrets(() => {
+    sealNow = createSeal(options.secrets(), random);
+    restart();
+  });
 
   const openMember = async (): Promise<Member> => {
     const ledger = await openLedger(options.folder, options);
@@ -201,10 +205,6 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
   return {
     store,
     start() {
-      options.onSecrets(() => {
-        sealNow = createSeal(options.secrets(), random);
-        restart();
-      });
       void run();
       void readServers();
       void repeat(SERVERS_MS, readServers);

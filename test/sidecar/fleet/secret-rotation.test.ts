@@ -34,6 +34,14 @@ test('with another secret a packager reports it, and neither takes nor gives any
   expect(outsider.file('news')).toBe(A);
 });
 
+test('a secret that comes while temporaries are still swept counts', async () => {
+  const { cluster, one } = await startOne();
+  await one.put('news', A);
+  const secrets = { secrets: [OTHER_SECRET], laterSecrets: [FLEET_SECRET] };
+  const two = await startLevel(cluster.connect(), { name: 'two', ...secrets });
+  expect(two.file('news')).toBe(A);
+});
+
 test('a secret is rotated without a file changing', async () => {
   const { cluster, one, two } = await startTwo();
   for (const stream of ['a', 'b', 'c']) await one.put(stream, A);
