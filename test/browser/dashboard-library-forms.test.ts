@@ -92,6 +92,13 @@ test('the arrow keys move a media, say where it is, and keep the focus', async (
   await page.keyboard.press('ArrowUp');
   await untilStored('Two', 'One', 'Three');
   expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toMatch(/^Move One:/);
+  const unsaved = page.getByRole('alert').filter({ hasText: 'The order was not saved.' });
+  await page.route('**/order', (route) => route.fulfill({ status: 409 }));
+  await page.keyboard.press('ArrowUp');
+  await unsaved.waitFor();
+  await page.unroute('**/order');
+  await page.keyboard.press('ArrowDown');
+  await unsaved.waitFor({ state: 'hidden' });
   await page.getByRole('button', { name: 'Up: One' }).focus();
   await page.keyboard.press('Enter');
   await untilStored('One', 'Two', 'Three');

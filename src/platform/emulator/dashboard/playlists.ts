@@ -252,8 +252,9 @@ function manualParts(context: EmulatorContext, playlist: Playlist, query: PageQu
   const how =
     rows.length > 1 &&
     html`<span class="muted" data-scripted>Drag them, or move them with the arrow keys.</span>`;
+  const unsaved = html`<p class="message" data-variant="danger" role="alert" id="order-unsaved" hidden>The order was not saved. Load the page again.</p>`;
   return {
-    order: section('order', 'Media in their order', live('order', order), how),
+    order: section('order', 'Media in their order', html`${unsaved}${live('order', order)}`, how),
     add: section('add', 'Add media', listOf('found', context.state.media.of(playlist.siteId), query, list)),
   };
 }

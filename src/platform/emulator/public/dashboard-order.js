@@ -21,7 +21,9 @@
       const answer = await fetch(list.dataset.order, { method: 'POST', headers, body }).catch(
         () => undefined,
       );
-      if (!answer?.ok) announce('The order was not saved. Load the page again.');
+      const unsaved = document.getElementById('order-unsaved');
+      unsaved.hidden = answer?.ok === true;
+      unsaved.scrollIntoView({ block: 'nearest' });
       delete list.dataset.busy;
       document.dispatchEvent(new Event('dashboard-changed'));
     }, SAVE_MS);
