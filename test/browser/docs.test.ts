@@ -183,6 +183,17 @@ it('describes the sidecar: looks good, light and dark, and reads and writes key 
   const laurl = 'https://license.test/';
   await tryOut('writeKeyFile', { laurl }, 'application/cpix+xml');
   expect((await sidecar.files())['news.key']).toContain(`-license-url: ${laurl}`);
+
+  // Behind a proxy that puts a prefix before every path.
+  const prefixed = `${sidecar.url}/drm/`;
+  await page.route(`${prefixed}**`, (route) => {
+    const url = route.request().url().replace(prefixed, `${sidecar.url}/`);
+    return route.continue({ url });
+  });
+  await page.goto(`${prefixed}docs`);
+  await untilTrue(() => page.locator('.opblock-tag').first().isVisible());
+  await tryOut('isReady');
+  expect(await page.locator('.request-url pre').textContent()).toBe(`${prefixed}readyz`);
 });
 
 it('describes the emulator: begins with the groups of many operations, looks good, light and dark, and creates a channel with the secret of a credential', async () => {

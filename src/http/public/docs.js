@@ -86,6 +86,20 @@ function ResolveUnfolded({ fn: { resolveSubtree } }) {
   return { fn: { resolveSubtree: resolveUnfolded } };
 }
 
+/** The description names the root of its host. A proxy may put a prefix before it, as before this page. */
+const BelowPrefix = {
+  statePlugins: {
+    spec: {
+      wrapActions: {
+        updateJsonSpec: (update) => (api) => {
+          const url = new URL('.', window.location).pathname;
+          return update({ ...api, servers: [{ ...api.servers[0], url }] });
+        },
+      },
+    },
+  },
+};
+
 /** Beyond this number, all operations at once make each click slow. */
 const MOST_UNFOLDED = 40;
 
@@ -108,7 +122,7 @@ async function show() {
     // Swagger's own validator would be sent the address of this service.
     validatorUrl: null,
     syntaxHighlight: { theme: 'tomorrow-night' },
-    plugins: [Parts, XmlExamples, ResolveUnfolded],
+    plugins: [Parts, XmlExamples, ResolveUnfolded, BelowPrefix],
     onComplete: () => {
       document.title = ui.specSelectors.specJson().getIn(['info', 'title']);
     },
