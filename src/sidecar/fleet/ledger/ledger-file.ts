@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  close,
   closeSync,
   constants,
   fdatasync,
@@ -133,7 +134,8 @@ export async function openLedgerFile(keyFiles: string, newId: () => string) {
         await removeIfPresent(newPath).catch(() => undefined);
         throw thrown;
       }
-      closeSync(descriptor);
+      // A disk that fails at it takes no line: all are in the new file.
+      close(descriptor, () => undefined);
       descriptor = created;
       [length, isTorn, isFolderSynced] = [bytes.length, false, false];
       // New lines last no longer than the rename: if this sync fails, the next append repeats it.

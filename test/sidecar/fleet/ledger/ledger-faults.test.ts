@@ -144,6 +144,16 @@ test.each<[call: faulty.FsCall, nth: number, code: string]>([
   await expectAgain({ [LIVE]: record(1), [OTHER]: record(4) });
 });
 
+test('continues with its new file when the disk fails as the former one is closed', async () => {
+  await ledger.note(LIVE, record(2));
+  await ledger.close();
+  faulty.reset();
+  faulty.fail('close', 1, 'EIO');
+  await open();
+  await ledger.note(OTHER, record(3));
+  await expectAgain({ [LIVE]: record(2), [OTHER]: record(3) });
+});
+
 test('acknowledges nothing while its new name may be lost by a power cut', async () => {
   await ledger.note(LIVE, record(2));
   await ledger.close();
