@@ -174,15 +174,10 @@ function contentIdFindings(contentId: Buffer, at: string): Finding[] {
   const text = contentId.toString('latin1');
   if (contentId.length === 0) return [warning('empty', at, 'is empty; leave it out or give one')];
   const isBase64 = /^[A-Za-z0-9+/]+={1,2}$/.test(text) && text.length % 4 === 0;
-  const isHex = /^(?:[0-9a-fA-F]{2}){6,}$/.test(text);
-  for (const [isEncoded, encoding] of [
-    [isBase64, 'base64'],
-    [isHex, 'hex'],
-  ] as const) {
-    if (isEncoded && /^[\x20-\x7e]+$/.test(Buffer.from(text, encoding).toString('latin1')))
-      return [warning('encoded_twice', at, `is ${encoding} of a text; write the content id itself`)];
-  }
-  return [];
+  if (!isBase64 && !/^(?:[0-9a-fA-F]{2}){6,}$/.test(text)) return [];
+  const encoding = isBase64 ? 'base64' : 'hex';
+  if (!/^[\x20-\x7e]+$/.test(Buffer.from(text, encoding).toString('latin1'))) return [];
+  return [warning('encoded_twice', at, `is ${encoding} of a text; write the content id itself`)];
 }
 
 const malformed = refusedAs('malformed_data');

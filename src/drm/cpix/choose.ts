@@ -1,6 +1,6 @@
 import { formatUuid } from '../bytes';
 import { systemName } from '../check/boxes';
-import { type Finding, type Problem, warning } from '../finding';
+import type { Finding, Problem } from '../finding';
 import {
   byKeyId,
   CPIX_SYSTEM_IDS,
@@ -9,9 +9,9 @@ import {
   type CpixRule,
   type CpixSystemName,
   cpixSystemOf,
+  documentWarning,
   FAIRPLAY_SYSTEM_ID,
   schemeName,
-  THE_DOCUMENT,
 } from './document';
 import { type Attempt, attempt, refuse, refuseChoice, unusable } from './fault';
 import {
@@ -104,7 +104,7 @@ function requireValues(keys: readonly CpixKey[]): void {
   unusable(`has no value for the key ${kid}: it is a request for keys; send the answer of the key server`);
 }
 
-export const SIGNED = documentFinding(
+export const SIGNED = documentWarning(
   'signature_not_checked',
   'is signed, and its signature was not checked',
 );
@@ -265,7 +265,7 @@ function chooseForRole(
     const isOfOther = roles.some((other) => other !== role && key && other.candidates.includes(key));
     if (key && more.length === 0 && !isOfOther) return choiceWith(role, key, keys);
     const notOne = `does not have exactly one key for ${role.called} with this choice`;
-    if (!role.isAsked) return noKey(documentFinding('cpix_system_left_out', `${notOne}; it is left out`));
+    if (!role.isAsked) return noKey(documentWarning('cpix_system_left_out', `${notOne}; it is left out`));
     return refuseChoice(`${notOne}; it has ${listKeys(role.candidates, rules)}`);
   }
   if (!key) return keys.length === 0 ? noKey() : refuseSchemes(role, keys);
@@ -299,13 +299,9 @@ function schemeFindings(role: Role, key: CpixKey, keys: readonly CpixKey[]): Fin
   const other = keys.find((candidate) => !role.isUsable(candidate));
   const ofOther = `has a key for ${role.called} with the scheme ${other && schemeName(other)}, too, which is left out`;
   return [
-    ...(isOfCenc ? [documentFinding('fairplay_scheme', ofCenc)] : []),
-    ...(other ? [documentFinding('cpix_scheme_left_out', ofOther)] : []),
+    ...(isOfCenc ? [documentWarning('fairplay_scheme', ofCenc)] : []),
+    ...(other ? [documentWarning('cpix_scheme_left_out', ofOther)] : []),
   ];
-}
-
-function documentFinding(code: string, description: string): Finding {
-  return warning(code, THE_DOCUMENT, description);
 }
 
 function refuseUnmatched(
@@ -355,8 +351,8 @@ function leftOutFindings(
   const ofSound = `has a separate key for audio (${idsOf(sound)}), which is left out: one key is for all tracks`;
   const ofOthers = `has keys without a DRMSystem (${idsOf(others)}), which are left out; choose by track or kid if one is meant`;
   return [
-    ...(sound.length > 0 ? [warning('audio_key_left_out', THE_DOCUMENT, ofSound)] : []),
-    ...(others.length > 0 ? [warning('cpix_key_left_out', THE_DOCUMENT, ofOthers)] : []),
+    ...(sound.length > 0 ? [documentWarning('audio_key_left_out', ofSound)] : []),
+    ...(others.length > 0 ? [documentWarning('cpix_key_left_out', ofOthers)] : []),
   ];
 }
 
@@ -377,5 +373,5 @@ function skippedSystems({ systems }: CpixDocument, taken: readonly CpixKey[]): F
   if (names.size === 0) return [];
   const shown = [...names].slice(0, MAX_NAMES).join(', ');
   const sentence = `has DRM systems that are not supported (${shown}); they are left out`;
-  return [warning('cpix_systems_skipped', THE_DOCUMENT, sentence)];
+  return [documentWarning('cpix_systems_skipped', sentence)];
 }

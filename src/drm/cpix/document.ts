@@ -1,4 +1,5 @@
 import { formatUuid, groupedBy } from '../bytes';
+import { type Finding, warning } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { type ProtectionScheme, WIDEVINE_SYSTEM_ID } from '../widevine';
 
@@ -140,6 +141,10 @@ export const NO_FILTERS: Omit<CpixRule, 'keyId' | 'intendedTrackType'> = {
 };
 
 export const THE_DOCUMENT = { called: 'The CPIX document' };
+
+export function documentWarning(code: string, description: string): Finding {
+  return warning(code, THE_DOCUMENT, description);
+}
 
 export const CPIX_NAMESPACE = 'urn:dashif:org:cpix';
 export const PSKC_NAMESPACE = 'urn:ietf:params:xml:ns:keyprov:pskc';

@@ -127,7 +127,7 @@ const UNREADABLE = refused(
 
 interface Opening {
   readonly macKey: Buffer;
-  readonly documentKeys: readonly Buffer[];
+  readonly documentKeys: ReadonlySet<Buffer>;
   readonly authenticated: readonly { readonly cipher: Buffer; readonly mac: Buffer }[];
   readonly values: readonly WrappedValue[];
 }
@@ -136,7 +136,7 @@ interface WrappedValue {
   readonly keyId: Buffer;
   readonly algorithm: string;
   readonly cipher: Buffer;
-  readonly documentKey: number;
+  readonly documentKey: Buffer;
 }
 
 function planOpening(
@@ -152,16 +152,13 @@ function planOpening(
   if (ours.length > 1) notOpened('has two DeliveryData for the certificate of this service');
   const macKey = macKeyOf(delivery.mac);
   const authenticated = authenticatedOf(encrypted);
-  const documentKeys: Buffer[] = [];
-  const values: WrappedValue[] = [];
-  for (const { keyId, value } of wanted) {
-    const found = documentKeyOf(keyId, delivery.documentKeys);
-    const known = documentKeys.indexOf(found);
-    const documentKey = known >= 0 ? known : documentKeys.push(found) - 1;
-    values.push({ keyId, algorithm: value.algorithm, cipher: value.cipher, documentKey });
-  }
-  if (documentKeys.length > MAX_DOCUMENT_KEYS)
-    notOpened(`has ${documentKeys.length} document keys; at most ${MAX_DOCUMENT_KEYS} are opened`);
+  const values = wanted.map(({ keyId, value: { algorithm, cipher } }): WrappedValue => {
+    const documentKey = documentKeyOf(keyId, delivery.documentKeys);
+    return { keyId, algorithm, cipher, documentKey };
+  });
+  const documentKeys = new Set(values.map(({ documentKey }) => documentKey));
+  if (documentKeys.size > MAX_DOCUMENT_KEYS)
+    notOpened(`has ${documentKeys.size} document keys; at most ${MAX_DOCUMENT_KEYS} are opened`);
   return { macKey, documentKeys, authenticated, values };
 }
 
@@ -244,12 +241,12 @@ async function openValues(
   const unwrap = await createUnwrap(privateKey);
   const macKey = await unwrap(opening.macKey, LEAST_MAC_KEY, Infinity);
   let isGood = macKey.isGood;
-  const documentKeys: Buffer[] = [];
+  const documentKeys = new Map<Buffer, Buffer>();
   // One after another: a document must not take all threads that others' files are written by.
   for (const wrapped of opening.documentKeys) {
     const documentKey = await unwrap(wrapped, 0, DOCUMENT_KEY);
     isGood = documentKey.isGood && isGood;
-    documentKeys.push(documentKey.bytes.subarray(0, DOCUMENT_KEY));
+    documentKeys.set(wrapped, documentKey.bytes.subarray(0, DOCUMENT_KEY));
   }
   const secret = createSecretKey(macKey.bytes);
   for (const { cipher, mac } of opening.authenticated) {
@@ -263,7 +260,7 @@ async function openValues(
   for (const { keyId, algorithm, cipher, documentKey } of opening.values) {
     const [length, decrypt] = algorithm === AES_256_CBC ? [CIPHER, decryptCbc] : [WRAPPED, unwrapKey];
     const wanted = DOCUMENT_KEYS[algorithm] ?? DOCUMENT_KEY;
-    const key = documentKeys[documentKey];
+    const key = documentKeys.get(documentKey);
     const isWhole = cipher.length === length && key?.length === wanted;
     const [input, by] = isAuthentic && isWhole ? [cipher, key] : [Buffer.alloc(length), Buffer.alloc(wanted)];
     const bytes = decrypt(input, by);

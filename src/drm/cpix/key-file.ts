@@ -11,7 +11,7 @@ import {
   type CpixKey,
   type CpixSystem,
   type CpixSystemName,
-  THE_DOCUMENT,
+  documentWarning,
 } from './document';
 import { attempt, refuse, unusable } from './fault';
 import { fairPlayAddress, playReadySignal, widevineData } from './signalling';
@@ -144,15 +144,14 @@ export function plainValue(document: CpixDocument, keyId: Buffer): Buffer {
   );
 }
 
-const documentFinding = (code: string, description: string) => warning(code, THE_DOCUMENT, description);
-export const WIDEVINE_MADE = documentFinding(
+export const WIDEVINE_MADE = documentWarning(
   'widevine_data_made',
   'has no Widevine data; it was made from key id and content id, which suits most license servers',
 );
 const UNUSED = 'is not used, because no PlayReady is written; name playready in systems';
 const ADDRESS_UNUSED = warning('playready_address_unused', 'playready.laurl', UNUSED);
 const OF_KEY_ID = warning('iv_is_key_id', 'fairplay.iv', IV_IS_KEY_ID);
-const ADDRESS_REPLACED = documentFinding(
+const ADDRESS_REPLACED = documentWarning(
   'playready_address_replaced',
   'has another license address for PlayReady; playready.laurl is written in its place',
 );

@@ -345,19 +345,15 @@ function pick<Name extends string>(
 
 const FILTERS = ['KeyPeriodFilter', 'LabelFilter', 'VideoFilter', 'AudioFilter', 'BitrateFilter'];
 
-function bytesOf(text: string | undefined, what: string, decode = decodeBase64): Buffer | undefined {
-  const base64 = text?.replaceAll(/\s/g, '') ?? '';
+function bytesIn(element: XmlElement | undefined, what: string, decode = decodeBase64): Buffer | undefined {
+  if (element && element.children.length > 0)
+    refuse(`has a ${what} that holds elements where base64 belongs`);
+  const base64 = element?.text.replaceAll(/\s/g, '') ?? '';
   if (base64 === '') return undefined;
   const decoded = decode(base64);
   return decoded.ok
     ? decoded.value
     : refuse(`has ${/^e/.test(what) ? 'an' : 'a'} ${what} that ${decoded.problem.description}`);
-}
-
-function bytesIn(element: XmlElement | undefined, what: string, decode = decodeBase64): Buffer | undefined {
-  if (element && element.children.length > 0)
-    refuse(`has a ${what} that holds elements where base64 belongs`);
-  return bytesOf(element?.text, what, decode);
 }
 
 /** A text that should be base64 and is quoted from the document as it is: no base64 has these characters. */

@@ -8,7 +8,7 @@ import {
   type Role,
   requireKey,
 } from '../cpix/choose';
-import { type CpixDocument, type CpixKey, THE_DOCUMENT } from '../cpix/document';
+import { type CpixDocument, type CpixKey, documentWarning } from '../cpix/document';
 import { attempt, refuseChoice } from '../cpix/fault';
 import {
   fairPlayPart,
@@ -21,7 +21,7 @@ import {
 import { readCpix } from '../cpix/read';
 import { playReadySignal, widevineData } from '../cpix/signalling';
 import { listKeys } from '../cpix/usage-rules';
-import { type Finding, type Problem, warning } from '../finding';
+import type { Finding, Problem } from '../finding';
 import type { DrmSystemData, StreamKey } from '../packaging';
 import { PLAYREADY_SYSTEM_ID, playReadyCbcObjectOf, playReadyObjectOf } from '../playready';
 import { WIDEVINE_SYSTEM_ID, widevinePsshDataOf } from '../widevine';
@@ -122,16 +122,15 @@ function playReadyOf(document: CpixDocument, keyId: Buffer, value: Buffer, schem
 
 const playReady = (data: Buffer): DrmSystemData => ({ systemId: PLAYREADY_SYSTEM_ID, data });
 
-const documentFinding = (code: string, description: string) => warning(code, THE_DOCUMENT, description);
-const FAIRPLAY_LEFT_OUT = documentFinding(
+const FAIRPLAY_LEFT_OUT = documentWarning(
   'fairplay_scheme',
   'has FairPlay for a key of cenc; it is left out',
 );
-const PLAYREADY_LEFT_OUT = documentFinding(
+const PLAYREADY_LEFT_OUT = documentWarning(
   'no_license_address',
   'has PlayReady without a header and without a license address; it is left out',
 );
-const HEADER_OF_OTHER_SCHEME = documentFinding(
+const HEADER_OF_OTHER_SCHEME = documentWarning(
   'scheme_mismatch',
   'has a PlayReady header for another scheme than its key; ask the key server for the right one',
 );

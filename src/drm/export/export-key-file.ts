@@ -23,10 +23,11 @@ export function exportKeyFile(text: string, as: ExportName, scheme: ExportScheme
   const form = EXPORT_FORMS[as];
   const taken = schemesOf(as);
   if (scheme && !taken.includes(scheme)) return keysMissing(notTaken(as, scheme));
-  const aes = taken.includes('aes-128') ? aesKeys(text) : [];
+  const values = new Map(parseKeyFile(text).lines.map(({ name, value }) => [name, value]));
+  const aes = taken.includes('aes-128') ? aesKeys(values) : [];
   const read = readPackagingKeys(text, false, aes.length === 0);
   if (!read.ok) return read;
-  const others = otherLines(text);
+  const others = otherLines(values);
   const { dash, hls } = read.keys;
   const present: StreamKey[] = [...(dash ? [dash] : []), ...(hls ? [hls] : []), ...aes];
   const all = present.filter((key) => taken.includes(key.scheme) && key.scheme === (scheme ?? key.scheme));
@@ -90,6 +91,7 @@ function keysMissing(description: string): Exported {
 const THE_EXPORT = { called: 'The export' };
 
 type Keys = readonly [StreamKey, ...StreamKey[]];
+type Values = ReadonlyMap<string, string>;
 
 const MISSING: Readonly<Record<ExportScheme, string>> = {
   cenc: 'has no DASH lines, which cenc needs; provision the stream with cenc',
@@ -98,8 +100,7 @@ const MISSING: Readonly<Record<ExportScheme, string>> = {
 };
 
 /** Why the lines of a scheme's key are not exported as that scheme: existing key files may have others. */
-function otherLines(text: string): Partial<Record<ExportScheme, string>> {
-  const values = new Map(parseKeyFile(text).lines.map(({ name, value }) => [name, value]));
+function otherLines(values: Values): Partial<Record<ExportScheme, string>> {
   const isOther = (name: string, value: string) => (values.get(name) ?? value) !== value;
   // Former versions wrote CMAF lines with AESCBC next to those of DASH, whose key it is.
   const family = values.has(`${DASH}-algorithm`) ? DASH : CMAF;
@@ -144,8 +145,7 @@ export function maskExport(text: string, keys: readonly StreamKey[]): string {
  * The one key of HLS lines of AES-128, if they can be used. It must not be one of FairPlay or of SAMPLE-AES, which encrypt
  * samples: its address would have to hand out a key that players get from a license server alone.
  */
-function aesKeys(text: string): StreamKey[] {
-  const values = new Map(parseKeyFile(text).lines.map(({ name, value }) => [name, value]));
+function aesKeys(values: Values): StreamKey[] {
   const get = (name: string) => values.get(`${HLS}-${name}`) ?? '';
   const [keyUri, key, iv] = [get('url'), decodeHexBlock(get('key')), decodeHexBlock(get('iv'))];
   const isAes = get('method') === 'AES-128' && ['', 'identity'].includes(get('key-format'));
