@@ -37,9 +37,11 @@ export async function rotateStream(context: CliContext, streamId: string, option
   const seconds = secondsOfOne(options.wait);
   const source = await sourceOf(context, streamId, options);
   const { out, now, interrupted: signal } = context;
-  const done: Turn[] = [];
+  const shownAtEnd: Turn[] = [];
+  let failed = 0;
   let due = now().getTime();
-  for (let turn = 0; turn < turns; turn += 1) {
+  let turn = 0;
+  for (; turn < turns; turn += 1) {
     await pause(context, due - now().getTime());
     if (signal.aborted) break;
     const at = now().toISOString();
@@ -49,15 +51,15 @@ export async function rotateStream(context: CliContext, streamId: string, option
     // A failure at the first turn may be a wrong call: its own exit code says more.
     if (isFailed && turn === 0) throw written;
     const ended: Turn = isFailed ? { at, errors: written.problems } : { at, ...written };
-    done.push(ended);
-    if (!out.json) showTurn(context, ended, turn + 1 < turns && !signal.aborted);
+    if (isFailed) failed += 1;
+    if (out.json) shownAtEnd.push(ended);
+    else showTurn(context, ended, turn + 1 < turns && !signal.aborted);
     const late = now().getTime() - due;
     // Missed turns are skipped, and a clock that was set back delays none.
     due += every * (late < -every ? 1 + late / every : Math.max(1, 1 + Math.floor(late / every)));
   }
-  const failed = done.filter(({ errors }) => errors).length;
-  if (out.json) out.document({ streamid: streamId, failed, turns: done });
-  else if (failed > 0) out.note(`${count(failed, 'new key')} of ${done.length} could not be written.`, 'red');
+  if (out.json) out.document({ streamid: streamId, failed, turns: shownAtEnd });
+  else if (failed > 0) out.note(`${count(failed, 'new key')} of ${turn} could not be written.`, 'red');
   if (failed > 0) context.endWith(EXIT.failed);
   else if (signal.aborted && out.json) context.endWith(EXIT.interrupted);
   else if (signal.aborted) throw interrupted('Stopped. The stream keeps its last key.');
