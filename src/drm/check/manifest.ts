@@ -53,7 +53,9 @@ export function describeManifest(report: Report, manifest: string): void {
     else if (!cipherOf(scheme)) report.warning('unknown_scheme', THE_MANIFEST, UNKNOWN_SCHEME);
   }
   checkSystems(report, elements);
-  if (root !== undefined && xml.split(SET).slice(1).some(hasSeveralKeyIds))
+  // The elements of a period are for those that refer to them.
+  const sets = xml.split(PERIOD).flatMap((period) => period.split(SET).slice(1));
+  if (root !== undefined && sets.some(hasSeveralKeyIds))
     report.error('key_id_mismatch', THE_MANIFEST, SEVERAL_KEY_IDS);
   if (named.length + protections.length > 0) {
     if (ofScheme.some((element) => !/\bdefault_KID\s*=/.test(element)))
@@ -163,7 +165,8 @@ function protectionsOfScheme(xml: string): string[] {
   );
 }
 
-const SET = /<(?:[\w-]{1,20}:)?(?:Period|AdaptationSet|Representation)\b/;
+const PERIOD = /<(?:[\w-]{1,20}:)?Period\b/;
+const SET = /<(?:[\w-]{1,20}:)?(?:AdaptationSet|Representation)\b/;
 const SEVERAL_KEY_IDS =
   'has ContentProtection elements with different default_KID in one AdaptationSet or Representation; players refuse it';
 

@@ -20,6 +20,7 @@ describe('a manifest', () => {
   const pssh = (keyId: Buffer) => buildPsshBox(COMMON_SYSTEM_ID, Buffer.alloc(0), [keyId]).toString('base64');
   const box = (keyId: Buffer) => `<cenc:pssh>${pssh(keyId)}</cenc:pssh>`;
   const scheme = `<ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011" value="cbcs" cenc:default_KID="${UUID}"/>`;
+  const ofOther = scheme.replace(UUID, '0e58f5d7-4684-4199-a9b1-438646ef4775');
   const system = (inner: string) =>
     `<ContentProtection schemeIdUri="urn:uuid:1077efec-c0b2-4d02-ace3-3c1e52e2fb4b">\n  ${inner}\n</ContentProtection>`;
   const object = (bytes: Buffer) => {
@@ -35,6 +36,8 @@ describe('a manifest', () => {
       'a mistyped system id: E system_mismatch': `${scheme}${system(box(KEY_ID)).replace('1077efec', '1077efed')}`,
       'the common box in the element of ClearKey': `${scheme}${system(box(KEY_ID)).replace(COMMON_SYSTEM_ID, 'e2719d58-a985-b3c9-781a-b030af78d30e')}`,
       'an element that refers to another': `${scheme}<ContentProtection ref="a" schemeIdUri="urn:mpeg:dash:mp4protection:2011"/>`,
+      'two keys in a set: E key_id_mismatch': `<MPD><Period><AdaptationSet>${scheme}${ofOther}</AdaptationSet></Period></MPD>`,
+      'elements of a period, to which those of its sets refer': `<MPD><Period>${scheme}${ofOther}<AdaptationSet>${scheme}</AdaptationSet></Period></MPD>`,
       'no value of the scheme: W no_scheme': scheme.replace(' value="cbcs"', ''),
       'a set without default_KID: W no_default_kid': `${scheme}${scheme.replace(/ cenc:default_KID="[^"]*"/, '')}${system(box(KEY_ID))}`,
       'boxes that are not base64: E not_base64': `${scheme}${system('<cenc:pssh>%%</cenc:pssh>')}`,
