@@ -15,7 +15,8 @@ const SCHEMES = ['cenc', 'cens', 'cbc1', 'cbcs'] as const;
 const UNKNOWN_ENTRY: SampleEntry = { codec: 'unknown', format: { codec: 'unknown' }, protection: undefined };
 
 type Track = ISOFile['moov']['traks'][number];
-type Fragment = ISOFile['moofs'][number]['trafs'][number];
+type Moof = ISOFile['moofs'][number];
+type Fragment = Moof['trafs'][number];
 type Info = ReturnType<ISOFile['getTrackSamplesInfo']>[number];
 interface Holder {
   readonly boxes?: readonly { readonly type: string; readonly start?: number; readonly size: number }[];
@@ -30,7 +31,7 @@ export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
     const file = createFile();
     file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(guarded.value.safe, 0), true);
     if (!file.moov) return refused('no_init_segment', NO_INIT_SEGMENT);
-    const reader = new Mp4Reader(file, bytes, init?.length ?? 0);
+    const reader = new Mp4Reader(file, bytes, placeFragments(file, init?.length ?? 0));
     const tracks = (file.moov.traks ?? []).map((track) => reader.track(track));
     if (guarded.value.isCutShort)
       reader.problem('media_cut_short', 'The media end before their last sample does.');
@@ -74,7 +75,7 @@ class Mp4Reader {
   constructor(
     private readonly file: ISOFile,
     private readonly bytes: Buffer,
-    private readonly segmentStart: number,
+    private readonly fragments: readonly PlacedFragment[],
   ) {}
 
   problem(code: string, description: string): void {
@@ -89,22 +90,12 @@ class Mp4Reader {
     const entries = readSampleEntries(this.#bodyOf(stsd), kind);
     const infos = this.file.getTrackSamplesInfo(id) ?? [];
     const ofTrack = { entries, groups: this.#groups(table) };
-    const fragments = this.file.moofs.flatMap(({ trafs }) =>
-      (trafs ?? []).filter(({ tfhd }) => tfhd.track_id === id),
-    );
-    const inFragments = fragments.map(({ truns }) =>
-      (truns ?? []).reduce((sum, run) => sum + run.sample_count, 0),
-    );
-    const flat = infos.length - inFragments.reduce((sum, count) => sum + count, 0);
-    const samples = flat > 0 ? this.#samples(infos.slice(0, flat), table, ofTrack, 0) : [];
-    let at = Math.max(flat, 0);
-    fragments.forEach((fragment, index) => {
-      const count = inFragments[index] ?? 0;
-      const base = this.#baseOf(fragment);
-      const placed = placesOf(infos.slice(at, at + count), fragment, base);
+    const flat = infos.filter(({ moof_number }) => moof_number === undefined);
+    const samples = flat.length > 0 ? this.#samples(flat, table, ofTrack, 0) : [];
+    for (const { fragment, base, placed } of this.fragments) {
+      if (fragment.tfhd.track_id !== id) continue;
       for (const sample of this.#samples(placed, fragment, ofTrack, base)) samples.push(sample);
-      at += count;
-    });
+    }
     const encrypted = samples.flatMap(({ encryption }) => encryption ?? []);
     const keyIds: Buffer[] = [];
     for (const { keyId } of encrypted) if (keyId && !isAmong(keyId, keyIds)) keyIds.push(keyId);
@@ -124,17 +115,6 @@ class Mp4Reader {
       seconds: timescale > 0 ? duration / timescale : 0,
       content: { format: entry.format, samples },
     };
-  }
-
-  /** The start of the offsets of a fragment; they may count in another file than this one. */
-  #baseOf(fragment: Fragment): number {
-    const moof = this.file.moofs.find(({ trafs }) => trafs?.includes(fragment));
-    const { start = 0, size = 0 } = moof ?? {};
-    const { flags, base_data_offset: given } = fragment.tfhd;
-    // If the first samples are beyond the length of the moof box, they count from there; otherwise from the media data.
-    const isOfBox = (moof?.trafs?.[0]?.truns?.[0]?.data_offset ?? 0) >= size;
-    if ((flags & 1) === 0 || isOfBox) return start;
-    return given < start ? given + this.segmentStart : given;
   }
 
   /** The body of a box as it is in the file: parsers keep less. */
@@ -228,18 +208,52 @@ class Mp4Reader {
   }
 }
 
+interface PlacedFragment {
+  readonly fragment: Fragment;
+  /** The start of its offsets. */
+  readonly base: number;
+  readonly placed: readonly Info[];
+}
+
 /** Each run of samples has an offset of its own, or goes on where the one before ended; the parser reads the first one's alone. */
-function placesOf(infos: readonly Info[], { truns }: Fragment, base: number): Info[] {
-  const placed: Info[] = [];
-  let offset = base;
-  for (const { flags, data_offset, sample_count } of truns ?? []) {
-    if (flags & 1) offset = base + data_offset;
-    for (const info of infos.slice(placed.length, placed.length + sample_count)) {
-      placed.push({ ...info, offset });
-      offset += info.size;
-    }
-  }
-  return placed;
+function placeFragments(file: ISOFile, segmentStart: number): PlacedFragment[] {
+  const counts = new Map<number, number>();
+  return file.moofs.flatMap((moof) => {
+    let offset = moof.start ?? 0;
+    return (moof.trafs ?? []).map((fragment): PlacedFragment => {
+      const { tfhd, truns } = fragment;
+      const infos = file.getTrackSamplesInfo(tfhd.track_id) ?? [];
+      let next = counts.get(tfhd.track_id) ?? infos.findIndex(({ moof_number }) => moof_number !== undefined);
+      const base = baseOf(moof, fragment, offset, segmentStart);
+      const placed: Info[] = [];
+      offset = base;
+      for (const { flags, data_offset, sample_count } of truns ?? []) {
+        if (flags & 1) offset = base + data_offset;
+        for (const info of infos.slice(next, next + sample_count)) {
+          placed.push({ ...info, offset });
+          offset += info.size;
+        }
+        next += sample_count;
+      }
+      counts.set(tfhd.track_id, next);
+      return { fragment, base, placed };
+    });
+  });
+}
+
+/** The start of the offsets of a fragment; `end` is that of the data before it. They may count in another file than this one. */
+function baseOf(
+  { start = 0, size, trafs }: Moof,
+  fragment: Fragment,
+  end: number,
+  segmentStart: number,
+): number {
+  // If the first samples are beyond the length of the moof box, they count from there; otherwise from the media data.
+  const isOfBox = (of: Fragment | undefined) => (of?.truns?.[0]?.data_offset ?? 0) >= size;
+  const { flags, base_data_offset: given } = fragment.tfhd;
+  if ((flags & 1) === 0) return flags & 0x20000 || isOfBox(fragment) ? start : end;
+  if (isOfBox(trafs[0])) return start;
+  return given < start ? given + segmentStart : given;
 }
 
 /** Reads `CencSampleAuxiliaryDataFormat` (ISO/IEC 23001-7 § 7.2) one after another. */
