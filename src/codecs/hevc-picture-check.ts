@@ -88,7 +88,7 @@ function isOfFirstLayer([first = 0, second = 0]: Buffer): boolean {
 export function hevcUnitsOf(sample: Buffer, lengthSize: number): Buffer[] | undefined {
   const units = nalUnitsOf(sample, lengthSize);
   if (!units || units.length === 0) return undefined;
-  const isBroken = units.some((nal) => nal.length < 3 || hasBrokenHeader(nal) || hasForbiddenBytes(nal));
+  const isBroken = units.some((nal) => nal.length < 2 || hasBrokenHeader(nal) || hasForbiddenBytes(nal));
   return isBroken ? undefined : units;
 }
 

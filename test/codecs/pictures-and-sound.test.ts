@@ -95,6 +95,11 @@ test('a picture with a missing slice proves nothing', () => {
   expect(check(picture.subarray(first))).toBe('undecided');
 });
 
+test('the end of a sequence, which is two bytes, belongs to a picture', () => {
+  const { pictures, check } = read('hevc-main10.mp4');
+  expect(check(Buffer.concat([...pictures.slice(0, 1), Buffer.from('000000024801', 'hex')]))).toBe('valid');
+});
+
 test('without parameter sets nothing is claimed', () => {
   const { pictures, format } = read('hevc-main10.mp4');
   const outcomes = pictures.map((picture) => new HevcPictureCheck(format.lengthSize, []).check(picture));
