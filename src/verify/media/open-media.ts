@@ -124,7 +124,7 @@ function looksLikeTransportStream(bytes: Buffer): boolean {
 
 /** Reads an MPEG transport stream (ISO/IEC 13818-1); `encryption` is that of all samples, where a playlist names one. */
 function openTransportStream(bytes: Buffer, encryption: ElementaryEncryption | undefined): Opened {
-  const streams = new Map<number, { readonly type: StreamType; readonly packets: Buffer[] }>();
+  const streams = new Map<number, { readonly type: StreamType; readonly packets: Buffer[][] }>();
   let tablesAt = -1;
   let broken = 0;
   const whole = bytes.length - (bytes.length % PACKET);
@@ -140,7 +140,8 @@ function openTransportStream(bytes: Buffer, encryption: ElementaryEncryption | u
       for (const { id, type } of streamsOf(payload)) {
         if (!streams.has(id) && streams.size < MAX_STREAMS) streams.set(id, { type, packets: [] });
       }
-    } else streams.get(pid)?.packets.push(begins ? withMark(payload) : payload);
+    } else if (begins) streams.get(pid)?.packets.push([pesPayload(payload)]);
+    else streams.get(pid)?.packets.at(-1)?.push(payload);
   }
   const problems: Problem[] = [];
   if (broken > 0) {
@@ -150,7 +151,14 @@ function openTransportStream(bytes: Buffer, encryption: ElementaryEncryption | u
   if (whole < bytes.length) {
     problems.push({ code: 'media_cut_short', description: 'The transport stream ends within a packet.' });
   }
-  const tracks = [...streams].map(([id, { type, packets }]) => trackOf(id, type, packets, encryption));
+  const tracks = [...streams].map(([id, { type, packets }]) =>
+    trackOf(
+      id,
+      type,
+      packets.map((parts) => Buffer.concat(parts)),
+      encryption,
+    ),
+  );
   if (tracks.every(({ samples }) => samples === 0)) {
     const description = 'The transport stream has no program map with video or audio, or no packets of them.';
     return refused('no_samples', description);
@@ -168,7 +176,7 @@ function openPacked(bytes: Buffer, encryption: ElementaryEncryption | undefined)
   const payload = bytes.subarray(from);
   const type = isText(payload) ? TEXT : STREAM_TYPES[packedType(payload)];
   if (!type) return undefined;
-  const tracks = [trackOf(0, type, [withMark(payload)], encryption)];
+  const tracks = [trackOf(0, type, [payload], encryption)];
   return { ok: true, value: { container: 'packed', tracks, problems: [] } };
 }
 
@@ -187,13 +195,6 @@ export function isText(body: Buffer): boolean {
   return /^(?:\xef\xbb\xbf)?(?:WEBVTT|(?:<\?xml[\s\S]*)?<(?:\w+:)?tt[\s>])/.test(
     body.toString('latin1', 0, 4096),
   );
-}
-
-/** Payloads that begin a PES packet are recognized by their start code, not by a list. */
-const BEGINS = Symbol('begins');
-
-function withMark(payload: Buffer): Buffer {
-  return Object.assign(payload, { [BEGINS]: true });
 }
 
 function payloadOf(packet: Buffer): Buffer | undefined {
@@ -234,7 +235,7 @@ function streamsOf(payload: Buffer): { id: number; type: StreamType }[] {
 function trackOf(
   id: number,
   type: StreamType,
-  packets: readonly Buffer[],
+  payloads: readonly Buffer[],
   given: ElementaryEncryption | undefined,
 ): MediaTrack {
   // SAMPLE-AES leaves other codecs as they are.
@@ -244,7 +245,6 @@ function trackOf(
   const encryption: SampleEncryption | undefined = isEncrypted
     ? { scheme: 'sample-aes', keyId: undefined, iv, subsamples: undefined, pattern: undefined }
     : undefined;
-  const payloads = joinPackets(packets);
   const { format } = type;
   const frames = () => (format === UNKNOWN ? payloads : framesOf(Buffer.concat(payloads), format));
   const all = type.kind === 'video' ? picturesOf(payloads) : frames();
@@ -261,15 +261,6 @@ function trackOf(
     seconds: 0,
     content: { format, samples },
   };
-}
-
-function joinPackets(packets: readonly Buffer[]): Buffer[] {
-  const groups: Buffer[][] = [];
-  for (const packet of packets) {
-    if (BEGINS in packet) groups.push([pesPayload(packet)]);
-    else groups.at(-1)?.push(packet);
-  }
-  return groups.map((group) => Buffer.concat(group));
 }
 
 function pesPayload(packet: Buffer): Buffer {
