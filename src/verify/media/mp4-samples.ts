@@ -1,6 +1,6 @@
 import { createFile, type ISOFile, Log, MP4BoxBuffer } from 'mp4box';
 import { isAmong, refused } from '../../drm/bytes';
-import { FULL_BOX, readBoxHeader } from '../../drm/check/boxes';
+import { readBoxHeader } from '../../drm/check/boxes';
 import { padIv, readKeyGroups, type SampleProtection } from '../../drm/check/sample-protection';
 import type { Problem } from '../../drm/finding';
 import type { MediaSample, MediaTrack, Opened, Subsample } from './judgement';
@@ -18,8 +18,19 @@ type Track = ISOFile['moov']['traks'][number];
 type Moof = ISOFile['moofs'][number];
 type Fragment = Moof['trafs'][number];
 type Info = ReturnType<ISOFile['getTrackSamplesInfo']>[number];
+interface HeldBox {
+  readonly type: string;
+  readonly start?: number;
+  readonly size: number;
+  /** Of `saio`. */
+  readonly offset?: readonly number[];
+  /** Of `saiz`. */
+  readonly default_sample_info_size?: number;
+  readonly sample_info_size?: readonly number[];
+}
 interface Holder {
-  readonly boxes?: readonly { readonly type: string; readonly start?: number; readonly size: number }[];
+  readonly boxes?: readonly HeldBox[];
+  readonly sbgps?: Fragment['sbgps'];
 }
 
 /** Reads the samples of mp4 (ISO/IEC 14496-12), and how each is encrypted (ISO/IEC 23001-7). Key ids are big endian. */
@@ -118,7 +129,7 @@ class Mp4Reader {
   }
 
   /** The body of a box as it is in the file: parsers keep less. */
-  #bodyOf(box: NonNullable<Holder['boxes']>[number]): Buffer {
+  #bodyOf(box: HeldBox): Buffer {
     const whole = this.bytes.subarray(box.start ?? 0, (box.start ?? 0) + box.size);
     return whole.subarray(readBoxHeader(whole).headerLength);
   }
@@ -134,7 +145,7 @@ class Mp4Reader {
     base: number,
   ): MediaSample[] {
     const own = this.#groups(holder);
-    const groupOf = groupNumbers(this.#bodies(holder, 'sbgp'), infos.length);
+    const groupOf = groupNumbers(holder.sbgps ?? [], infos.length);
     const protections = infos.map((info, index) => {
       const entry = ofTrack.entries[info.description_index] ?? ofTrack.entries[0] ?? UNKNOWN_ENTRY;
       const group = groupOf[index] ?? 0;
@@ -193,13 +204,11 @@ class Mp4Reader {
         this.problem('senc_malformed', SENC_MALFORMED);
       return own;
     }
-    const [sizes] = this.#bodies(holder, 'saiz');
-    const [offsets] = this.#bodies(holder, 'saio');
+    const [sizes, offsets] = ['saiz', 'saio'].map((name) => holder.boxes?.find(({ type }) => type === name));
     if (!sizes || !offsets) return undefined;
-    const { first, size } = readAuxiliary(sizes, offsets);
-    let at = first + base;
+    let at = (offsets.offset?.[0] ?? 0) + base;
     return protections.map((protection, index) => {
-      const length = size(index);
+      const length = sizes.default_sample_info_size || (sizes.sample_info_size?.[index] ?? 0);
       const entry = this.bytes.subarray(at, at + length);
       at += length;
       const ivSize = protection?.ivSize ?? 0;
@@ -287,32 +296,15 @@ class EntryReader {
   }
 }
 
-function readAuxiliary(sizes: Buffer, offsets: Buffer): { first: number; size: (index: number) => number } {
-  const at = FULL_BOX + (sizes.readUInt32BE(0) & 1 ? 8 : 0);
-  const fixed = sizes.readUInt8(at);
-  const entry = FULL_BOX + (offsets.readUInt32BE(0) & 1 ? 8 : 0) + 4;
-  const isLong = offsets.readUInt8(0) > 0;
-  const hasEntry = offsets.length >= entry + (isLong ? 8 : 4);
-  const first = hasEntry
-    ? isLong
-      ? Number(offsets.readBigUInt64BE(entry))
-      : offsets.readUInt32BE(entry)
-    : 0;
-  return { first, size: (index) => fixed || (sizes[at + 5 + index] ?? 0) };
-}
-
 /** The number of the group of keys of each sample; 0 is none. */
-function groupNumbers(boxes: readonly Buffer[], samples: number): Uint32Array {
+function groupNumbers(boxes: Fragment['sbgps'], samples: number): Uint32Array {
   const numbers = new Uint32Array(samples);
-  for (const body of boxes.filter((each) => each.toString('latin1', 4, 8) === 'seig')) {
-    const counted = body.readUInt8(0) === 1 ? 12 : 8;
-    const entries = body.readUInt32BE(counted);
+  for (const { entries } of boxes.filter(({ grouping_type }) => grouping_type === 'seig')) {
     let sample = 0;
-    for (let entry = 0; entry < entries && sample < samples; entry += 1) {
-      const at = counted + 4 + 8 * entry;
-      const end = Math.min(samples, sample + body.readUInt32BE(at));
-      numbers.fill(body.readUInt32BE(at + 4), sample, end);
-      sample = end;
+    for (const { sample_count, group_description_index } of entries) {
+      if (sample >= samples) break;
+      numbers.fill(group_description_index, sample, sample + (sample_count >>> 0));
+      sample += sample_count >>> 0;
     }
   }
   return numbers;
