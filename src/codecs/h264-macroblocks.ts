@@ -69,7 +69,8 @@ export class MacroblockReader {
       this.#mb = mb;
       this.#hasLeft = mb % this.#width > 0 && this.#isRead[mb - 1] === 1;
       this.#hasTop = mb >= this.#width && this.#isRead[mb - this.#width] === 1;
-      if (type !== 'I' && this.#isSkipped()) {
+      const skipFlag = (type === 'P' ? 11 : 24) + this.#neighboursWithout(SKIPPED);
+      if (type !== 'I' && this.cabac.decision(skipFlag) === 1) {
         this.#flags[mb] = SKIPPED | DIRECT;
         this.#lastDelta = 0;
       } else this.#macroblock();
@@ -86,20 +87,20 @@ export class MacroblockReader {
     return this.#hasTop ? (list[this.#mb - this.#width] ?? 0) : 0;
   }
 
-  #isSkipped(): boolean {
-    const left = this.#hasLeft && (this.#left(this.#flags) & SKIPPED) === 0 ? 1 : 0;
-    const top = this.#hasTop && (this.#top(this.#flags) & SKIPPED) === 0 ? 1 : 0;
-    return this.cabac.decision((this.header.type === 'P' ? 11 : 24) + left + top) === 1;
+  /** How many of the macroblocks to the left and above are there and without a flag. */
+  #neighboursWithout(flag: number): number {
+    const left = this.#hasLeft && (this.#left(this.#flags) & flag) === 0 ? 1 : 0;
+    return left + (this.#hasTop && (this.#top(this.#flags) & flag) === 0 ? 1 : 0);
   }
 
   #macroblock(): void {
     const { type } = this.header;
-    if (type === 'I') {
-      const left = this.#hasLeft && (this.#left(this.#flags) & INTRA_NXN) === 0 ? 1 : 0;
-      const top = this.#hasTop && (this.#top(this.#flags) & INTRA_NXN) === 0 ? 1 : 0;
-      this.#intra(this.cabac.decision(3 + left + top) === 0 ? 0 : this.#intraType(5, 1));
-    } else if (type === 'P') this.#macroblockOfP();
-    else this.#macroblockOfB();
+    if (type === 'P') this.#macroblockOfP();
+    else if (type === 'B') this.#macroblockOfB();
+    else {
+      const isOther = this.cabac.decision(3 + this.#neighboursWithout(INTRA_NXN)) === 1;
+      this.#intra(isOther ? this.#intraType(5, 1) : 0);
+    }
   }
 
   #macroblockOfP(): void {
@@ -123,9 +124,7 @@ export class MacroblockReader {
 
   #macroblockOfB(): void {
     const cabac = this.cabac;
-    const left = this.#hasLeft && (this.#left(this.#flags) & DIRECT) === 0 ? 1 : 0;
-    const top = this.#hasTop && (this.#top(this.#flags) & DIRECT) === 0 ? 1 : 0;
-    if (cabac.decision(27 + left + top) === 0) {
+    if (cabac.decision(27 + this.#neighboursWithout(DIRECT)) === 0) {
       this.#flags[this.#mb] = DIRECT;
       this.#residualOfInter(this.header.sequence.direct8x8);
       return;
