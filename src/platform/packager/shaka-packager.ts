@@ -161,10 +161,8 @@ export function startShakaPackager({ shakaPackager, env, folder }: Programs, job
     const args = [...flags, ...flagsOf(job), ...descriptorsOf(job)];
     const [path, all] = job.live ? [shakaPackager, args] : withinMemory(shakaPackager, args);
     const inputs = job.streams.map(({ input }) => input);
-    const program = runProgram(path, all, {
-      ...{ cwd: folder, env, descriptor, signal: job.signal, secrets: hiddenOf(secrets) },
-      paths: [job.folder, ...inputs, ...inputs.map((input) => dirname(input))],
-    });
+    const paths = [job.folder, ...inputs, ...inputs.map((input) => dirname(input))];
+    const program = runProgram(path, all, { cwd: folder, env, descriptor, signal: job.signal, paths });
     program.stdin.end();
     program.stdout.resume();
     return program;
@@ -182,13 +180,6 @@ function openUnlinked(parent: string, text: string): number {
   } finally {
     fs.removeSync(folder);
   }
-}
-
-function hiddenOf(flags: readonly string[]): string[] {
-  const values = flags
-    .flatMap((flag) => flag.split(/[=:]/))
-    .filter((value) => /^[0-9a-f]{16,}$/i.test(value));
-  return values.flatMap((value) => [value.toLowerCase(), value.toUpperCase()]);
 }
 
 /** The length of each track that shaka-packager has written to a folder, 0 for one without a segment; none before it has. */
