@@ -278,6 +278,7 @@ describe('uploads', () => {
     while (filesOf(packager).some((name) => name.includes('temporary/film'))) await sleep(10);
     expect(await packager.get('film')).toEqual(before);
     expect((await packager.api.get('/media/film/hls/video.m3u8')).text).toContain('METHOD=SAMPLE-AES');
+    expect(packager.log()).not.toContain('request failed');
   });
 
   test('a stream is deleted at once while its file comes slowly, and the sender gets an error', async () => {

@@ -11,7 +11,7 @@ import { rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import fs from 'fs-extra';
-import { describeThrown, HttpError, httpError, systemCode, toHttpError } from '../../../http/errors';
+import { describeThrown, HttpError, httpError, systemCode } from '../../../http/errors';
 import type { Log } from '../../../http/log';
 import { receiveBody } from '../../../http/receive-body';
 import { leftOverFolders, makeOwnFolder } from '../own-folders';
@@ -279,6 +279,5 @@ function failureOf(thrown: unknown): unknown {
       'The disk of the uploads is full. Make room, or choose another EMULATOR_UPLOADSFOLDER.';
     return new HttpError(507, { code: 'insufficient_storage', description }, { cause: thrown });
   }
-  const isCut = code === undefined || /^(?:ECONNRESET|EPIPE|ERR_STREAM_\w+|HPE_\w+)$/.test(code);
-  return isCut && !(thrown instanceof HttpError) ? toHttpError({ type: 'request.aborted' }) : thrown;
+  return thrown;
 }
