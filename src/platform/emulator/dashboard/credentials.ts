@@ -73,10 +73,7 @@ export function mountCredentialPages(app: Express, context: EmulatorContext): vo
       return `${PATH}?done=credential-created`;
     },
   });
-  for (const [act, done, change] of [
-    ['delete', 'credential-deleted', deleteCredential],
-    ['replace', 'credential-replaced', replaceCredential],
-  ] as const)
+  for (const [act, change] of Object.entries({ delete: deleteCredential, replace: replaceCredential }))
     mountPage(app, `${PATH}/:credentialId/${act}`, undefined, {
       change(request) {
         const { credentialId } = request.params;
@@ -84,7 +81,7 @@ export function mountCredentialPages(app: Express, context: EmulatorContext): vo
         if (!credential) throw absent('There is no credential with this id.');
         requireRole(request, 'admin');
         change(context, adminOf(context, credential.siteIds), credential);
-        return `${PATH}?done=${done}`;
+        return `${PATH}?done=credential-${act}d`;
       },
     });
 }

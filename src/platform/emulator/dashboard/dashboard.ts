@@ -51,19 +51,13 @@ export function mountDashboard(app: Express, context: EmulatorContext, platform:
   app.use(DASHBOARD_PATHS, showError(context.log));
 }
 
-/** The path of each file that pages load, and its name. The pages also work without the scripts. */
-const FILES = {
-  'style.css': 'dashboard.css',
-  'script.js': 'dashboard.js',
-  'order.js': 'dashboard-order.js',
-  'upload.js': 'dashboard-upload.js',
-  'stream-tester.js': 'stream-tester.js',
-};
+/** The files that pages load. The pages also work without the scripts. */
+const FILES = ['style.css', 'script.js', 'order.js', 'upload.js', 'stream-tester.js'];
 
 function mountAssets(app: Express, root: string): void {
-  for (const [path, name] of Object.entries(FILES))
-    routeAt(app, `/dashboard/${path}`).get((_request, response) =>
-      response.sendFile(name, { root, cacheControl: false }),
+  for (const name of FILES)
+    routeAt(app, `/dashboard/${name}`).get((_request, response) =>
+      response.sendFile(`dashboard/${name}`, { root, cacheControl: false }),
     );
 }
 

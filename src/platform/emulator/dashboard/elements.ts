@@ -91,7 +91,7 @@ export interface Noun {
 }
 
 /** `1 webhook`, `2 webhooks`. */
-export function counted(count: number, { one, many }: Noun): string {
+export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 

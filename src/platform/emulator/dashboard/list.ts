@@ -59,7 +59,7 @@ export function listOf<T>(id: string, items: readonly T[], query: PageQuery, lis
   const page = pageIn(query.page, pages);
   const end = matching.length - (page - 1) * pageLength;
   const shown = matching.slice(Math.max(end - pageLength, 0), end).reverse();
-  const count = counted(items.length, noun);
+  const count = counted(items.length, noun.one, noun.many);
   const all = html`<a href="${path}">Show all</a>`;
   const noMatch = items.length === 1 ? `The one ${noun.one} doesn't match.` : `None of the ${count} matches.`;
   const summary = asked.size === 0 ? count : html`<span>${matching.length} of ${count}</span> ${all}`;

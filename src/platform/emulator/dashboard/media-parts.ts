@@ -29,7 +29,6 @@ const TRACK_FILES = '.vtt,.srt,.ttml,.dfxp,.xml,text/vtt';
 const { track_kind, ...CHANGEABLE } = TEXT_TRACK.metadata;
 const NEW_TRACK = { ...CHANGEABLE, track_kind };
 const { method: _method, ...TRACK_SOURCE } = TEXT_TRACK.upload;
-const NOT_WAITING = 'This text track waits for no file. For another file, make a new text track.';
 const FOR_GOOD = "This can't be undone.";
 
 export function mountPictures(
@@ -116,7 +115,7 @@ export function mountTracks(context: EmulatorContext, mountForm: MountForm<Media
     if (!track) throw absent('This media has no text track with this id.');
     const upload = waitingUpload(context, track.upload);
     if (upload) return { upload };
-    throw conflict(NOT_WAITING);
+    throw conflict('This text track waits for no file. For another file, make a new text track.');
   });
 }
 

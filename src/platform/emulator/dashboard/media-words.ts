@@ -6,8 +6,6 @@ import { posterOf, type Thumbnail } from '../resources/thumbnails';
 import { pill, time, type Words } from './elements';
 import { idLine } from './resource-pages';
 
-export const MEDIA_NOUN = { one: 'media', many: 'media' };
-
 export const STATUS_WORDS: Words<ContentStatus> = {
   created: ['no content yet', 'neutral'],
   processing: ['processing', 'warning'],

@@ -8,6 +8,7 @@ import {
   card,
   choicesOf,
   copyableAddress,
+  counted,
   duration,
   type Fact,
   facts,
@@ -19,7 +20,6 @@ import {
 } from './elements';
 import { type Asked, formMore, invalid, refusalOf } from './forms';
 import { FormBody, inputsOf, readFields } from './inputs';
-
 import { mountPictures, mountTracks, picturesCard, renditionsCard, tracksCard } from './media-parts';
 import { mediaName, publication, STATUS_WORDS, statusPill, titleOfMedia } from './media-words';
 import { packagingFacts } from './packaging';
@@ -173,6 +173,6 @@ function contentFacts(context: EmulatorContext, media: Media, origin: string): F
     trimInPoint !== null && ['Begins at', trimInPoint],
     trimOutPoint !== null && ['Ends at', trimOutPoint],
     eventId !== undefined && ['Recording of', html`event <code>${eventId}</code>`],
-    ['Requests', `${views} ${views === 1 ? 'time' : 'times'}`],
+    ['Requests', counted(views, 'time')],
   ];
 }

@@ -27,7 +27,7 @@ import { card, copyableLines, pill, type Words } from './elements';
 import { type Asked, formCard, invalid, type PageRequest } from './forms';
 import { Lines } from './inputs';
 import { credentialsFor, layout, mountPage, type Page, requireRole } from './layout';
-import { siteField, siteOf } from './resource-pages';
+import { requireSite, siteField } from './resource-pages';
 
 const PATH = '/dashboard/migration';
 
@@ -52,7 +52,7 @@ export function mountMigrationPage(app: Express, context: EmulatorContext, platf
       const isRun = sent.text('do') === 'run';
       if (isRun) requireRole(request, 'editor');
       const call = readV1Call(sent.text('call'));
-      const site = siteOf(context, sent);
+      const site = requireSite(context, sent.text('site'));
       const migration = migrateCall(call, site);
       const runner = { context, platform, request, site };
       const answers = isRun ? await runBoth(runner, call, migration) : undefined;

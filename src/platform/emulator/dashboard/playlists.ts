@@ -27,7 +27,7 @@ import {
 import { type Asked, absent, invalid } from './forms';
 import { FormBody } from './inputs';
 import { type List, listOf, type PageQuery, pageIn, pageLinks, shownBy } from './list';
-import { MEDIA_NOUN, mediaName, publication, statusPill, titleOfMedia } from './media-words';
+import { mediaName, publication, statusPill, titleOfMedia } from './media-words';
 import { type MountForm, mountResourcePages } from './resource-pages';
 
 const [FIRST = 'manual_playlist', ...OTHERS] = TYPED_PLAYLISTS.map(({ type }) => type);
@@ -57,7 +57,7 @@ export function mountPlaylistPages(app: Express, context: EmulatorContext): void
         'Media',
         (playlist) =>
           playlist.playlistType === 'manual_playlist'
-            ? counted(idsIn(playlist).length, MEDIA_NOUN)
+            ? counted(idsIn(playlist).length, 'media', 'media')
             : html`<span class="muted">as it is asked for</span>`,
       ],
       ['Last change', ({ lastModified }) => time(lastModified)],
@@ -134,7 +134,8 @@ function previewPart(context: EmulatorContext, playlist: Playlist, { query }: As
   );
   const more = watchables.length > PREVIEWED && `, of which these are the first ${PREVIEWED}`;
   const count =
-    watchables.length > 0 && html`<p class="found">${counted(watchables.length, MEDIA_NOUN)}${more}</p>`;
+    watchables.length > 0 &&
+    html`<p class="found">${counted(watchables.length, 'media', 'media')}${more}</p>`;
   const form =
     name !== undefined &&
     html`<form class="search" aria-label="The request of a viewer" action="/dashboard/playlists/${playlist.id}">
@@ -236,7 +237,7 @@ function manualParts(context: EmulatorContext, playlist: Playlist, query: PageQu
       : action(`${path}/add`, 'Add', titleOfMedia(media), { media: media.id, back });
   const list: List<Media> = {
     path,
-    noun: MEDIA_NOUN,
+    noun: { one: 'media', many: 'media' },
     caption: 'Media of the site',
     columns: () => [
       ['Media', (media) => mediaName(context, media)],

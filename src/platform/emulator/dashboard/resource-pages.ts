@@ -108,7 +108,7 @@ export function mountResourcePages<T extends Item>(
   mountPage(app, path, listPage, {
     form: 'new',
     async change(request, sent) {
-      const siteId = newForm.hasSite === false ? '' : siteOf(context, sent);
+      const siteId = newForm.hasSite === false ? '' : requireSite(context, sent.text('site'));
       const view = viewOf(context, request);
       const body = { ...bodyOf(newForm, sent), ...newForm.body?.(sent) };
       const id = String((await kind.calls(sent).create({ siteId }, body, view)).id);
@@ -185,10 +185,6 @@ export function mountResourcePages<T extends Item>(
 
 export function siteField(siteIds: readonly string[]): SetFields {
   return { site: { schema: z.enum([...siteIds]), default: siteIds[0] ?? '', says: 'The site.' } };
-}
-
-export function siteOf(context: Pick<EmulatorContext, 'seeds'>, sent: FormBody): string {
-  return requireSite(context, sent.text('site'));
 }
 
 /** @throws HttpError 400 */

@@ -30,6 +30,7 @@ import {
   breakable,
   bytes,
   card,
+  counted,
   facts,
   NOTHING,
   pill,
@@ -269,14 +270,10 @@ function reportView(report: StreamReport, tested: Date, item: object): Html {
   </div>`;
 }
 
-function count(number: number, word: string): string {
-  return `${number} ${word}${number === 1 ? '' : 's'}`;
-}
-
 function summaryOf(faults: StreamReport['faults']): string {
   const errors = faults.filter(({ severity }) => severity === 'error').length;
   const warnings = faults.length - errors;
-  const parts = [errors > 0 && count(errors, 'fault'), warnings > 0 && count(warnings, 'warning')];
+  const parts = [errors > 0 && counted(errors, 'fault'), warnings > 0 && counted(warnings, 'warning')];
   return parts.filter(Boolean).join(', ') || 'Nothing wrong was found';
 }
 
@@ -287,7 +284,7 @@ function verdict({ faults, renditions, decrypted }: StreamReport): Html {
   const encrypted = renditions.filter(({ scheme }) => scheme !== null).length;
   const how =
     proven > 0
-      ? `${count(proven, 'rendition')} of ${renditions.length} decrypted to valid picture, sound or text.`
+      ? `${counted(proven, 'rendition')} of ${renditions.length} decrypted to valid picture, sound or text.`
       : encrypted > 0 && !decrypted
         ? 'Nothing was decrypted: paste the key file to have the content key tested, too.'
         : undefined;
@@ -371,7 +368,7 @@ function testFacts({ url, type, live, fetched }: StreamReport, tested: Date): Ht
     ['Address', addressText(url)],
     ['Type', type === 'unknown' ? 'not known' : known],
     ['Tested', time(tested)],
-    ['Fetched', `${count(requests, 'request')}, ${bytes(fetched.bytes)}, ${(ms / 1000).toFixed(1)} s`],
+    ['Fetched', `${counted(requests, 'request')}, ${bytes(fetched.bytes)}, ${(ms / 1000).toFixed(1)} s`],
   ]);
 }
 

@@ -8,8 +8,7 @@ import { type Asked, formButton, problemList } from './forms';
 import { FormBody } from './inputs';
 import { mountPage } from './layout';
 import { listOf } from './list';
-import { MEDIA_NOUN } from './media-words';
-import { siteOf } from './resource-pages';
+import { requireSite } from './resource-pages';
 
 const PATH = '/dashboard/tags';
 const RENAMED = { new_tag: { schema: Tag, says: 'The new name.' } };
@@ -36,7 +35,7 @@ export function mountTagsPage(app: Express, context: EmulatorContext): void {
         [
           'Media',
           ({ name, count }) =>
-            html`<a href="/dashboard/media?${String(new URLSearchParams({ q: name }))}">${counted(count, MEDIA_NOUN)}</a>`,
+            html`<a href="/dashboard/media?${String(new URLSearchParams({ q: name }))}">${counted(count, 'media', 'media')}</a>`,
         ],
         ['Actions', (tag) => actionsOf(tag, asked)],
       ],
@@ -50,10 +49,7 @@ export function mountTagsPage(app: Express, context: EmulatorContext): void {
     };
   };
   mountPage(app, PATH, page);
-  for (const [name, done] of [
-    ['rename_tag', 'tag-renamed'],
-    ['remove_tag', 'tag-removed'],
-  ] as const)
+  for (const name of ['rename_tag', 'remove_tag'] as const)
     mountPage(app, `${PATH}/${name}`, undefined, {
       form: 'tags',
       change(_request, sent) {
@@ -62,8 +58,8 @@ export function mountTagsPage(app: Express, context: EmulatorContext): void {
         const given = Object.fromEntries(names.map((field) => [field, sent.text(field)]));
         // Those that are there may have spaces around them.
         if (given.new_tag !== undefined) given.new_tag = given.new_tag.trim();
-        changeTags(context, name, siteOf(context, sent), given);
-        return `${PATH}?done=${done}`;
+        changeTags(context, name, requireSite(context, sent.text('site')), given);
+        return `${PATH}?done=tag-${name.replace('_tag', 'd')}`;
       },
       again: page,
     });
@@ -80,7 +76,7 @@ function actionsOf({ name, siteId, count }: Shown, asked: Asked) {
     fields: RENAMED,
     filled: new FormBody({ new_tag: name }),
   };
-  const loses = `${counted(count, MEDIA_NOUN)} ${count === 1 ? 'loses' : 'lose'} this tag.`;
+  const loses = `${counted(count, 'media', 'media')} ${count === 1 ? 'loses' : 'lose'} this tag.`;
   const remove = { id: `remove-${id}`, site: siteId, tag: name };
   return html`<div class="actions">${formButton(asked, 'Rename', name, rename)}${confirmedAction(`${PATH}/remove_tag`, 'Remove', name, loses, remove)}</div>`;
 }

@@ -45,7 +45,8 @@ export function mountEmbed(app: Express, { publicFolder: root, packaging }: Embe
       response.removeHeader('x-frame-options');
       response.set('cache-control', 'no-store').type('html');
       const shown = shownOn(page, asked, origin);
-      response.send(embedPage(page, shown, origin, asked('format'), packaging.client !== undefined));
+      const format = Object.keys(FORMATS).find((each) => each === asked('format'));
+      response.send(embedPage(page, shown, origin, format, packaging.client !== undefined));
     });
   }
 }
@@ -132,7 +133,7 @@ function embedPage(
   isPackaging: boolean,
 ): string {
   const { field } = page;
-  const options = shown && { ...shown.options, ...(isFormat(format) && { format }), element: '#stage' };
+  const options = shown && { ...shown.options, ...(format !== undefined && { format }), element: '#stage' };
   const example = [
     '<div id="stage"></div>\n<script src="',
     breakable(`${origin}/embed/channel.js`),
@@ -178,10 +179,6 @@ function form({ intro, field }: Page) {
 }
 
 const FORMATS = { dash: 'DASH', hls: 'HLS' } as const;
-
-function isFormat(text: string | undefined): text is keyof typeof FORMATS {
-  return text !== undefined && Object.hasOwn(FORMATS, text);
-}
 
 const NO_PACKAGER =
   'This emulator has no packager, so there is no picture. npm run demo starts one; an emulator of your own needs EMULATOR_PACKAGERURL.';

@@ -43,7 +43,6 @@ const sent = new Map(regions().map((region) => [region.id, region.innerHTML]));
 /** Whether the user has changed the value of a field. */
 function isEdited(field) {
   if (field.type === 'checkbox') return field.checked !== field.defaultChecked;
-  if (field.type === 'file') return field.files.length > 0;
   if (field.tagName !== 'SELECT') return field.value !== field.defaultValue;
   const sentOption = [...field.options].findIndex((option) => option.defaultSelected);
   return field.selectedIndex !== Math.max(sentOption, 0);

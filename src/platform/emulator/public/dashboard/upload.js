@@ -164,7 +164,6 @@
 
   async function transfer(row, fields) {
     const { form, file, item, says, button, show } = row;
-    row.control = new AbortController();
     const { signal } = row.control;
     underWay.add(row);
     item.classList.remove('transfer-failed');
