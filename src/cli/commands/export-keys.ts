@@ -12,6 +12,7 @@ import type { ExportName } from '../../drm/export/names';
 import { shownLines } from '../../terminal/text';
 import { CliError, EXIT, usageError } from '../cli-error';
 import type { CliContext } from '../context';
+import { keyIdOf } from '../cpix-document';
 import { readInput, readNamedFile, unusable } from '../input';
 import { textOf, writeRevealed } from '../key-files';
 import type { Options } from '../options';
@@ -40,7 +41,7 @@ export async function exportFile(context: CliContext, file: string, options: Exp
 }
 
 function ofDocument(bytes: Buffer, { kid, ...options }: ExportOptions, called: string): ExportedKeys {
-  const keyId = kid === undefined ? undefined : parseUuid(kid);
+  const keyId = kid === undefined ? undefined : parseUuid(keyIdOf(kid));
   if (keyId?.ok === false) throw usageError(`--kid ${keyId.problem.description}.`);
   const made = exportCpix(bytes, { ...options, keyId: keyId?.value });
   if (made.ok) return made.value;

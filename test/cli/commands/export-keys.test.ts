@@ -19,7 +19,8 @@ import { API_KEY, startSidecar } from '../../support/start-sidecar';
 const VECTORS = join(__dirname, '../../vectors/cpix');
 const CERTIFICATE = join(VECTORS, 'Cert1.pem');
 const ENCRYPTED = readFileSync(join(VECTORS, 'EncryptedContentKeys.xml'), 'utf8');
-const ENCRYPTED_ID = 'bd5adf51-cf04-410f-aac3-ec63a69e929e';
+/** The key id of the document, as exports show it. */
+const ENCRYPTED_ID = 'bd5adf51cf04410faac3ec63a69e929e';
 const SECRETS = [
   Buffer.from(POST_MANUAL.cenc.contentkey, 'base64'),
   Buffer.from(POST_MANUAL.fairplay.key, 'hex'),
