@@ -46,6 +46,7 @@ export function fleetMember(cluster: FakeCluster, name: string, options: Partial
     version: '1.0.0',
     id: () => `id-of-${name}`,
     report: () => member.report,
+    admit: async () => undefined,
     log,
     clock: () => new Date('2026-11-22T12:00:00Z'),
     now: () => performance.now(),

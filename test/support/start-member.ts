@@ -31,6 +31,8 @@ interface MemberOptions {
   readonly clock?: () => Date;
   /** How often it looks at its folder. */
   readonly folderMs?: number;
+  /** How often it renews its lease. */
+  readonly heartbeatMs?: number;
   /** Wraps the folder for the fleet. */
   readonly around?: (local: KeyFileStore) => KeyFileStore;
 }
@@ -58,6 +60,7 @@ export async function startMember(engine: Engine, options: MemberOptions = {}) {
       },
       folder,
       folderMs: options.folderMs ?? 5000,
+      ...{ pace: options.heartbeatMs && { heartbeatMs: options.heartbeatMs } },
       log,
       newId: randomUUID,
       random: randomBytes,

@@ -43,6 +43,11 @@ export function createIdentity({ engine, keys, seal, ledger, newId }: IdentityPa
     invalidate(): void {
       guard = newGuard();
     },
+    /** Reads it again now. @throws as `guard`. */
+    check() {
+      guard = newGuard();
+      return guard();
+    },
     /** Founds this packager's fleet again. @throws HttpError when the engine has a fleet. @throws EngineError */
     async found(): Promise<void> {
       const { fleet } = ledger.head;

@@ -91,6 +91,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
         clockAhead: engine.clockAhead(),
         propagation: changes.propagation,
       }),
+      admit: identity.check,
       onNameTaken: state.setNameTaken,
     });
     const replication = createReplication({
@@ -99,9 +100,8 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
       ledger,
       ranges: keys.entries(streams),
       onFleetChanged() {
-        identity.invalidate();
         // A resealed fleet is the same one, and everything of it is here.
-        identity.guard().catch(restart);
+        identity.check().catch(restart);
       },
       onHeartbeat: state.engineReached,
       onLost: state.failed,
@@ -123,8 +123,7 @@ export function openFleet(options: FleetOptions, local: KeyFileStore): Fleet {
 
   const runRound = async (signal: AbortSignal): Promise<void> => {
     const { ledger, apply, identity, replication, membership } = await member();
-    identity.invalidate();
-    await identity.guard();
+    await identity.check();
     state.admitted();
     await membership.join().catch((thrown: unknown) => {
       // A full engine can be read. The heartbeat joins again.

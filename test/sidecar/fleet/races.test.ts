@@ -239,11 +239,18 @@ const by = { key: 'tests', address: '127.0.0.1', requestId: 'request-3' };
 const ALL = { after: undefined, limit: 10 };
 
 test('an engine that was emptied removes no file, and is not written to', async () => {
-  const { cluster, one } = await startOne();
+  const cluster = new FakeCluster();
+  const engine = cluster.connect();
+  const one = await startLevel(engine, { heartbeatMs: 20 });
   await one.put('news', A);
   cluster.restore();
+  const before = engine.calls.length;
   await until(() => one.fleet.figures().state === 'lost_fleet');
   expect(one.file('news')).toBe(A);
+  // Its name is looked for, and not taken.
+  await until(() => engine.calls.slice(before).some(({ keys }) => keys[0]?.includes('/live/')));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(cluster.range(() => true)).toEqual([]);
   await expect(one.put('news', B)).rejects.toMatchObject({ status: 503, problems: [{ code: 'fleet_lost' }] });
   expect(one.file('news')).toBe(A);
   await one.fleet.found();

@@ -170,8 +170,8 @@ const DAY_MS = 24 * 60 * 60_000;
 const KEPT_MS = 90 * DAY_MS;
 
 interface CollectOptions extends Pick<FleetParts, 'engine' | 'keys' | 'seal' | 'clock'> {
-  readonly identity: Identity;
-  readonly ledger: Ledger;
+  readonly identity: Pick<Identity, 'guard'>;
+  readonly ledger: Pick<Ledger, 'records' | 'forget'>;
 }
 
 /** The ledger keeps tombstones twice as long, so that an old entry from a backup makes no file. */

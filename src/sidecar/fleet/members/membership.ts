@@ -30,6 +30,8 @@ export interface MembershipOptions extends Parts {
   /** Of its folder, `LedgerHead.id`. */
   readonly id: () => string;
   readonly report: () => Report;
+  /** Rejects when the engine holds another fleet, whose clients would wait for this packager. */
+  readonly admit: () => Promise<unknown>;
   readonly onNameTaken: (isTaken: boolean) => void;
   readonly pace?: Partial<Pace>;
 }
@@ -128,6 +130,7 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
     const [live, registered, reported] = values;
     const changes: Change[] = [];
     if (!live || live.revision !== held || lease === undefined || readHeartbeat(live.value).lease !== lease) {
+      await options.admit();
       lease ??= await engine.grant(pace.leaseSeconds);
       asked.add(lease);
       const value = heartbeatValue(options.id(), lease);

@@ -129,19 +129,10 @@ test.each([
         engine,
         keys,
         seal: () => seal,
-        identity: {
-          guard: async () => ({ key: keys.fleet, revision, cluster: cluster.id }),
-          invalidate: () => undefined,
-          found: async () => undefined,
-        },
+        identity: { guard: async () => ({ key: keys.fleet, revision, cluster: cluster.id }) },
         ledger: {
-          head: { id: 'one', highest: 0 },
-          get: (streamId) => records.get(streamId),
           records: () => records.entries(),
           forget: (streamId) => records.delete(streamId),
-          note: async () => undefined,
-          noteHead: async () => undefined,
-          close: async () => undefined,
         },
         clock: () => new Date(NOW + ahead),
       });
