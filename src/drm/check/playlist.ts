@@ -13,7 +13,7 @@ const ATTRIBUTE = /(?<![A-Z0-9-])([A-Z0-9-]{1,50})=(?:"([^"]*)"|([^",]*))/g;
 
 /** Values that may be shown: no key looks like that. Players except Apple's also take AES with 256 bits. */
 const METHOD = /^(?:AES-128|AES-256(?:-CTR|-GCM)?|SAMPLE-AES|SAMPLE-AES-CTR)$/;
-const KEY_FORMAT = /^(?:identity|com\.[a-z.]{1,60}|urn:uuid:[0-9a-f-]{36})$/i;
+const KEY_FORMAT = /^(?:identity|com\.[a-z.]{1,60}|org\.w3\.clearkey|urn:uuid:[0-9a-f-]{36})$/i;
 
 /** A tag that stands in a multivariant playlist alone (RFC 8216 § 4.3.4), and one of a media playlist (§ 4.3.2, 4.3.3). */
 const OF_MULTIVARIANT = /^#EXT-X-(?:STREAM-INF|I-FRAME-STREAM-INF|MEDIA|SESSION-KEY|SESSION-DATA)\b(?!-)/m;
@@ -128,7 +128,7 @@ function describeLine(
   else describeAddress(report, at, method, format, address, describeBytes);
   const named = signallingIn(report.claims.slice(before), `${at}.uri`);
   const keyId = attributes.get('KEYID');
-  // The older format com.widevine has the key ids in the address.
+  // The older format com.widevine has the key ids in the address alone.
   if (isWhole && keyId === undefined && format.toLowerCase() === `urn:uuid:${WIDEVINE_SYSTEM_ID}`)
     report.warning('missing', `${at}.keyid`, 'is missing; players of Widevine choose the key by it');
   describeKeyId(report, at, method, keyId, named);
@@ -187,6 +187,8 @@ function compareMethod(report: Report, at: string, method: string, { ciphers }: 
   report.warning('scheme_mismatch', `${at}.method`, sentence);
 }
 
+const HAS_KEY = 'contains the key, so that everyone has it';
+
 function hexOf(text: string): Buffer | undefined {
   const digits = /^0x([0-9a-f]{32})$/i.exec(text)?.[1];
   return digits === undefined ? undefined : Buffer.from(digits, 'hex');
@@ -215,17 +217,21 @@ function describeAddress(
     const own = `is identity, so that the key itself is fetched; FairPlay has ${FAIRPLAY_KEY_FORMAT}`;
     if (/^http:/i.test(address))
       report.warning('plain_http', `${at}.uri`, 'is plain http, so that others may read the key on its way');
-    if (inline !== undefined)
-      report.warning('content_key_in_address', `${at}.uri`, 'contains the key, so that everyone has it');
+    if (inline !== undefined) report.warning('content_key_in_address', `${at}.uri`, HAS_KEY);
     if (method === 'SAMPLE-AES' && /fairplay|\bfps\b/i.test(address))
       report.warning('not_fairplay', `${at}.keyformat`, own);
   } else if (inline !== undefined) {
-    const read = readByteText(inline);
+    const bytes = readByteText(inline)?.bytes;
     const systemId = SYSTEM_OF_FORMAT[format.toLowerCase()];
-    const other = read && systemId && foreignSystemOf(read.bytes, systemId);
+    const other = bytes && systemId && foreignSystemOf(bytes, systemId);
     if (other)
       report.error('system_mismatch', `${at}.uri`, `has a box of ${other}, but the key format is ${format}`);
-    if (read) describeBytes(report, read.bytes);
-    else report.error('not_base64', `${at}.uri`, 'holds data that is not base64');
+    if (!bytes) report.error('not_base64', `${at}.uri`, 'holds data that is not base64');
+    else if (!systemId && (bytes.length === 16 || bytes.includes('"k"')))
+      // A key for ClearKey, or its license: it is not shown.
+      report.warning('content_key_in_address', `${at}.uri`, HAS_KEY);
+    else if (bytes.toString('latin1', 0, 1) === '{')
+      report.field(`${at}.uri`, 'JSON', 'not read; the older key format of Widevine has the key ids in it');
+    else describeBytes(report, bytes);
   } else checkAddress(report, `${at}.uri`, 'playready', address);
 }

@@ -169,6 +169,20 @@ test.each<[what: string, playlist: string, ...faults: string[]]>([
   // It has no KEYID.
   ['the older key format of Widevine', whole(withFormat(withoutId, 'com.widevine'))],
   [
+    'its JSON',
+    whole(
+      withFormat(
+        inline(Buffer.from('{"key_ids":["44da52ef4523098e6854777ee322681d"]}'), CBCS),
+        'com.widevine',
+      ),
+    ),
+  ],
+  [
+    'a key for ClearKey',
+    withFormat(inline(CONTENT_KEY, CTR), 'org.w3.clearkey'),
+    'W content_key_in_address key.uri',
+  ],
+  [
     "PlayReady's key format",
     whole(withFormat(widevine, 'com.microsoft.playready')),
     'E system_mismatch key.uri',
