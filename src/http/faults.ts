@@ -192,14 +192,13 @@ export function bodyProblem(fault: SchemaFault): Problem {
   return { code: 'unknown_field', description: `${name} is not a field of this request. ${hint}` };
 }
 
-/** `outcome` ends each description, as `Nothing was changed.` A repeated parameter is an array. */
-export function readQuery<Output>(
-  schema: z.ZodType<Output>,
-  query: unknown,
-  outcome?: string,
-): Parsed<Output> {
+/**
+ * `outcome` ends each description, as `Nothing was changed.` A repeated parameter is an array. @throws HttpError 400 with
+ * every problem.
+ */
+export function readQuery<Output>(schema: z.ZodType<Output>, query: unknown, outcome?: string): Output {
   const result = schema.safeParse(query);
-  if (result.success) return { ok: true, value: result.data };
+  if (result.success) return result.data;
   const end = outcome === undefined ? '' : ` ${outcome}`;
   const problems = schemaFaults(schema, result.error, query).map((fault): Problem => {
     if (fault.kind === 'wrong') {
@@ -212,7 +211,7 @@ export function readQuery<Output>(
     const description = `${printable(name)} is not a parameter of this request.${hint}${end}`;
     return { code: 'invalid_query', description };
   });
-  return { ok: false, problems };
+  throw new HttpError(400, problems);
 }
 
 /** Of nine digits at most. */

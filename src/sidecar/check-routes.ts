@@ -9,7 +9,7 @@ import { looksLikeCpixBytes, MAX_CPIX_BYTES } from '../drm/cpix/read';
 import type { ExportedKeys } from '../drm/export/export-key-file';
 import { requireType, routeAt } from '../http/app';
 import { HttpError } from '../http/errors';
-import { parsedOr400, querySwitch, readQuery } from '../http/faults';
+import { querySwitch, readQuery } from '../http/faults';
 import { apiError } from './errors';
 import { answerOf, exportLines } from './key-files/export';
 import { CPIX_TYPES, inKib, readDocument, readJson, setCommon, tooLarge } from './key-files/routes';
@@ -21,7 +21,7 @@ const LIMITS = `${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_CPIX_BYTES)} for a CPIX
 export function checkRoutes(app: Express, rules?: ProviderRules): void {
   routeAt(app, '/api/check').post(async (request, response) => {
     const body = await readInput(request, response);
-    const { reveal } = parsedOr400(readQuery(checkQuery, request.query));
+    const { reveal } = readQuery(checkQuery, request.query);
     if (body === undefined) throw apiError('invalid_body', NO_INPUT);
     const { check } = await import('../api/check');
     response.set('cache-control', 'no-store').json(check(body, { reveal, rules }));
@@ -63,7 +63,7 @@ export const checkQuery = z.strictObject({
 export function exportRoutes(app: Express): void {
   routeAt(app, '/api/export').post(async (request, response) => {
     const type = requireType(request, [TEXT, ...CPIX_TYPES], EXPORTED_TYPES);
-    const asked = parsedOr400(readQuery(exportBodyQuery, request.query));
+    const asked = readQuery(exportBodyQuery, request.query);
     response.locals.logFields = { as: asked.as };
     const body = type === undefined ? undefined : await readDocument(request, response);
     if (!body?.length) throw apiError('invalid_body', 'Send a CPIX document or a key file to export.');

@@ -138,7 +138,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
   };
 
   const get: RequestHandler<{ client: string; contentId: string }> = async (request, response) => {
-    const asked = parsedOr400(readQuery(query, request.query));
+    const asked = readQuery(query, request.query);
     const streamId = streamIdOf(response, request.params);
     await requireForm(asked);
     const bytes = await find(request as Request, response, streamId, request.params);

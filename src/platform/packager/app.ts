@@ -82,7 +82,7 @@ export function createPackagerApp(context: PackagerContext): RequestListener {
       });
     routeAt(app, '/streams/:id/file').put(async (request, response) => {
       const id = idOf(request.params.id);
-      const keyFile = keyFileOf(id, parsedOr400(readQuery(FILE, request.query)));
+      const keyFile = keyFileOf(id, readQuery(FILE, request.query));
       const announced = Number(request.headers['content-length'] ?? 0);
       const status = streams.find(id) ? 200 : 201;
       const stream = await streams.putFile(id, keyFile, request, announced);

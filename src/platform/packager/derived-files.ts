@@ -4,7 +4,7 @@ import type { Express, Response } from 'express';
 import fs from 'fs-extra';
 import * as z from 'zod';
 import { routeAt } from '../../http/app';
-import { parsedOr400, readQuery } from '../../http/faults';
+import { readQuery } from '../../http/faults';
 import { createSemaphore } from '../../http/semaphore';
 import { packagerError } from './errors';
 import { RECORDING } from './live/part';
@@ -34,7 +34,7 @@ const CUT = z
  */
 export function mountRecordings(app: Express, { streams, programs }: Parts): void {
   routeAt(app, '/streams/:id/recording').get(async ({ params, query }, response) => {
-    const { from, to } = parsedOr400(readQuery(CUT, query));
+    const { from, to } = readQuery(CUT, query);
     const stream = streams.get(params.id);
     const total = stream.record.kind === 'live' ? stream.document().seconds : 0;
     const pieces = piecesOf(stream, total, from, to);
@@ -157,7 +157,7 @@ const LONGEST_MS = 2 * 60 * 60 * 1000;
 export function mountConversions(app: Express, { streams, programs }: Parts): void {
   const turns = createSemaphore(CONVERSIONS);
   routeAt(app, '/conversions').post(async (request, response) => {
-    const wanted = parsedOr400(readQuery(WANTED, request.query));
+    const wanted = readQuery(WANTED, request.query);
     const ending = new AbortController();
     response.on('close', () => ending.abort());
     const { signal } = ending;

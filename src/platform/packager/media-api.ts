@@ -4,7 +4,7 @@ import type { Express, Response } from 'express';
 import * as z from 'zod';
 import { routeAt } from '../../http/app';
 import { systemCode } from '../../http/errors';
-import { parsedOr400, readQuery } from '../../http/faults';
+import { readQuery } from '../../http/faults';
 import { packagerError } from './errors';
 import { joinManifests } from './playlists/dash-manifest';
 import { joinMediaPlaylists, masterPlaylist, type PlaylistPart } from './playlists/hls-playlists';
@@ -64,7 +64,7 @@ export function mountMedia(
   };
 
   routeAt(app, '/media/:id/dash/manifest.mpd').get(async ({ params, query }, response) => {
-    const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
+    const { window: windowSeconds } = readQuery(WINDOW, query);
     const stream = streams.get(params.id, 'media_not_found');
     const { isEnded: ended, latency } = stream.record;
     const parts = await partsOf(stream, 'dash', ENTRY_FILES.dash);
@@ -73,7 +73,7 @@ export function mountMedia(
   });
 
   routeAt(app, '/media/:id/hls/:name.m3u8').get(async ({ params, query }, response) => {
-    const { window: windowSeconds } = parsedOr400(readQuery(WINDOW, query));
+    const { window: windowSeconds } = readQuery(WINDOW, query);
     const stream = streams.get(params.id, 'media_not_found');
     const name = `${params.name}.m3u8`;
     if (!PLAYLIST.test(name)) throw packagerError('media_not_found');

@@ -2,7 +2,7 @@ import type { Express, Request, Response } from 'express';
 import * as z from 'zod';
 import { fleetImportQuery, fleetStepQuery } from '../../api/fleet';
 import { methodNotAllowed, routeAt } from '../../http/app';
-import { parsedOr400, readQuery } from '../../http/faults';
+import { readQuery } from '../../http/faults';
 import type { Log } from '../../http/log';
 import { callerOf, requireAllStreams, requireScope } from '../api-key';
 import { apiError } from '../errors';
@@ -22,7 +22,7 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
       const caller = callerOf(response);
       requireAllStreams(caller);
       if (isChange) requireScope(caller);
-      else parsedOr400(readQuery(NO_QUERY, request.query));
+      else readQuery(NO_QUERY, request.query);
       const answered = await answer(fleet, request, response);
       response.set('cache-control', 'no-store').json(answered);
     };

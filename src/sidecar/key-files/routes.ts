@@ -73,7 +73,7 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
     const isExport = Object.entries(query).some(
       ([name, value]) => Object.hasOwn(exportQuery.shape, name) || EXPORT_VALUES.includes(String(value)),
     );
-    const asked = isExport ? parsedOr400(readQuery(exportQuery, query)) : undefined;
+    const asked = isExport ? readQuery(exportQuery, query) : undefined;
     const bytes = store.read(streamId);
     if (!bytes) throw apiError('key_file_not_found');
     if (asked) await sendExport(request, response, { streamId, bytes, asked });
@@ -233,7 +233,7 @@ export function isSmall({ headers }: Pick<Request, 'headers'>): boolean {
 
 /** Refuses unknown parameters: one might be a misspelt dry run, which would write. @throws HttpError 400. */
 export function readChangeQuery<Output>(schema: z.ZodType<Output>, { query }: Request): Output {
-  return parsedOr400(readQuery(schema, query, 'Nothing was changed.'));
+  return readQuery(schema, query, 'Nothing was changed.');
 }
 
 /** @throws HttpError 400. */

@@ -5,7 +5,7 @@ import { listQuery } from '../../api/list';
 import { parseStreamId } from '../../api/stream-id';
 import { summariseKeyFile } from '../../drm/check/key-file-text';
 import { keysIn } from '../../drm/key-file';
-import { parsedOr400, readQuery } from '../../http/faults';
+import { readQuery } from '../../http/faults';
 import type { Log } from '../../http/log';
 import { yieldToEventLoop } from '../../http/semaphore';
 import { type ApiKey, callerOf, mayRead } from '../api-key';
@@ -56,7 +56,7 @@ export function createList({ folder, checkFolder, index, log }: ListOptions): Re
   };
 
   return async (request, response) => {
-    const { prefix, limit, cursor } = parsedOr400(readQuery(listQuery, request.query));
+    const { prefix, limit, cursor } = readQuery(listQuery, request.query);
     const apiKey = callerOf(response);
     response.setHeader('cache-control', 'no-store');
     if (request.method === 'HEAD') {

@@ -2,7 +2,7 @@ import type express from 'express';
 import * as z from 'zod';
 import { parseJson } from '../../../drm/bytes';
 import { pathOf, routeAt } from '../../../http/app';
-import { parsedOr400, readQuery } from '../../../http/faults';
+import { readQuery } from '../../../http/faults';
 import { HIDDEN, maskerOf } from '../../../http/secret';
 import type { EmulatorContext } from '../context';
 import { queryNumber, queryText, sentBodies } from '../json-body';
@@ -281,7 +281,7 @@ export function mountJournal(app: express.Express, context: EmulatorContext): vo
   const { journal } = context;
   routeAt(app, '/requests')
     .get((request, response) => {
-      const { method, path, status, since, limit } = parsedOr400(readQuery(RequestsQuery, request.query));
+      const { method, path, status, since, limit } = readQuery(RequestsQuery, request.query);
       const found = journal.list().filter((each) => {
         const target = `${method === '*' ? each.method : method} ${path ?? pathOf(each)}`;
         const isOfStatus = status === undefined || `${each.status}`.startsWith(status.replace('xx', ''));
