@@ -55,14 +55,8 @@ type Values = z.output<z.ZodObject<ReturnType<typeof providerVariables>>>;
 
 /** `values` are without `providerFaults`. */
 export function providerConfig(values: Values) {
-  const {
-    [PROTOCOL]: protocol,
-    PACKAGERDRMAPI_CPIXCERT: ownCertificate,
-    PACKAGERDRMAPI_CPIXKEY: ownKey,
-  } = values;
-  const { [UPSTREAM_TLS.authorities]: authorities } = values;
-  const { [UPSTREAM_TLS.certificate]: certificate, [UPSTREAM_TLS.key]: key } = values;
-  const client = certificate !== undefined && key !== undefined ? { certificate, key } : undefined;
+  const { [PROTOCOL]: protocol, [UPSTREAM_TLS.authorities]: authorities } = values;
+  const client = pairOf(values[UPSTREAM_TLS.certificate], values[UPSTREAM_TLS.key]);
   const proxy = values.HTTPS_PROXY ?? values.https_proxy;
   return {
     /** Provisioning needs both addresses, by another protocol than `json` the key provider's alone. */
@@ -79,11 +73,12 @@ export function providerConfig(values: Values) {
     upstreamTls: authorities !== undefined || client ? { authorities, client } : undefined,
     proxy: proxy === undefined ? undefined : { url: proxy, except: values.NO_PROXY ?? values.no_proxy ?? '' },
     /** undefined: encrypted content keys of CPIX documents are refused. */
-    cpix:
-      ownCertificate !== undefined && ownKey !== undefined
-        ? { certificate: ownCertificate, key: ownKey }
-        : undefined,
+    cpix: pairOf(values.PACKAGERDRMAPI_CPIXCERT, values.PACKAGERDRMAPI_CPIXKEY),
   };
+}
+
+function pairOf(certificate: string | undefined, key: string | undefined) {
+  return certificate !== undefined && key !== undefined ? { certificate, key } : undefined;
 }
 
 const PAIRS = [

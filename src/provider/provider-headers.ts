@@ -49,20 +49,16 @@ const FORBIDDEN: readonly string[] = [
 export function parseProviderHeaders(bytes: Buffer): ProviderHeaders {
   const content = bytes.toString('utf8').replace(/^\ufeff/, '');
   if (content.length > MAX_BYTES) throw new ConfigError([`the file has more than ${MAX_BYTES} bytes`]);
-  const headers = new Map<string, string>();
-  const lines = new Map<string, number>();
+  const headers = new Map<string, { readonly line: number; readonly entry: [name: string, value: string] }>();
   const faults: string[] = [];
   for (const [index, text] of content.split(/\r\n|\r|\n/).entries()) {
-    const number = index + 1;
     if (/^\s*(?:#|$)/.test(text)) continue;
-    const fault = lineFault(text, lines);
-    if (fault !== undefined) {
-      faults.push(`line ${number} ${fault}`);
-      continue;
-    }
+    const line = index + 1;
     const [, name = '', value = ''] = LINE.exec(text) ?? [];
-    lines.set(name.toLowerCase(), number);
-    headers.set(name, value);
+    const lower = name.toLowerCase();
+    const fault = lineFault(text, lower, headers.get(lower)?.line);
+    if (fault === undefined) headers.set(lower, { line, entry: [name, value] });
+    else faults.push(`line ${line} ${fault}`);
   }
   if (faults.length > 0) {
     const more = faults.length - MAX_FAULTS;
@@ -70,15 +66,13 @@ export function parseProviderHeaders(bytes: Buffer): ProviderHeaders {
   }
   if (headers.size === 0)
     throw new ConfigError(['the file holds no header; write lines "Name: value" into it']);
-  return Object.fromEntries(headers);
+  return Object.fromEntries([...headers.values()].map(({ entry }) => entry));
 }
 
-function lineFault(text: string, lines: ReadonlyMap<string, number>): string | undefined {
+/** `name` is in lower case, empty where the line is none of a header; `other` is the line that has the same name. */
+function lineFault(text: string, name: string, other: number | undefined): string | undefined {
   if (!isAscii(Buffer.from(text))) return 'holds other characters than ASCII, which headers do not have';
-  const [, name] = LINE.exec(text) ?? [];
-  if (name === undefined) return 'is not "Name: value"';
-  const lower = name.toLowerCase();
-  if (FORBIDDEN.includes(lower)) return `sets ${lower}, which this service sets itself; remove it`;
-  const other = lines.get(lower);
+  if (name === '') return 'is not "Name: value"';
+  if (FORBIDDEN.includes(name)) return `sets ${name}, which this service sets itself; remove it`;
   return other === undefined ? undefined : `has the same name as line ${other}; a header is sent once`;
 }
