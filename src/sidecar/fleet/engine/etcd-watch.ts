@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isJsonObject, type JsonObject, parseJson } from '../../../drm/bytes';
+import { textProperty } from '../../../http/errors';
 import {
   EngineError,
   type EngineFault,
@@ -36,9 +37,6 @@ class Ended extends Error {
   }
 }
 
-/** `onEvents` rejected. */
-class NotTaken extends Error {}
-
 export function watchRange(
   calls: Calls,
   heartbeat: Heartbeat,
@@ -72,7 +70,7 @@ export function watchRange(
     const cause =
       thrown instanceof EngineError
         ? thrown
-        : new EngineError('unavailable', messageOf(thrown), { cause: thrown });
+        : new EngineError('unavailable', 'the watch failed', { cause: thrown });
     if (lostBy === cause.kind || signal.aborted || thrown instanceof Ended) return;
     lostBy = cause.kind;
     onLost?.(cause);
@@ -141,10 +139,9 @@ export function watchRange(
       return ending.signal.reason ?? troubleOf(server, 'ended the watch');
     } catch (thrown) {
       if (ending.signal.aborted) return ending.signal.reason;
-      if (thrown instanceof NotTaken) return thrown.cause;
-      return thrown instanceof EtcdError || thrown instanceof Ended
+      return thrown instanceof EngineError || thrown instanceof Ended
         ? thrown
-        : troubleOf(server, `the watch was cut: ${messageOf(thrown)}`);
+        : troubleOf(server, `the watch was cut: ${textProperty(thrown, 'message')}`);
     } finally {
       clearTimeout(limit);
       signal.removeEventListener('abort', onClose);
@@ -160,7 +157,7 @@ export function watchRange(
     const whole = events.slice(0, events.length - open.length);
     if (whole.length > 0 && !signal.aborted) {
       await onEvents(whole, at).catch((cause: unknown) => {
-        throw new NotTaken('the changes were not taken', { cause });
+        throw new EngineError('unavailable', 'the changes were not taken', { cause });
       });
       reported = Math.max(reported, whole.at(-1)?.revision ?? 0);
     }
@@ -225,8 +222,4 @@ function endOrFault(server: string, message: JsonObject, signInAgain: () => void
 /** 14 is gRPC's code `UNAVAILABLE`, unless the text says more. */
 function troubleOf(server: string, why: string): EtcdError {
   return new EtcdError(server, faultOfText(why, 14));
-}
-
-function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
 }
