@@ -1,4 +1,4 @@
-import { type Checked, formatUuid, parseUuid } from '../drm/bytes';
+import { type Checked, formatUuid, parseUuid, partsOf } from '../drm/bytes';
 import type { CpixDocument } from '../drm/cpix/document';
 import { decodeXml, readCpix } from '../drm/cpix/read';
 import { sentenceOf } from '../drm/finding';
@@ -24,10 +24,7 @@ export function requireDocument(bytes: Buffer, name: string) {
 
 /** The names of a list in one text: `widevine, playready`. */
 export function namesOf(list: string): string[] {
-  return list
-    .split(/[\s,;]+/)
-    .map((name) => name.trim().toLowerCase())
-    .filter((name) => name !== '');
+  return partsOf(list.toLowerCase(), /[\s,;]+/);
 }
 
 /** A key id as a request takes it; people have it as 32 digits, too. Any other text stays: the sidecar refuses it. */

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
+import { partsOf } from '../drm/bytes';
 import { CMAF_CBCS_REFUSED } from '../drm/cmaf-cbcs';
 import type { ExportName, ExportScheme } from '../drm/export/names';
 
@@ -84,11 +85,7 @@ export function added(value: string, former: readonly string[] = []): readonly s
 }
 
 export function namesAdded(text: string, former: readonly string[] = []): readonly string[] {
-  const names = text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-  return [...former, ...names];
+  return [...former, ...partsOf(text)];
 }
 
 export function wholeNumber(text: string): number {

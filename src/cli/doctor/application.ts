@@ -1,5 +1,5 @@
 import { distance } from 'fastest-levenshtein';
-import { type Checked, refused } from '../../drm/bytes';
+import { type Checked, partsOf, refused } from '../../drm/bytes';
 import { parseXml, type XmlElement } from '../../drm/xml';
 import { type Check, error, ok, warning } from './finding';
 
@@ -86,10 +86,7 @@ function textOf(element: XmlElement | undefined, name: string): string | undefin
 }
 
 function listOf(element: XmlElement | undefined, name: string): string[] {
-  return (textOf(element, name) ?? '')
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
+  return partsOf(textOf(element, name) ?? '');
 }
 
 const PLACE = 'Root/Application/HTTPStreamer/Properties';

@@ -1,4 +1,5 @@
 import { type CsvError, type Info, parse } from 'csv-parse/sync';
+import { partsOf } from '../../drm/bytes';
 import { nearest } from '../../http/faults';
 import { count } from '../../terminal/text';
 import { type FileProblem, isShowable, type ReadText, unreadable } from '../yaml-fields';
@@ -146,8 +147,7 @@ function groupOf(fields: Readonly<Record<string, unknown>>): Record<string, unkn
 
 /** `a:b c` as `[['a', 'b'], ['c', undefined]]`. */
 function pairsOf(cell: string): [string, string | undefined][] {
-  const parts = cell.split(/[\s,;]+/).filter((part) => part !== '');
-  return parts.map((part) => {
+  return partsOf(cell, /[\s,;]+/).map((part) => {
     const [name = '', value] = part.split(/:(.*)/s);
     return [name, value];
   });

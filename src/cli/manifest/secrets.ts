@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, relative, resolve } from 'node:path';
-import { type Checked, refused } from '../../drm/bytes';
+import { type Checked, partsOf, refused } from '../../drm/bytes';
 import { secretIn } from '../../http/secret';
 import { shellWord } from '../../terminal/text';
 import { usageError } from '../cli-error';
@@ -115,12 +115,12 @@ export function readAllowances(
   const config = configFile();
   const names = [
     ...checkedNames(options.allowEnv, '--allow-env'),
-    ...checkedNames(listOf(env.PACKAGERDRM_ALLOW_ENV, ','), 'PACKAGERDRM_ALLOW_ENV'),
+    ...checkedNames(partsOf(env.PACKAGERDRM_ALLOW_ENV ?? ''), 'PACKAGERDRM_ALLOW_ENV'),
     ...checkedNames(config?.allowEnv, `allowEnv in ${config?.path}`),
   ];
   const paths = [
     ...(options.allowFile ?? []),
-    ...listOf(env.PACKAGERDRM_ALLOW_FILE, delimiter),
+    ...partsOf(env.PACKAGERDRM_ALLOW_FILE ?? '', delimiter),
     ...(config?.allowFile ?? []),
   ].flatMap((path) => realPath(resolve(cwd, path)) ?? []);
   return {
@@ -138,11 +138,4 @@ function checkedNames(names: readonly string[] = [], from: string): readonly str
   if (!names.every(isName))
     throw usageError(`${from} takes the name of a variable, or a prefix of names and a * (PROVIDER_*).`);
   return names;
-}
-
-function listOf(text: string | undefined, divider: string): string[] {
-  return (text ?? '')
-    .split(divider)
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
 }

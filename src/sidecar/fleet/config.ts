@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import * as z from 'zod';
+import { partsOf } from '../../drm/bytes';
 import type { Environment } from '../../http/config';
 import { wholeNumber } from '../../http/faults';
 import { streamIdPrefix } from '../api-key';
@@ -9,12 +10,6 @@ export type FleetConfig = NonNullable<ReturnType<typeof fleetConfig>>;
 
 const NAME_RULE = 'must be 1 to 64 letters, digits and . _ - and begin with a letter or digit';
 const MAX_URLS = 16;
-
-const listOf = (text: string) =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
 
 /** Quotes no address, which may hold a password. */
 function urlFault(url: URL | undefined): string | undefined {
@@ -28,7 +23,7 @@ function urlFault(url: URL | undefined): string | undefined {
 
 const urls = z
   .string()
-  .transform(listOf)
+  .transform((text) => partsOf(text))
   .superRefine((list, context) => {
     const add = (message: string) => context.addIssue({ code: 'custom', message });
     const all = list.map((text) => (URL.canParse(text) ? new URL(text) : undefined));
@@ -46,7 +41,7 @@ const urls = z
 
 const streams = z
   .string()
-  .transform(listOf)
+  .transform((text) => partsOf(text))
   .pipe(
     z
       .array(streamIdPrefix)
