@@ -1,4 +1,4 @@
-import type { SyntaxNode } from '@lezer/common';
+import type { SyntaxNode, Tree } from '@lezer/common';
 import { parser as javaScriptParser } from '@lezer/javascript';
 import { parser as phpParser } from '@lezer/php';
 import { parser as pythonParser } from '@lezer/python';
@@ -19,7 +19,7 @@ import {
  * HTTP client with `baseURL`, and addresses in texts.
  */
 export const JAVASCRIPT: Language = {
-  parse: (text) => javaScriptParser.configure({ dialect: 'ts jsx' }).parse(text),
+  parse: parseJavaScript,
   readers: {
     VariableDeclaration: readDeclaration,
     AssignmentExpression: readAssignment,
@@ -30,6 +30,25 @@ export const JAVASCRIPT: Language = {
   interpolations: ['Interpolation'],
   join: '+',
 };
+
+/** To JSX, a type parameter or a cast (`<T>(x: T) => <any>x`) is an element without an end. */
+function parseJavaScript(text: string): Tree {
+  const tree = javaScriptParser.configure({ dialect: 'ts jsx' }).parse(text);
+  const faults = faultsIn(tree);
+  if (faults === 0) return tree;
+  const other = javaScriptParser.configure({ dialect: 'ts' }).parse(text);
+  return faultsIn(other) < faults ? other : tree;
+}
+
+function faultsIn(tree: Tree): number {
+  let faults = 0;
+  tree.iterate({
+    enter: ({ type }) => {
+      if (type.isError) faults += 1;
+    },
+  });
+  return faults;
+}
 
 function readDeclaration(node: SyntaxNode, finder: Finder): void {
   for (const name of childrenOf(node)) {

@@ -161,7 +161,7 @@ export class Finder {
       return { kind: 'text', text: written };
     if (node.name === 'VariableName' && this.#stepped.has(written.replace('$', ''))) return undefined;
     if (node.name === 'VariableName') return this.variables.get(written);
-    const [inner] = node.name === 'ParenthesizedExpression' ? itemsOf(node) : [];
+    const inner = innerOf(node);
     if (inner) return this.literalOf(inner);
     const text = this.stringOf(node);
     return text === undefined ? undefined : { kind: 'text', text };
@@ -229,7 +229,9 @@ export class Finder {
 
   #readChain(node: SyntaxNode): string[] | undefined {
     if (['VariableName', 'this', 'super', 'self'].includes(node.name)) return [this.textOf(node)];
-    if (node.name === 'CallExpression' || node.name === 'NewExpression') return ['()'];
+    if (/^(?:Call|New|Await)Expression$/.test(node.name)) return ['()'];
+    const inner = innerOf(node);
+    if (inner) return this.chainOf(inner) ?? ['()'];
     if (node.name !== 'MemberExpression' && node.name !== 'SubscriptExpression') return undefined;
     const [object, last] = [node.firstChild, node.lastChild];
     const names = object && this.chainOf(object);
@@ -275,9 +277,11 @@ export class Finder {
   }
 
   placeholder(node: SyntaxNode): string {
-    // Of `key as string` in TypeScript, the name.
-    const [name = ''] = this.textOf(node).split(/\sas\s/);
-    const text = name.replaceAll(/\s?(?:->|\.)\s?/g, '.').replaceAll('$', '');
+    const inner = innerOf(node);
+    if (inner) return this.placeholder(inner);
+    const text = this.textOf(node)
+      .replaceAll(/\s?(?:->|\.)\s?/g, '.')
+      .replaceAll('$', '');
     // Anything but a name could contain a text of the program, and so a secret.
     return /^[A-Za-z_][\w.]{0,59}$/.test(text) ? `{${text}}` : '{value}';
   }
@@ -369,6 +373,16 @@ export function childrenOf(node: SyntaxNode): SyntaxNode[] {
   const children: SyntaxNode[] = [];
   for (let child = node.firstChild; child; child = child.nextSibling) children.push(child);
   return children;
+}
+
+/** Without its parentheses or its type in TypeScript: `(a)`, `a as T`, `a satisfies T`, `<T>a`, `a!`, `a<T>`. */
+function innerOf(node: SyntaxNode): SyntaxNode | null | undefined {
+  const { name, firstChild, lastChild } = node;
+  if (name === 'ParenthesizedExpression') return itemsOf(node)[0];
+  if (name === 'PrefixCast') return lastChild;
+  const isTyped =
+    name === 'BinaryExpression' && /^(?:as|satisfies)$/.test(firstChild?.nextSibling?.name ?? '');
+  return isTyped || /^(?:Postfix|Instantiation)Expression$/.test(name) ? firstChild : undefined;
 }
 
 export function itemsOf(list: SyntaxNode): SyntaxNode[] {

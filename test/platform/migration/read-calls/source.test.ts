@@ -30,6 +30,9 @@ made(jwplatform).videos.show({ video_key: ('k') }) → /v1/videos/show → {"vid
 jw.videos.show({ video_key: '\\u{ffffff}k' }) → /v1/videos/show → {"video_key":"k"}
 let n = 0; jw.videos.list({ result_offset: n, result_limit: 50 }); n += 50 → /v1/videos/list → {"result_offset":"{n}","result_limit":"50"}
 const q = { result_offset: 0, search: 'a' }; jw.videos.list(q); q['result_offset'] += 50 → /v1/videos/list → {"result_offset":"{result_offset}","search":"a"}
+(jw as any).videos!.show<Video>({ video_key: 'k' } as Query) → /v1/videos/show → {"video_key":"k"}
+(await made(jwplatform)).videos.show(<Query>{ video_key: key! }) → /v1/videos/show → {"video_key":"{key}"}
+const id = <T>(x: T) => <any>x; jw.videos.list({} satisfies Query) → /v1/videos/list → {}
 jw.videos.show({ video_key: item.key as string }) → /v1/videos/show → {"video_key":"{item.key}"}
 `;
 
