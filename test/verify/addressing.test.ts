@@ -267,6 +267,19 @@ describe('DASH', () => {
     expect(segments).toEqual([20, 40]);
   });
 
+  test('fetches subtitles that are one text as a whole, and once while they are watched', async () => {
+    const stream = await startStream('dash');
+    stream.answers.set('/s.vtt', (_request, response) => response.end('WEBVTT\n'));
+    const all = mpd('<BaseURL>s.vtt</BaseURL>', { attributes: LIVE, period: ' start="PT0S"' });
+    const text = all.replace(/contentType="video" mimeType="video\/mp4"/, 'mimeType="text/vtt"');
+    const memory = new StreamMemory();
+    for (const seconds of [0, 60]) {
+      const now = () => new Date(NOW.getTime() + seconds * 1000);
+      expect((await verifyMpd(stream, text, { now, memory, keyFiles: [] })).faults).toEqual([]);
+    }
+    expect(stream.requests.filter((request) => request.startsWith('/s.vtt'))).toEqual(['/s.vtt']);
+  });
+
   test('reads the protection of each Representation, and that of a reference', async () => {
     const stream = await startStream('dash');
     const other = SIGNALLING.replaceAll('4b6a75d3', '99999999');

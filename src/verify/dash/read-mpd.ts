@@ -155,6 +155,11 @@ function addressesOf(each: InheritedRepresentation, span: PeriodSpan): Addresses
   const base = textOf(attributes.baseUrl) ?? '';
   if (segmentInfo.template) return ofTemplate(each, segmentInfo.template, base, span);
   if (segmentInfo.list) return ofList(each, segmentInfo.list, base, span);
+  // Subtitles that are a text are one segment.
+  if (kindOf(each) === 'text' && !/mp4/.test(textOf(attributes.mimeType) ?? '')) {
+    const whole = { url: base, seconds: undefined, number: undefined };
+    return { init: undefined, segments: { first: whole, newest: [whole] } };
+  }
   return ofFile(segmentInfo.base ?? {}, base);
 }
 
