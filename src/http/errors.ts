@@ -200,20 +200,18 @@ function closingAnswer(error: HttpError) {
   return { headers, body };
 }
 
-/** Plain data for a log line, without messages that quote the parsed text. */
+/** Plain data for a log line, without messages that quote the parsed text. JSON leaves out what is undefined. */
 export function describeThrown(thrown: unknown, depth = 0): Record<string, unknown> {
   const name = textProperty(thrown, 'name') ?? typeof thrown;
-  const stack = textProperty(thrown, 'stack');
   const cause = property(thrown, 'cause');
-  // V8's JSON messages quote the text they choke on, which may be key material.
-  const quotes = name === 'SyntaxError';
   return {
     name,
-    ...present('code', systemCode(thrown)),
-    ...present('syscall', textProperty(thrown, 'syscall')),
-    ...present('message', quotes ? undefined : textProperty(thrown, 'message')),
-    ...present('stack', stack === undefined ? undefined : framesOf(stack)),
-    ...present('cause', cause === undefined || depth > 3 ? undefined : describeThrown(cause, depth + 1)),
+    code: systemCode(thrown),
+    syscall: textProperty(thrown, 'syscall'),
+    // V8's JSON messages quote the text they choke on, which may be key material.
+    message: name === 'SyntaxError' ? undefined : textProperty(thrown, 'message'),
+    stack: framesOf(textProperty(thrown, 'stack')),
+    cause: cause === undefined || depth > 3 ? undefined : describeThrown(cause, depth + 1),
   };
 }
 
@@ -227,15 +225,11 @@ export function systemCode(thrown: unknown): string | undefined {
   return NUMBERS.find(([, number]) => number === -(numberProperty(thrown, 'errno') ?? 0))?.[0];
 }
 
-function framesOf(stack: string): string[] {
+function framesOf(stack: string | undefined): string[] | undefined {
   return stack
-    .split('\n')
+    ?.split('\n')
     .filter((line) => line.startsWith('    at '))
     .map((line) => line.trim());
-}
-
-function present(name: string, value: unknown): Record<string, unknown> {
-  return value === undefined ? {} : { [name]: value };
 }
 
 function property(value: unknown, name: string): unknown {

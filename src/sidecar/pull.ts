@@ -5,7 +5,6 @@ import { exportQuery } from '../api/key-file-request';
 import { JSON_PROVIDER_RULES, parseKeyFileRequest } from '../api/read-key-file-request';
 import { parseStreamId, type StreamId } from '../api/stream-id';
 import type { Checked } from '../drm/bytes';
-import { sentenceOf } from '../drm/finding';
 import { routeAt } from '../http/app';
 import { toHttpError } from '../http/errors';
 import { parsedOr400, readQuery } from '../http/faults';
@@ -14,7 +13,7 @@ import { UnknownContentError } from '../provider/upstream';
 import { callerOf, mayRead } from './api-key';
 import { apiError } from './errors';
 import { exportKeyFile, requireForm } from './key-files/export';
-import { actorOf, type KeyFileContext, readDocument, sendExport } from './key-files/routes';
+import { actorOf, type KeyFileContext, readDocument, sendExport, streamIdOf } from './key-files/routes';
 import type { Refusals } from './observe/audit';
 
 interface PullContext extends Omit<KeyFileContext, 'wait'> {
@@ -70,13 +69,11 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
   // Without its promise, which Node warns of.
   const countMiss = promisify((...call: Parameters<typeof limit>) => void limit(...call));
 
-  const streamIdOf = (response: Response, content: Content): StreamId => {
-    const made = pattern.replaceAll(PLACE, (_whole, name: keyof Content) => content[name]);
-    const parsed = parseStreamId(made);
-    if (!parsed.ok) throw apiError('invalid_stream_id', sentenceOf(parsed.problem));
-    response.locals.logFields = { streamId: parsed.value };
-    return parsed.value;
-  };
+  const streamIdFor = (content: Content, response: Response): StreamId =>
+    streamIdOf(
+      pattern.replaceAll(PLACE, (_whole, name: keyof Content) => content[name]),
+      response,
+    );
 
   const find = async (
     request: Request,
@@ -139,7 +136,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
 
   const get: RequestHandler<{ client: string; contentId: string }> = async (request, response) => {
     const asked = readQuery(query, request.query);
-    const streamId = streamIdOf(response, request.params);
+    const streamId = streamIdFor(request.params, response);
     await requireForm(asked);
     const bytes = await find(request as Request, response, streamId, request.params);
     await sendExport(request as Request, response, { streamId, bytes, asked });
@@ -160,7 +157,7 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     const asked = orRefuse(readSpekeRequest(await readDocument(request, response), speke));
     const wanted = orRefuse(wantedKey(asked));
     const content = { client: request.params.client, contentId: asked.contentId ?? '' };
-    const streamId = streamIdOf(response, content);
+    const streamId = streamIdFor(content, response);
     const bytes = await find(request as Request, response, streamId, content);
     const { keys } = await exportKeyFile(bytes, { as: 'cpix', scheme: wanted.scheme });
     response.type('application/xml').send(orRefuse(answerWithKey(asked, wanted, keys[0], random)));

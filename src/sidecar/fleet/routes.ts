@@ -72,7 +72,11 @@ export function fleetRoutes(app: Express, fleet: Fleet | undefined, log: Log): v
   // A stream may have the name of a path above: those are for POST, this is for GET.
   app
     .route(`${FLEET_PATH}/:streamid`)
-    .get(handle(false, (present, request, response) => present.streamStatus(streamIdOf(request, response))))
+    .get(
+      handle(false, (present, request, response) =>
+        present.streamStatus(streamIdOf(request.params.streamid, response)),
+      ),
+    )
     .all(({ method, params }) => {
       const isTask = [IMPORT, RESEAL].includes(String(params.streamid).toLowerCase());
       throw methodNotAllowed(method, ['GET', 'HEAD', ...(isTask ? ['POST'] : [])]);

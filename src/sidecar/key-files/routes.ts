@@ -66,7 +66,7 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
   const documentQuery = cpixQuery.extend(changeQuery.shape);
 
   const get: RequestHandler = async (request, response) => {
-    const streamId = streamIdOf(request, response);
+    const streamId = streamIdOf(request.params.streamid, response);
     requireRead(callerOf(response), streamId);
     const { query } = request;
     // Other parameters are ignored, unless their value shows that one of these is misspelt.
@@ -83,7 +83,7 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
 
   const post: RequestHandler = async (request, response) => {
     // The stream id comes first: a body that can't be read is an attempt to change that stream.
-    const streamId = streamIdOf(request, response);
+    const streamId = streamIdOf(request.params.streamid, response);
     const actor = actorOf(request, response);
     requireWrite(actor.apiKey, streamId);
     const { dryrun: dryRun, wait: seconds, asked } = await readRequest(request, response);
@@ -112,7 +112,7 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
   };
 
   const remove: RequestHandler = async (request, response) => {
-    const streamId = streamIdOf(request, response);
+    const streamId = streamIdOf(request.params.streamid, response);
     const actor = actorOf(request, response);
     requireWrite(actor.apiKey, streamId);
     const { wait: seconds } = readChangeQuery(removalQuery, request);
@@ -151,9 +151,8 @@ export function keyFileRoutes(app: Express, context: KeyFileContext): void {
 }
 
 /** @throws HttpError 400. */
-export function streamIdOf(request: Request, response: Response): StreamId {
-  const { streamid } = request.params;
-  const parsed = parseStreamId(typeof streamid === 'string' ? streamid : '');
+export function streamIdOf(given: unknown, response: Response): StreamId {
+  const parsed = parseStreamId(typeof given === 'string' ? given : '');
   if (!parsed.ok) throw apiError('invalid_stream_id', sentenceOf(parsed.problem));
   response.locals.logFields = { streamId: parsed.value };
   return parsed.value;
