@@ -304,7 +304,11 @@ describe('the release', () => {
     await writeFile(join(project(), 'jest.config.json'), '{"testMatch":["**/*.test.cjs"]}');
     // A runner whose hook fails may wait for what the hook has started.
     const options = { cwd: project(), env: { PATH: process.env.PATH }, timeout: 60_000 };
-    const { stdout } = await run(process.execPath, ['--test', 'node-test.test.mjs'], options);
+    const { stdout } = await run(
+      process.execPath,
+      ['--test', '--test-reporter=tap', 'node-test.test.mjs'],
+      options,
+    );
     expect(stdout).toContain('# pass 3\n# fail 0\n');
     const { stderr } = await run(process.execPath, [JEST, '--ci', '--config', 'jest.config.json'], options);
     expect(stderr).toContain('Tests:       3 passed, 3 total');
