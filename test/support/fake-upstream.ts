@@ -123,7 +123,8 @@ function perform(script: Script, response: ServerResponse): void {
     const more = () => {
       if (!response.destroyed) response.write(' '.repeat(isDrip ? 1 : 100_000), again);
     };
-    const again = () => void (isDrip ? setTimeout(more, 10) : more());
+    // From Node 26 on, the callback comes before the end of the connection is seen.
+    const again = () => void (isDrip ? setTimeout(more, 10) : setImmediate(more));
     more();
   } else if (typeof script === 'function') {
     throw new TypeError('A script answers one that is to be performed');
