@@ -3,15 +3,8 @@ import { parser as javaScriptParser } from '@lezer/javascript';
 import { parser as phpParser } from '@lezer/php';
 import { parser as pythonParser } from '@lezer/python';
 import { looksLikeV1, UnreadableInput } from './found-call';
-import {
-  childrenOf,
-  type Entry,
-  type Finder,
-  itemsOf,
-  type Language,
-  type Literal,
-  readAssignment,
-} from './source';
+import { type Entry, type Finder, type Language, type Literal, readAssignment } from './source';
+import { childrenOf, itemsOf } from './syntax';
 
 /**
  * JavaScript and TypeScript, with JSX: `client.videos.show({…})` of the package jwplatform, `api.get('v1/videos/show',

@@ -3,6 +3,7 @@ import { isAuthentication } from '../mapping/fields';
 import { findRoute, ROUTES } from '../mapping/routes';
 import { isPlaceholder } from '../mapping/values';
 import { addParameter, CLASSES, type FoundCall, readUrl, UnreadableInput } from './found-call';
+import { childrenOf, innerOf, itemsOf } from './syntax';
 
 /** A language whose calls are found, as its syntax tree names things. */
 export interface Language {
@@ -367,26 +368,6 @@ export function readAssignment(node: SyntaxNode, finder: Finder): void {
   if (name === undefined || key === undefined) return;
   const isKnown = key !== '?' && others.length === 0;
   finder.assignField(name, isKnown ? key : undefined, finder.valueOf(value));
-}
-
-export function childrenOf(node: SyntaxNode): SyntaxNode[] {
-  const children: SyntaxNode[] = [];
-  for (let child = node.firstChild; child; child = child.nextSibling) children.push(child);
-  return children;
-}
-
-/** Without its parentheses or its type in TypeScript: `(a)`, `a as T`, `a satisfies T`, `<T>a`, `a!`, `a<T>`. */
-function innerOf(node: SyntaxNode): SyntaxNode | null | undefined {
-  const { name, firstChild, lastChild } = node;
-  if (name === 'ParenthesizedExpression') return itemsOf(node)[0];
-  if (name === 'PrefixCast') return lastChild;
-  const isTyped =
-    name === 'BinaryExpression' && /^(?:as|satisfies)$/.test(firstChild?.nextSibling?.name ?? '');
-  return isTyped || /^(?:Postfix|Instantiation)Expression$/.test(name) ? firstChild : undefined;
-}
-
-export function itemsOf(list: SyntaxNode): SyntaxNode[] {
-  return childrenOf(list).filter(({ name }) => /\w/.test(name) && !/Comment$/.test(name));
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {
