@@ -307,6 +307,9 @@ test('shows texts as text, whatever they hold', async () => {
   await untilTrue(active(page));
   await until('Town hall <b>2030</b>');
   expect(await page.locator('b').count()).toBe(0);
+  const direction = "getComputedStyle(document.querySelector('[role=status] > :last-child')).direction";
+  await page.evaluate("document.querySelector('[role=status]').firstChild.textContent = 'قريبًا!'");
+  expect(await page.evaluate(direction)).toBe('rtl');
 });
 
 test('fits a phone while waiting, in a light scheme, and while active, in a dark one', async () => {

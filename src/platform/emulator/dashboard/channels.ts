@@ -273,7 +273,7 @@ function eventColumns(context: EmulatorContext, isOfOneChannel = false): Column<
     const channel = isOfOneChannel ? undefined : channels.find(channelId);
     return (
       channel &&
-      html`<span class="sub"><a href="/dashboard/channels/${channel.id}">${titleOf(channel)}</a></span>`
+      html`<span class="sub"><a href="/dashboard/channels/${channel.id}" dir="auto">${titleOf(channel)}</a></span>`
     );
   };
   return [

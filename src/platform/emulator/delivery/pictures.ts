@@ -102,7 +102,7 @@ function drawPoster(response: Response, title: string, asked: unknown): void {
   const picture = html`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${Math.round((width * 9) / 16)}" viewBox="0 0 1280 720">
 <defs><linearGradient id="sky" x1="0" y1="0" x2="1" y2="1"><stop stop-color="#1f4744"/><stop offset="1" stop-color="#0c1413"/></linearGradient></defs>
 <rect width="1280" height="720" fill="url(#sky)"/>
-<text x="640" y="375" fill="#eaf0ee" font-family="system-ui, sans-serif" font-size="56" font-weight="600" text-anchor="middle">${written(line)}</text>
+<text x="640" y="375" fill="#eaf0ee" font-family="system-ui, sans-serif" font-size="56" font-weight="600" text-anchor="middle" unicode-bidi="plaintext">${written(line)}</text>
 </svg>
 `;
   answer(response, NO_MEDIA, picture.toString(), DRAWN);

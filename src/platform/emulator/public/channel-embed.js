@@ -95,6 +95,7 @@
     const words = make('div');
     words.setAttribute('role', 'status');
     words.setAttribute('aria-live', 'polite');
+    words.dir = 'auto';
     const headline = make(
       'div',
       'max-height: 2lh; overflow: hidden; font-size: clamp(16px, 2.6vw, 24px); font-weight: 600; overflow-wrap: anywhere',

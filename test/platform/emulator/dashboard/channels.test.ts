@@ -40,7 +40,9 @@ test('shows an event of a manual channel before it is published, and publishes i
   const event = context.state.events.find(eventId);
   const before = await unauthenticated.get(path);
   expect(before.text).toContain(`href="/embed/media.html?preview=${event?.previewToken}"`);
-  expect(rowsOf((await unauthenticated.get('/dashboard/events')).text)).toEqual([
+  const events = (await unauthenticated.get('/dashboard/events')).text;
+  expect(events).toContain(`href="${path}" dir="auto">News</a>`);
+  expect(rowsOf(events)).toEqual([
     [`${eventId} News`, 'preview', '2030-01-01 00:00:00 UTC', '–', '–', expect.stringContaining('Publish')],
   ]);
   const published = await unauthenticated.post(`${path}/events/${eventId}/publish`).expect(303);

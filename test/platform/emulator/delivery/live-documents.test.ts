@@ -153,6 +153,8 @@ test.each(['', '?width=0', '?width=-1', '?width=99999', '?width="onload="x', '?w
     const { status, body } = await get(`/v2/media/${event}/poster.svg${query}`);
     expect(status).toBe(200);
     expect(String(body)).toContain('<svg xmlns="http://www.w3.org/2000/svg" width="1280" height="720"');
+    // The signs at the end of an Arabic title are at its left.
+    expect(String(body)).toContain('text-anchor="middle" unicode-bidi="plaintext">');
   },
 );
 
