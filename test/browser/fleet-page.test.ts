@@ -199,6 +199,14 @@ it('shows which streams are missing where, finds where one is, and that it arriv
   await page.keyboard.press('Enter');
   await untilTrue(() => page.getByText('The fleet has no entry for this stream.').isVisible());
   expect(await rows('where-packagers')).toEqual([]);
+  // A packager that names only some of its missing streams.
+  const packagers = [{ name: 'origin-2', live: true, has: false }];
+  const json = { streamid: 'unnamed', revision: 1, state: 'file', etag: '"tag"', packagers };
+  await page.route('**/api/fleet/unnamed', (route) => route.fulfill({ json }));
+  await page.getByLabel('Stream id').fill('unnamed');
+  await page.keyboard.press('Enter');
+  await until('0 of 1 packager that takes it');
+  expect(await rows('where-packagers')).toEqual([['origin-2', 'no', 'runs']]);
 });
 
 it('finds streams and packagers among many, and says when more streams are missing than are named', async () => {

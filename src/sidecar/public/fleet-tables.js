@@ -171,7 +171,7 @@ export function showEngine({ engine, compacted }) {
 
 const WHERE_COLUMNS = {
   Packager: ({ name }) => named(name),
-  'Has it': ({ has, why = 'behind', todo = '' }) =>
+  'Has it': ({ has, why = 'no', todo = '' }) =>
     has ? badge('success', 'yes') : [reasonBadge(why), sub(withCode(todo))],
   Sidecar: ({ live }) => runsBadge(live),
 };
