@@ -121,14 +121,21 @@ export function parseXml(
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-const escaped = (text: string) => text.replaceAll(/[&<>"]/g, (character) => ESCAPES[character] ?? character);
+
+export function escapeXml(text: string): string {
+  return text.replaceAll(/[&<>"]/g, (character) => ESCAPES[character] ?? character);
+}
+
+export function unescapeXml(text: string): string {
+  return text.replaceAll(/&(amp|lt|gt|quot|apos);/g, (_whole, name: keyof typeof ENTITIES) => ENTITIES[name]);
+}
 
 /** Writes an element on lines of its own; of one with children, its text is left out. */
 export function writeXml({ name, attributes, children, text }: XmlElement, indent = ''): string {
-  const pairs = Object.entries(attributes).map(([key, value]) => ` ${key}="${escaped(value)}"`);
+  const pairs = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeXml(value)}"`);
   const head = `${indent}<${name}${pairs.join('')}`;
   if (children.length > 0) {
     return `${head}>\n${children.map((child) => writeXml(child, `${indent}  `)).join('')}${indent}</${name}>\n`;
   }
-  return text.trim() === '' ? `${head}/>\n` : `${head}>${escaped(text.trim())}</${name}>\n`;
+  return text.trim() === '' ? `${head}/>\n` : `${head}>${escapeXml(text.trim())}</${name}>\n`;
 }

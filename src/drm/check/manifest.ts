@@ -1,6 +1,7 @@
 import { isAmong, parseUuid } from '../bytes';
 import type { Subject } from '../finding';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
+import { unescapeXml } from '../xml';
 import { describeBoxList, foreignSystemOf, systemName } from './boxes';
 import { describePlayReadyObject } from './playready';
 import {
@@ -183,7 +184,7 @@ function describeLicenseAddresses(report: Report, elements: ReturnType<typeof sy
   const found = new Map<string, { systemId: string; address: string }>();
   for (const { systemId, inner } of elements) {
     for (const [, own = '', text = ''] of inner.matchAll(LAURL)) {
-      const address = unescaped((/\blicenseUrl\s*=\s*["']([^"']*)["']/i.exec(own)?.[1] ?? text).trim());
+      const address = unescapeXml((/\blicenseUrl\s*=\s*["']([^"']*)["']/i.exec(own)?.[1] ?? text).trim());
       if (address !== '') found.set(`${systemId} ${address}`, { systemId, address });
     }
   }
@@ -193,10 +194,4 @@ function describeLicenseAddresses(report: Report, elements: ReturnType<typeof sy
     if (systemId === PLAYREADY_SYSTEM_ID)
       report.claim({ of: 'address', at: name, system: 'playready', address });
   });
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
-
-function unescaped(text: string): string {
-  return text.replaceAll(/&(lt|gt|quot|apos|amp);/g, (all, name: string) => ENTITIES[name] ?? all);
 }

@@ -185,7 +185,6 @@ function cencSystems(document: CpixDocument, { systems }: CpixChoice, { keyId }:
 }
 
 interface Rules {
-  readonly all: readonly CpixRule[];
   readonly inPeriod: readonly CpixRule[];
   readonly byKey: ReadonlyMap<string, readonly CpixRule[]>;
   /** Ids of keys that have rules in any period. */
@@ -202,7 +201,7 @@ function rulesInForce(document: CpixDocument, { track, period }: CpixChoice, rol
     requireSameInAllPeriods(document, asked);
   }
   const inPeriod = period === undefined ? all : rulesInPeriod(document, all, period);
-  return { all, inPeriod, byKey: byKeyId(inPeriod), governed: new Set(all.map(idOf)) };
+  return { inPeriod, byKey: byKeyId(inPeriod), governed: new Set(all.map(idOf)) };
 }
 
 function rulesOfRole({ candidates }: Role, rules: readonly CpixRule[], track: string): readonly CpixRule[] {

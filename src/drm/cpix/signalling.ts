@@ -112,16 +112,11 @@ function objectIn(what: string, bytes: Buffer): PlayReadySource {
 }
 
 function readHeader(object: Buffer, what: string): XmlElement {
-  const header = headerIn(object, what);
+  const records = () => usable(parsePlayReadyObject(object), `has a ${what} that`);
+  const header = isUtf16Xml(object) ? object : records().find(({ type }) => type === HEADER_RECORD)?.value;
   if (!header) return unusable(`has a ${what} without a header record`);
   const root = usable(parseXml(header.toString('utf16le')), `has a PlayReady header in the ${what} that`);
   return root.name === 'WRMHEADER' ? root : unusable(`has a ${what} whose header is not a WRMHEADER`);
-}
-
-function headerIn(object: Buffer, what: string): Buffer | undefined {
-  if (isUtf16Xml(object)) return object;
-  const records = usable(parsePlayReadyObject(object), `has a ${what} that`);
-  return records.find(({ type }) => type === HEADER_RECORD)?.value;
 }
 
 /** Compares a header's keys with a key. Another key id is no fault: some servers answer each request with one header. */

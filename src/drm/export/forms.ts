@@ -11,6 +11,7 @@ import { FAIRPLAY_KEY_FORMAT } from '../key-file';
 import { boxesOf, type StreamKey } from '../packaging';
 import { PLAYREADY_SYSTEM_ID } from '../playready';
 import { WIDEVINE_SYSTEM_ID } from '../widevine';
+import { escapeXml } from '../xml';
 import type { ExportName, ExportScheme } from './names';
 
 interface ExportForm {
@@ -176,7 +177,7 @@ const GPAC_TRACKS = [1, 256].flatMap((first) => Array.from({ length: 8 }, (_, at
 function gpacDrm({ scheme, keyId, key, iv, keyUri, systems }: StreamKey): string {
   const hex = (bytes: Buffer) => `0x${bytes.toString('hex')}`;
   const fairplay = `URI="${keyUri}",KEYFORMAT="${FAIRPLAY_KEY_FORMAT}",KEYFORMATVERSIONS="1"`;
-  const hls = keyUri === undefined ? '' : ` hlsInfo="${inAttribute(fairplay)}"`;
+  const hls = keyUri === undefined ? '' : ` hlsInfo="${escapeXml(fairplay)}"`;
   const track = (attributes: string) => `  <CrypTrack${attributes}>
     <key KID="${hex(keyId)}" value="${hex(key)}"${hls}/>
   </CrypTrack>\n`;
@@ -198,9 +199,6 @@ ${pssh.join('')}${
     : `${tracks.join('')}${track(counted(0))}`
 }</GPACDRM>\n`;
 }
-
-const inAttribute = (text: string) =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 
 /** The options of ffmpeg's MP4 muxer, for `-fpre`, which keeps them out of the arguments of the process. */
 function ffmpegPreset({ keyId, key }: StreamKey): string {
