@@ -141,11 +141,10 @@ export function masterPlaylist(masters: readonly string[], windowSeconds: number
   const newest = read.findLast(({ streams }) => streams.every(({ line }) => isWhole(line))) ?? read.at(-1);
   if (!newest) return '';
   const withWindow = (uri: string) => (windowSeconds === undefined ? uri : `${uri}?window=${windowSeconds}`);
-  const media = newest.media.map((line, index) => {
-    const isFirst = index === newest.media.findIndex((other) => groupOf(other) === groupOf(line));
-    const chosen = isFirst ? line.replace(/\bDEFAULT=NO\b/, 'DEFAULT=YES') : line;
-    return withUri(chosen, withWindow);
-  });
+  // They are the sounds of one group.
+  const media = newest.media.map((line, index) =>
+    withUri(index === 0 ? line.replace(/\bDEFAULT=NO\b/, 'DEFAULT=YES') : line, withWindow),
+  );
   const streams = newest.streams.flatMap(({ line, uri }) => {
     const same = read.flatMap((master) => master.streams.filter((stream) => stream.uri === uri));
     const bandwidth = (name: string) =>
@@ -179,8 +178,6 @@ export function mediaPlaylistsOf(master: string): string[] {
   const sounds = media.flatMap((line) => attributesOf(line).get('URI') ?? []);
   return [...new Set([...streams.map(({ uri }) => uri), ...sounds])];
 }
-
-const groupOf = (line: string) => attributesOf(line).get('GROUP-ID');
 
 function withUri(line: string, change: (uri: string) => string): string {
   return line.replace(/([:,]URI=")([^"]*)"/, (_, start: string, uri: string) => `${start}${change(uri)}"`);
