@@ -297,7 +297,6 @@ interface MpdLibrary {
 interface MpdNode {
   readonly tagName?: string;
   readonly childNodes: ArrayLike<MpdNode>;
-  setAttribute(name: string, value: string): void;
   removeChild(child: MpdNode): void;
 }
 
@@ -320,9 +319,6 @@ interface Elements {
 
 interface InheritedRepresentation extends Elements, RepresentationInfo {}
 
-/** An attribute that connects the library's results with the elements. */
-const MARK = 'element-of-the-manifest';
-
 /** The Representations of well-formed XML, `root` being its elements. @throws the library's errors. */
 function inheritedRepresentations(
   text: string,
@@ -330,51 +326,35 @@ function inheritedRepresentations(
   { url, now }: { readonly url: string; readonly now: Date },
 ): InheritedRepresentation[] {
   const mpd = library.stringToMpdXml(text);
-  keepFirstBaseUrl(mpd);
   removeUnread(mpd);
-  const elements: Elements[] = [];
-  const periodNodes = nodesOf(mpd, 'Period');
-  childrenOf(root, 'Period').forEach((period, periodIndex) => {
-    const periodNode = periodNodes[periodIndex];
-    const setNodes = nodesOf(periodNode, 'AdaptationSet');
-    childrenOf(period, 'AdaptationSet').forEach((adaptationSet, setIndex) => {
-      const setNode = setNodes[setIndex];
-      const nodes = nodesOf(setNode, 'Representation');
-      keepFirstBaseUrl(setNode);
-      childrenOf(adaptationSet, 'Representation').forEach((representation, index) => {
-        const node = nodes[index];
-        keepFirstBaseUrl(node);
-        node?.setAttribute(MARK, String(elements.length));
-        elements.push({ period, periodIndex, adaptationSet, representation });
-      });
-    });
-    keepFirstBaseUrl(periodNode);
-  });
   const { representationInfo } = library.inheritAttributes(mpd, { manifestUri: url, NOW: now.getTime() });
-  return representationInfo.flatMap(({ attributes, segmentInfo }) => {
-    const element = elements[Number(attributes[MARK])];
-    return element ? [{ ...element, attributes, segmentInfo }] : [];
+  const elements = childrenOf(root, 'Period').flatMap((period, periodIndex) =>
+    childrenOf(period, 'AdaptationSet').flatMap((adaptationSet) =>
+      childrenOf(adaptationSet, 'Representation').map((representation): Elements => {
+        return { period, periodIndex, adaptationSet, representation };
+      }),
+    ),
+  );
+  // The library has them in the same order.
+  return elements.flatMap((element, index) => {
+    const inherited = representationInfo[index];
+    return inherited ? [{ ...element, ...inherited }] : [];
   });
-}
-
-/** The library makes each Representation once for each combination of all BaseURL elements above it. */
-function keepFirstBaseUrl(node: MpdNode | undefined): void {
-  for (const other of nodesOf(node, 'BaseURL').slice(1)) node?.removeChild(other);
 }
 
 /** The library copies the segments of a Period or AdaptationSet to each Representation in it, and throws on a broken box or a Label with elements. */
 const NOT_FOR_THE_LIBRARY = ['SegmentTimeline', 'SegmentURL', 'ContentProtection', 'Label'];
 
+/** It makes each Representation once for each combination of all BaseURL elements above it, so that the first of each parent stays. */
 function removeUnread(node: MpdNode): void {
+  let hasBaseUrl = false;
   for (const child of Array.from(node.childNodes)) {
     if (child.tagName === undefined) continue;
-    if (NOT_FOR_THE_LIBRARY.includes(child.tagName)) node.removeChild(child);
+    const isBaseUrl = child.tagName === 'BaseURL';
+    if ((isBaseUrl && hasBaseUrl) || NOT_FOR_THE_LIBRARY.includes(child.tagName)) node.removeChild(child);
     else removeUnread(child);
+    hasBaseUrl ||= isBaseUrl;
   }
-}
-
-function nodesOf(node: MpdNode | undefined, name: string): MpdNode[] {
-  return Array.from(node?.childNodes ?? []).filter(({ tagName }) => tagName === name);
 }
 
 function childrenOf({ children }: XmlElement, name: string): XmlElement[] {
