@@ -1,4 +1,4 @@
-import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
+import { brotliDecompressSync, unzipSync } from 'node:zlib';
 import { refused } from '../drm/bytes';
 import { type Get, type GetAnswer, GetFailed, whyNoAnswer } from '../http/get-request';
 
@@ -148,9 +148,13 @@ const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): Fetched | NotFetched {
   const { status, headers } = answer;
   if (status !== 200 && status !== 206) return statusFault(status);
-  const encoding = headers['content-encoding'] ?? 'identity';
+  const encoding = headers['content-encoding'] ?? '';
+  const codings = encoding
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((name) => !NO_CODINGS.includes(name));
   const [, first = range?.first] = /^bytes (\d+)-/.exec(headers['content-range'] ?? '') ?? [];
-  if (range && (status === 206 ? Number(first) !== range.first : answer.isCut && encoding !== 'identity')) {
+  if (range && (status === 206 ? Number(first) !== range.first : answer.isCut && codings.length > 0)) {
     const sentence =
       'is not the requested byte range: the server sends another one, or the whole file compressed; check range requests at the server, and at caches in front of it';
     return refused('answer_broken', sentence);
@@ -159,7 +163,7 @@ function readAnswer(answer: GetAnswer, { url, range }: Resource, most: number): 
     refused('too_large', `is larger than ${mebibytes(most)}, the limit for one file; it was not read`);
   const isComplete = range?.last !== undefined && answer.body.length > range.last;
   if (answer.isCut && !isComplete) return tooLarge();
-  const unpacked = unpack(answer.body, encoding, most + (range?.first ?? 0));
+  const unpacked = unpack(answer.body, codings, most + (range?.first ?? 0));
   if (unpacked === 'too_large') return tooLarge();
   if (unpacked === undefined)
     return refused(
@@ -181,19 +185,17 @@ function statusFault(status: number): NotFetched {
   return refused('http_error', `answers with ${status}`);
 }
 
-const DECOMPRESS: ReadonlyMap<string, (body: Buffer, options: { maxOutputLength: number }) => Buffer> =
-  new Map([
-    ['gzip', gunzipSync],
-    ['x-gzip', gunzipSync],
-    ['br', brotliDecompressSync],
-    ['deflate', inflateSync],
-  ]);
+/** `aws-chunked` is of an upload; stores keep it, and browsers pass over it. */
+const NO_CODINGS: readonly string[] = ['', 'identity', 'aws-chunked'];
 
-function unpack(body: Buffer, encoding: string, most: number): Buffer | 'too_large' | undefined {
-  const name = encoding.trim().toLowerCase();
-  if (name === '' || name === 'identity') return body;
+/** Undoes the codings, the last one first. */
+function unpack(body: Buffer, codings: readonly string[], most: number): Buffer | 'too_large' | undefined {
+  const options = { maxOutputLength: most };
   try {
-    return DECOMPRESS.get(name)?.(body, { maxOutputLength: most });
+    return codings.reduceRight(
+      (bytes, name) => (name === 'br' ? brotliDecompressSync : unzipSync)(bytes, options),
+      body,
+    );
   } catch (thrown) {
     return (thrown as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'too_large' : undefined;
   }

@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
 import { join, normalize } from 'node:path';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
 import fs from 'fs-extra';
 import { afterTest } from './after-test';
 import { listening } from './listening';
@@ -56,12 +55,6 @@ export function sendBytes(
   const place = first !== undefined && { 'content-range': `bytes ${start}-${end}/${bytes.length}` };
   response.writeHead(place ? 206 : 200, { ...headers, ...place, 'content-length': part.length });
   response.end(method === 'HEAD' ? undefined : part);
-}
-
-/** Answers with a text, packed on request. */
-export function sendPacked(text: string, encoding: 'gzip' | 'br'): Answer {
-  const pack = encoding === 'gzip' ? gzipSync : brotliCompressSync;
-  return (_request, response) => response.writeHead(200, { 'content-encoding': encoding }).end(pack(text));
 }
 
 export function redirectTo(location: string, status = 302): Answer {

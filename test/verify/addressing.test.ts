@@ -1,12 +1,12 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import fs from 'fs-extra';
 import { createGet } from '../../src/http/get';
 import { StreamMemory } from '../../src/verify/stream-memory';
 import { verifyStream } from '../../src/verify/verify-stream';
 import { afterTest } from '../support/after-test';
-import { redirectTo, sendBytes, sendPacked } from '../support/media-server';
+import { redirectTo, sendBytes } from '../support/media-server';
 import {
   expectToPlay,
   KEY_FILE,
@@ -128,9 +128,14 @@ describe('DASH', () => {
     );
   });
 
-  test.each(['gzip', 'br'] as const)('unpacks a manifest in %s', async (encoding) => {
+  test.each<[encoding: string, bytes: Buffer]>([
+    ['gzip', gzipSync(mpd(NUMBER))],
+    ['deflate', deflateSync(mpd(NUMBER))],
+    ['aws-chunked, br', brotliCompressSync(mpd(NUMBER))],
+  ])('unpacks a manifest in %s', async (encoding, bytes) => {
     const stream = await startStream('dash');
-    stream.answers.set('/m.mpd', sendPacked(mpd(NUMBER), encoding));
+    const headers = { 'content-encoding': encoding };
+    stream.answers.set('/m.mpd', (_request, response) => response.writeHead(200, headers).end(bytes));
     expectToPlay(await stream.verify(), 1);
   });
 
