@@ -28,6 +28,13 @@ export function looksLikePlaylist(text: string): boolean {
 
 type DescribeBytes = (report: Report, bytes: Buffer) => void;
 
+interface LineContext {
+  readonly isWhole: boolean;
+  /** In hex, those in any line. shaka-packager writes the key id where a line without a DRM system has its key. */
+  readonly keyIds: ReadonlySet<string>;
+  readonly describeBytes: DescribeBytes;
+}
+
 /** Shows a playlist's key lines (RFC 8216 § 4.3.2.4), each once; `describeBytes` takes their inline data. */
 export function describePlaylist(
   report: Report,
@@ -42,9 +49,11 @@ export function describePlaylist(
   checkVersion(report, text, lines);
   const variables = variablesOf(text);
   const encrypted = lines.filter((line) => attributesOf(line).get('METHOD') !== 'NONE');
+  const keyIds = encrypted.flatMap((line) => hexOf(attributesOf(line).get('KEYID') ?? '') ?? []);
+  const context = { isWhole, keyIds: new Set(keyIds.map((keyId) => keyId.toString('hex'))), describeBytes };
   encrypted.forEach((line, index) => {
     const at = encrypted.length > 1 ? `${called}[${index}]` : called;
-    if (!report.isFull) describeLine(report, at, withValues(line, variables), isWhole, describeBytes);
+    if (!report.isFull) describeLine(report, at, withValues(line, variables), context);
   });
   if (isWhole && isMultivariant) {
     describeVariants(report, text, encrypted.length > 0);
@@ -103,13 +112,7 @@ export function attributesOf(line: string): Map<string, string> {
   return attributes;
 }
 
-function describeLine(
-  report: Report,
-  at: string,
-  line: string,
-  isWhole: boolean,
-  describeBytes: DescribeBytes,
-): void {
+function describeLine(report: Report, at: string, line: string, context: LineContext): void {
   const attributes = attributesOf(line);
   if (line.search(VARIABLE) >= 0) {
     report.field(at, 'not checked', 'has a variable whose value another playlist or the address has');
@@ -125,11 +128,11 @@ function describeLine(
   const before = report.claims.length;
   if (address === undefined)
     report.error('missing', `${at}.uri`, 'is missing; players ask for the key there');
-  else describeAddress(report, at, method, format, address, describeBytes);
+  else describeAddress(report, at, method, format, address, context);
   const named = signallingIn(report.claims.slice(before), `${at}.uri`);
   const keyId = attributes.get('KEYID');
   // The older format com.widevine has the key ids in the address alone.
-  if (isWhole && keyId === undefined && format.toLowerCase() === `urn:uuid:${WIDEVINE_SYSTEM_ID}`)
+  if (context.isWhole && keyId === undefined && format.toLowerCase() === `urn:uuid:${WIDEVINE_SYSTEM_ID}`)
     report.warning('missing', `${at}.keyid`, 'is missing; players of Widevine choose the key by it');
   describeKeyId(report, at, method, keyId, named);
   compareMethod(report, at, method, named);
@@ -200,10 +203,12 @@ function describeAddress(
   method: string,
   format: string,
   address: string,
-  describeBytes: DescribeBytes,
+  { keyIds, describeBytes }: LineContext,
 ): void {
   const isFairPlay = format === FAIRPLAY_KEY_FORMAT || /^skd:/i.test(address);
   const inline = inlineBase64(address);
+  const bytes = inline === undefined ? undefined : readByteText(inline)?.bytes;
+  const isKeyId = bytes !== undefined && keyIds.has(bytes.toString('hex'));
   if (isFairPlay) {
     if (format !== FAIRPLAY_KEY_FORMAT)
       report.error('wrong_constant', `${at}.keyformat`, `must be ${FAIRPLAY_KEY_FORMAT} for FairPlay`);
@@ -217,17 +222,16 @@ function describeAddress(
     const own = `is identity, so that the key itself is fetched; FairPlay has ${FAIRPLAY_KEY_FORMAT}`;
     if (/^http:/i.test(address))
       report.warning('plain_http', `${at}.uri`, 'is plain http, so that others may read the key on its way');
-    if (inline !== undefined) report.warning('content_key_in_address', `${at}.uri`, HAS_KEY);
+    if (inline !== undefined && !isKeyId) report.warning('content_key_in_address', `${at}.uri`, HAS_KEY);
     if (method === 'SAMPLE-AES' && /fairplay|\bfps\b/i.test(address))
       report.warning('not_fairplay', `${at}.keyformat`, own);
   } else if (inline !== undefined) {
-    const bytes = readByteText(inline)?.bytes;
     const systemId = SYSTEM_OF_FORMAT[format.toLowerCase()];
     const other = bytes && systemId && foreignSystemOf(bytes, systemId);
     if (other)
       report.error('system_mismatch', `${at}.uri`, `has a box of ${other}, but the key format is ${format}`);
     if (!bytes) report.error('not_base64', `${at}.uri`, 'holds data that is not base64');
-    else if (!systemId && (bytes.length === 16 || bytes.includes('"k"')))
+    else if (!systemId && !isKeyId && (bytes.length === 16 || bytes.includes('"k"')))
       // A key for ClearKey, or its license: it is not shown.
       report.warning('content_key_in_address', `${at}.uri`, HAS_KEY);
     else if (bytes.toString('latin1', 0, 1) === '{')

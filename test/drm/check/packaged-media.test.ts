@@ -82,6 +82,7 @@ describe('a manifest of a packager', () => {
     ['fairplay/s.mpd', 'DASH MPD'],
     ['rotation/s.mpd', 'DASH MPD', 'W names_nothing'],
     ['clear/s.mpd', 'DASH MPD', 'W not_protected'],
+    ['cenc/v.m3u8', 'HLS media playlist'],
     ['fairplay/v.m3u8', 'HLS media playlist'],
     ['two-keys/a.m3u8', 'HLS media playlist'],
     ['clear/v.m3u8', 'HLS media playlist', 'W not_protected'],
