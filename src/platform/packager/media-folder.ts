@@ -34,18 +34,24 @@ export async function openMediaFolder(parent: string, newId: () => string) {
     if (lock === 'taken')
       throw new ConfigError([`PACKAGER_FOLDER: another packager uses ${path}; choose another folder`]);
     const temporary = join(path, 'temporary');
-    endReaders(temporary);
-    fs.removeSync(temporary);
+    const removeTemporary = () => {
+      endReaders(temporary);
+      rmSync(temporary, { recursive: true, force: true, maxRetries: 10 });
+    };
+    removeTemporary();
     mkdirSync(temporary, { mode: 0o700 });
     const streams = join(path, 'streams');
     fs.ensureDirSync(streams, 0o700);
     return {
-      /** For files of the packager and its programs: on the same file system, and emptied at each start. */
+      /** For files of the packager and its programs: on the same file system, and removed at the end or the next start. */
       temporary,
       isLocked: lock !== undefined,
       ids: () => readdirSync(streams),
       of: (id: string) => join(streams, id),
-      release: async () => lock?.release(),
+      release: async () => {
+        removeTemporary();
+        await lock?.release();
+      },
     };
   } catch (thrown) {
     const code = systemCode(thrown);

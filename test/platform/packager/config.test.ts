@@ -167,6 +167,7 @@ describe('the folder of media', () => {
     writeFileSync(join(first.temporary, 'rest'), '');
     await expect(open(home)).rejects.toThrow('another packager uses');
     await first.release();
+    expect(existsSync(first.temporary)).toBe(false);
     const second = await open(home);
     expect(second.ids()).toEqual(['news']);
     expect([second.isLocked, existsSync(join(second.temporary, 'rest'))]).toEqual([true, false]);
@@ -183,9 +184,10 @@ describe('the folder of media', () => {
   test('a process that waits for a packager that was killed to write to it ends', async () => {
     const home = temporaryHome();
     const first = await open(home);
-    const fifo = join(first.temporary, 'news-part-1-dash');
-    execFileSync('mkfifo', [fifo, join(first.temporary, 'not-read')]);
     await first.release();
+    const fifo = join(first.temporary, 'news-part-1-dash');
+    mkdirSync(first.temporary);
+    execFileSync('mkfifo', [fifo, join(first.temporary, 'not-read')]);
     const reader = spawn('sh', ['-c', 'echo begun; exec cat "$0"', fifo]);
     await once(reader.stdout, 'data');
     // Until it has come to wait for a writer.
