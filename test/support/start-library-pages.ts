@@ -45,7 +45,9 @@ export function fieldsOfForm(page: string, mark: string): Record<string, string 
     fields[name] = before === undefined ? value : [...[before].flat(), value];
   };
   const text = (raw: string) =>
-    raw.replaceAll(/&#(\d+);/g, (_entity, code) => String.fromCharCode(Number(code)));
+    raw
+      .replaceAll(/&#(\d+);/g, (_entity, code) => String.fromCharCode(Number(code)))
+      .replaceAll('\0', '\ufffd');
   const controls =
     /<input\b([^>]*)>|<textarea\b([^>]*)>\n?([\s\S]*?)<\/textarea>|<select\b([^>]*)>([\s\S]*?)<\/select>/g;
   for (const [, input, area, content = '', select, options = ''] of form.matchAll(controls)) {

@@ -13,9 +13,9 @@ export class FormBody extends URLSearchParams {
     return this.texts(name)[0] ?? '';
   }
 
-  /** Every value of a field, such as the boxes that were ticked, with the line ends of JavaScript. */
+  /** Every value of a field, as ticked boxes, with the line ends of JavaScript and no NUL, which HTML has not. */
   texts(name: string): string[] {
-    return this.getAll(name).map((text) => text.replaceAll(/\r\n?/g, '\n'));
+    return this.getAll(name).map((text) => text.replaceAll(/\r\n?/g, '\n').replaceAll('\0', '\ufffd'));
   }
 
   /** The names of a field and of those within it that were sent, empty or not. */

@@ -29,7 +29,7 @@ test('changes nothing when the form is sent as it came, whatever the values are'
   const { page, post, createReady } = await startLibraryPages();
   const media = await createReady({
     title: ' \u202eodd  title\nin two lines ',
-    description: '\nbegins with a line feed\r\nhas a return\rand a tab\t',
+    description: '\nbegins with a line feed\r\nhas a return\ra NUL\0 and a tab\t',
     tags: ['two\nlines', ' spaces ', 'comma, within'],
     publish_end_date: '2031-01-01T00:00:00.123456Z',
     custom_params: { ' name ': ' value\n\nlines ', [HOSTILE]: HOSTILE, 'two\r\nlines': '' },
