@@ -53,6 +53,7 @@ async function testMpd(stream: ServedStream, text: string, path = '/m.mpd') {
 
 const NUMBER =
   '<SegmentTemplate timescale="1000" duration="2000" initialization="v.mp4" media="v$Number$.m4s"/>';
+const TIMELINE = '<SegmentTimeline><S t="0" d="2000" r="2"/></SegmentTimeline>';
 const right = (segment = '/v3.m4s') => ({ faults: [], segment, seconds: 2, state: 'decrypts' });
 
 describe('DASH', () => {
@@ -225,9 +226,14 @@ describe('DASH', () => {
       const changed = new Date(`2026-11-22T12:00:0${second}Z`);
       const keyFiles = [{ name: 'news.key', text: wrong, changed }];
       const { faults } = await stream.verify({ now: () => NOW, keyFiles });
-      return faults[0]?.description.includes('after the stream began (2026-11-22 12:00:04 UTC)');
+      return /after the stream began \((.*?)\)/.exec(faults[0]?.description ?? '')?.[1];
     };
-    expect([await blamed(3), await blamed(5)]).toEqual([false, true]);
+    expect([await blamed(3), await blamed(5)]).toEqual([undefined, '2026-11-22 12:00:04 UTC']);
+    // Many packagers count from 1970.
+    const since1970 = NUMBER.replace('duration="2000"', '').replace('/>', `>${TIMELINE}</SegmentTemplate>`);
+    const attributes = 'type="dynamic" availabilityStartTime="1970-01-01T00:00:00Z"';
+    await fs.outputFile(join(stream.folder, 'm.mpd'), mpd(since1970, { attributes }));
+    expect(await blamed(5)).toBeUndefined();
   });
 
   test('takes of a live stream the period before one that has no segment yet', async () => {
