@@ -63,7 +63,9 @@ function describeFormat(type: string, boxes: readonly Mp4Box[]): { codec: string
     if (objectType === 0xa5 || objectType === 0xa6) return { codec: 'mp4a.a5', format: { codec: 'ac3' } };
     if (objectType !== 0x40 && objectType !== 0)
       return { codec: `mp4a.${objectType.toString(16)}`, format: { codec: 'unknown' } };
-    const audioType = (config?.[0] ?? 0) >> 3;
+    const [first = 0, second = 0] = config ?? [];
+    // 31 is for the types from 32 on, in six more bits (ISO/IEC 14496-3 § 1.6.2.1).
+    const audioType = first >> 3 === 31 ? 32 + ((first & 7) << 3) + (second >> 5) : first >> 3;
     const format: SampleFormat = { codec: 'aac', adts: false, config };
     return { codec: config ? `mp4a.40.${audioType}` : 'mp4a', format };
   }

@@ -110,19 +110,25 @@ test('the protection of subtitles is found behind the texts of their sample entr
   ]);
 });
 
-test('the codec of sound is found behind an address in its descriptor, and the stream that it depends on', () => {
-  const config = Buffer.from('05021210', 'hex');
-  const decoder = Buffer.concat([Buffer.from('041140', 'hex'), Buffer.alloc(12), config]);
-  // Flags of ISO/IEC 14496-1 § 7.2.6.5: streamDependenceFlag, URL_Flag and OCRstreamFlag.
-  const stream = Buffer.concat([
-    Buffer.from('0001e0000203', 'hex'),
-    Buffer.from('a:b'),
-    numbers(0).subarray(2),
-  ]);
-  const esds = box('esds', 0, Buffer.from([3, stream.length + decoder.length]), stream, decoder);
-  const body = Buffer.concat([numbers(0, 1), plainBox('mp4a', Buffer.alloc(28), esds)]);
-  expect(readSampleEntries(body, 'audio')).toMatchObject([{ codec: 'mp4a.40.2' }]);
-});
+test.each([
+  ['1210', 'mp4a.40.2'],
+  ['f946', 'mp4a.40.42'],
+])(
+  'the codec of sound is found behind an address in its descriptor, and the stream that it depends on: %s',
+  (type, codec) => {
+    const config = Buffer.from(`0502${type}`, 'hex');
+    const decoder = Buffer.concat([Buffer.from('041140', 'hex'), Buffer.alloc(12), config]);
+    // Flags of ISO/IEC 14496-1 § 7.2.6.5: streamDependenceFlag, URL_Flag and OCRstreamFlag.
+    const stream = Buffer.concat([
+      Buffer.from('0001e0000203', 'hex'),
+      Buffer.from('a:b'),
+      numbers(0).subarray(2),
+    ]);
+    const esds = box('esds', 0, Buffer.from([3, stream.length + decoder.length]), stream, decoder);
+    const body = Buffer.concat([numbers(0, 1), plainBox('mp4a', Buffer.alloc(28), esds)]);
+    expect(readSampleEntries(body, 'audio')).toMatchObject([{ codec }]);
+  },
+);
 
 test('a segment that is cut short is read as far as it goes, and reported', () => {
   const segment = cenc.segment('v', 1);
