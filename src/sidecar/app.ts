@@ -35,6 +35,7 @@ import { pullRoutes } from './pull';
 import { whyDenied } from './start-up';
 import { createDurableWriter } from './storage/durable-file';
 import { createKeyFileStore } from './storage/key-file-store';
+import { toStorageError } from './storage/open-file';
 
 export interface SidecarDependencies {
   readonly log: Log;
@@ -270,7 +271,7 @@ function healthRoutes(
       response.json({ status: 'ready', folder, ...(warnings.length > 0 && { warnings }) });
     } catch (thrown) {
       // 503 for every cause: load balancers and orchestrators understand it.
-      const { problems, cause } = toHttpError(thrown);
+      const { problems, cause } = toHttpError(toStorageError('read', thrown));
       // Many users only see the failing probe: the answer says who owns the folder, and what to do.
       const why = whyDenied(cause);
       const described = (problem: Problem) =>

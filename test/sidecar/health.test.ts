@@ -1,4 +1,4 @@
-import { chmod, stat, writeFile } from 'node:fs/promises';
+import { chmod, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refuseCacheFolder, warningOfShortKey } from '../../src/sidecar/start-up';
 import { temporaryFolder } from '../support/after-test';
@@ -42,6 +42,10 @@ test('identifies the folder, by device and inode, to holders of an API key alone
   });
   for (const key of ['', 'wrong-key'])
     expect((await unauthenticated.get('/readyz').set('x-api-key', key)).body).toEqual({ status: 'ready' });
+  // Within the second of the last probe.
+  await rm(folder, { recursive: true });
+  const { body: gone } = await api.get('/readyz').expect(503);
+  expect(gone.errors[0].code).toBe('key_files_not_readable');
 });
 
 test('shows the warnings of the start to holders of an API key, and to others none', async () => {
