@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { styleText } from 'node:util';
@@ -41,6 +40,14 @@ export function createOutput(
   const write = (text: string | Buffer): void => {
     if (!gone) stdout.write(text, (thrown) => thrown && fail(thrown));
   };
+  /** Resolves when all is written, or can't be. */
+  const flushed = () =>
+    new Promise<void>((resolve) => {
+      stdout.write('', (thrown) => {
+        if (thrown) fail(thrown);
+        resolve();
+      });
+    });
   const document = (value: unknown): void => write(`${jsonText(value, 2)}\n`);
   return {
     json,
@@ -65,19 +72,12 @@ export function createOutput(
     },
     /** Resolves when stdout takes more. Returns false when its reader is gone. */
     ready: async (): Promise<boolean> => {
-      if (!gone && stdout.writableNeedDrain)
-        await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]).catch(() => undefined);
+      if (!gone && stdout.writableNeedDrain) await flushed();
       return !gone && !stdout.destroyed;
     },
     /** Resolves when all is written. Returns the system's code of a failure; a reader that is gone is none. */
     finish: async (): Promise<string | undefined> => {
-      if (!gone && !stdout.destroyed)
-        await new Promise<void>((resolve) => {
-          stdout.write('', (thrown) => {
-            if (thrown) fail(thrown);
-            resolve();
-          });
-        });
+      if (!gone && !stdout.destroyed) await flushed();
       return lost;
     },
   };

@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { createOutput } from '../../src/terminal/output';
 import { showProgress } from '../../src/terminal/progress';
 import { csvRow, shellWord } from '../../src/terminal/text';
@@ -106,6 +107,23 @@ afterEach(() => jest.useRealTimers());
 function* readAll(stream: PassThrough): Generator<string> {
   for (let chunk = stream.read(); chunk !== null; chunk = stream.read()) yield String(chunk);
 }
+
+test('waits for a slow reader, and leaves no listener at its stream', async () => {
+  jest.useRealTimers();
+  const stdout = new PassThrough({ highWaterMark: 1 });
+  const out = createOutput(stdout, new PassThrough(), {}, false);
+  const listeners = stdout.listenerCount('close');
+  for (const text of ['first', 'second']) {
+    out.write(text);
+    const order: string[] = [];
+    const ready = out.ready().then((isTaken) => order.push(`ready ${isTaken}`));
+    await setImmediate();
+    order.push([...readAll(stdout)].join(''));
+    await ready;
+    expect(order).toEqual([text, 'ready true']);
+  }
+  expect(stdout.listenerCount('close')).toBe(listeners);
+});
 
 function start(json: boolean, isTTY = false) {
   const stderr = Object.assign(new PassThrough(), { isTTY });
