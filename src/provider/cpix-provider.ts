@@ -153,14 +153,17 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     { document, question }: AnsweredDocument,
     { contentId, choice }: ProviderContent,
   ): Promise<ChosenKeys> => {
-    const { speke, systems } = question;
+    const { speke, systems = [] } = question;
     const chosenIn = (of: CpixDocument, by: CpixChoice): ChosenKeys => {
       const chosen = chooseKeys(of, by);
       if (chosen.ok) return chosen.value;
       throw unusable(chosen.faults);
     };
     if (!speke) return chosenIn(document, choice ?? {});
-    requireSystems(document, systems, choice?.systems ?? ALL_SYSTEMS);
+    const present = document.systems.map(({ systemId }) => systemId);
+    const absent = systems.filter((name) => !present.includes(CPIX_SYSTEM_IDS[name]));
+    if (absent.length > 0)
+      throw upstream.failed(`returned no ${listed(absent)}${leaveOut(absent, choice?.systems)}`);
     const { spekeKeyId } = await loadSpeke();
     const keyId = spekeKeyId(contentId, speke.scheme, choice?.track);
     const isOwn = (item: { readonly keyId: Buffer }) => item.keyId.equals(keyId);
@@ -173,17 +176,6 @@ export function createCpixProvider(options: CpixProviderOptions): KeyProvider {
     // A provider may return other key ids, which are then used: by its usage rules, or of a single key.
     if (speke.tracks && speke.tracks.length > 1) return chosenIn(document, { track: choice?.track, systems });
     return chosenIn(document, { keyId: document.keys.length > 1 ? keyId : undefined, systems });
-  };
-
-  const requireSystems = (
-    document: CpixDocument,
-    systems: readonly CpixSystemName[] = [],
-    wanted: readonly CpixSystemName[],
-  ) => {
-    const isThere = (name: CpixSystemName) =>
-      document.systems.some(({ systemId }) => systemId === CPIX_SYSTEM_IDS[name]);
-    const absent = systems.filter((name) => !isThere(name));
-    if (absent.length > 0) throw upstream.failed(`returned no ${listed(absent)}${leaveOut(absent, wanted)}`);
   };
 
   const makeKeyFile = async (
@@ -255,13 +247,16 @@ const OF_THE_QUESTION: readonly number[] = [400, 404, 409, 422];
 function hintOf(
   status: number,
   { speke, systems = [] }: Question,
-  wanted: readonly CpixSystemName[] = ALL_SYSTEMS,
+  wanted: readonly CpixSystemName[] | undefined,
 ): string {
   if (!speke || !OF_THE_QUESTION.includes(status)) return '';
   return ` to the request for ${listed(systems)} (${speke.scheme})${leaveOut(systems, wanted)}`;
 }
 
-function leaveOut(systems: readonly CpixSystemName[], wanted: readonly CpixSystemName[]): string {
+function leaveOut(
+  systems: readonly CpixSystemName[],
+  wanted: readonly CpixSystemName[] = ALL_SYSTEMS,
+): string {
   const others = wanted.filter((name) => !systems.includes(name));
   return others.length === 0
     ? ''
