@@ -110,11 +110,13 @@ async function showsFailures(
 ): Promise<void> {
   const keyId = swapKeyIdOrder(keys.keyId);
   const { title, sources } = await itemOf(keys);
+  const clear = await itemOf();
   const page = await open(own, {
     wrong: await itemOf({ ...keys, keyId: OTHER_ID }),
     swapped: await itemOf({ ...keys, keyId }),
     unlicensed: { title, sources: sources.map(({ drm: _drm, ...source }) => source) },
-    clear: await itemOf(),
+    // What is no address is left out.
+    clear: { ...clear, image: 'http://[', sources: [{ file: 'http://[' }, ...clear.sources] },
   });
   const uuid = asUuid(keyId);
   for (const [name, reason, sentence] of [

@@ -131,7 +131,8 @@
   }
 
   function isWebAddress(address) {
-    return /^https?:$/.test(new URL(address, document.baseURI).protocol);
+    const base = document.baseURI;
+    return URL.canParse(address, base) && /^https?:$/.test(new URL(address, base).protocol);
   }
 
   /** Whether an HLS playlist or an MPD lists nothing that could be seen. */
