@@ -74,25 +74,22 @@ export async function waitForPackagers(
   const { wait, interrupted, now } = context;
   if (awaited.wait === undefined || awaited.stopped || awaited.streamIds.length === 0) return undefined;
   const limitMs = 1000 * (awaited.wait === true ? WAIT_SECONDS : awaited.wait);
-  const { fleet } = context.sidecar();
   const began = now().getTime();
-  let revision = awaited.revision;
-  let last: Omit<WaitedForFleet, 'end'> = { packagers: 0, behind: [] };
+  const look = createLook(context.sidecar().fleet, awaited);
+  let last: Looked = { packagers: 0, behind: [] };
   let progress: ReturnType<typeof showProgress> | undefined;
   let done = 0;
   try {
     // The clock may be set back meanwhile, and a call may take its time.
     for (let paused = 0; ; paused += LOOK_MS) {
-      const answer = await answerOrError(fleet.status());
+      const looked = await answerOrError(look());
       const isOver = Math.max(paused, now().getTime() - began) >= limitMs;
       if (interrupted.aborted) return { ...last, end: 'interrupted' };
-      if (answer instanceof CliError) {
-        last = { ...last, errors: answer.problems };
-        if (isOver || !(answer instanceof SidecarUnavailable)) return { ...last, end: 'unknown' };
+      if (looked instanceof CliError) {
+        last = { ...last, errors: looked.problems };
+        if (isOver || !(looked instanceof SidecarUnavailable)) return { ...last, end: 'unknown' };
       } else {
-        // Waits for earlier changes, too.
-        revision ??= answer.revision ?? undefined;
-        last = findBehind(answer, awaited.streamIds, revision);
+        last = looked;
         progress ??= showProgress(context, 'Packagers with everything', last.packagers);
         progress.advance(last.packagers - last.behind.length - done);
         done = last.packagers - last.behind.length;
@@ -106,16 +103,47 @@ export async function waitForPackagers(
   }
 }
 
+type Looked = Omit<WaitedForFleet, 'end'>;
+
+/** A sidecar knows how far packagers are with the streams that it takes. Of others, it is asked for each who has it. */
+function createLook(
+  fleet: ReturnType<CliContext['sidecar']>['fleet'],
+  { streamIds, ...awaited }: Pick<Awaited, 'streamIds' | 'revision'>,
+): () => Promise<Looked> {
+  let { revision } = awaited;
+  /** Of others, the streams that every packager has. */
+  const had = new Set<string>();
+  return async () => {
+    const answer = await fleet.status();
+    // Waits for earlier changes, too.
+    revision ??= answer.revision ?? undefined;
+    const here = answer.packagers.find(({ name }) => name === answer.name);
+    const isOwn = (streamId: string) => isWithinPrefixes(here?.streams, streamId);
+    const packagers = takersOf(answer, streamIds).length;
+    const behind = findBehind(answer, streamIds.filter(isOwn), revision);
+    for (const streamid of streamIds.filter((id) => !isOwn(id) && !had.has(id))) {
+      const missing = (await fleet.streamStatus(streamid)).packagers.filter(({ has }) => !has);
+      const others = missing.filter(({ name }) => !behind.some((one) => one.name === name));
+      for (const { name, live, why = 'behind' } of others)
+        behind.push({ name, live, behind: 0, lacks: [{ streamid, why }] });
+      if (missing.length > 0) break;
+      had.add(streamid);
+    }
+    return { packagers, behind };
+  };
+}
+
+function takersOf({ packagers }: FleetAnswer, streamIds: readonly string[]): FleetPackager[] {
+  return packagers.filter(({ streams }) => streamIds.some((id) => isWithinPrefixes(streams, id)));
+}
+
 function findBehind(
   answer: FleetAnswer,
   streamIds: readonly string[],
   target: number | undefined,
-): Omit<WaitedForFleet, 'end'> {
+): BehindPackager[] {
   const wanted = new Set(streamIds);
-  const takers = answer.packagers.filter(({ streams }) =>
-    streamIds.some((id) => isWithinPrefixes(streams, id)),
-  );
-  const behind = takers.flatMap((packager) => {
+  return takersOf(answer, streamIds).flatMap((packager) => {
     const { name, live, lacking } = packager;
     const lacks = packager.lacks.filter(({ streamid, why }) => wanted.has(streamid) && why !== 'behind');
     // A packager that names only some missing streams may miss these.
@@ -123,7 +151,6 @@ function findBehind(
     if (hasRevision(packager, answer, target) && lacks.length === 0 && isNamed) return [];
     return [{ name, live, behind: packager.behind, lacks }];
   });
-  return { packagers: takers.length, behind };
 }
 
 /** Whether a packager has received all changes up to a revision; later ones do not count. */

@@ -137,6 +137,23 @@ Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have every
     });
   });
 
+  test('asks who has a stream that the sidecar does not take', async () => {
+    const others = [{ name: 'origin-2' }, { name: 'site-b', streams: ['vod/'] }];
+    fleet = createFakeFleet({ here: { name: 'origin-1', streams: ['live/'] }, others });
+    sidecar = await startSidecar({}, undefined, { fleet: fleet.open });
+    fleet.hold('site-b');
+    expect(noted(await apply(['--wait', '1']))).toEqual({
+      code: 1,
+      stderr: expect.stringContaining(
+        `\nNot everywhere in time: site-b (vod/b: ${LACK_REASONS.behind}) (2 of 3 packagers have everything).`,
+      ),
+    });
+    expect(endOf(await apply(['--wait'], { onWait: () => fleet.release('site-b') }))).toEqual([
+      0,
+      'All 3 packagers have everything.',
+    ]);
+  });
+
   test('names a packager whose file stays as it is, and why, with --json, too', async () => {
     fleet.hold('site-b', 'kept');
     const { code, stdout } = await apply(['--wait', '1', '--json']);
