@@ -33,7 +33,7 @@ export function showProgress({ stderr, out }: ProgressOutput, title: string, tot
     barIncompleteChar: '\u{2591}',
     barsize: 30,
     hideCursor: false,
-    gracefulExit: false,
+    gracefulExit: true,
     clearOnComplete: true,
     linewrap: false,
     stream: stderr,

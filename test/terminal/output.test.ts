@@ -156,6 +156,16 @@ test('says on a terminal before its bar why it pauses and how far it is, because
   progress.stop();
 });
 
+test('lets the terminal wrap lines again as soon as the user stops it: a second Ctrl-C ends it at once', () => {
+  const { progress, reported } = start(false, true);
+  expect(reported()).toContain('\u{1b}[?7l');
+  process.emit('SIGINT');
+  expect(reported()).toContain('\u{1b}[?7h');
+  progress.advance(1);
+  progress.stop();
+  expect(reported()).toBe('');
+});
+
 test('reports no progress next to a JSON document', () => {
   const { progress, reported } = start(true);
   jest.advanceTimersByTime(60_000);
