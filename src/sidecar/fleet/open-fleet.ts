@@ -3,7 +3,7 @@ import type { FleetAnswer } from '../../api/fleet-answers';
 import { isWithinPrefixes } from '../../api/stream-id';
 import { cached, memoized } from '../../http/cached';
 import { HttpError, systemCode } from '../../http/errors';
-import { apiError, sentenceOf } from '../errors';
+import { ALL_ERRORS, apiError } from '../errors';
 import type { KeyFileStore } from '../storage/key-file-store';
 import { toStorageError } from '../storage/open-file';
 import type { FleetConfig } from './config';
@@ -261,7 +261,7 @@ function missingSecret(secrets: ReadonlyMap<string, string>): HttpError {
   const ids = [...new Set(secrets.values())].sort().slice(0, MAX_SHOWN_SECRETS).join(', ');
   const entries = secrets.size === 1 ? '1 entry of the fleet is' : `${secrets.size} entries of the fleet are`;
   const found = `${entries} sealed with secrets that this sidecar does not have (ids ${ids}).`;
-  return apiError('fleet_missing_secret', `${found} ${sentenceOf('fleet_missing_secret')}`);
+  return apiError('fleet_missing_secret', `${found} ${ALL_ERRORS.fleet_missing_secret.says}`);
 }
 
 async function rest(ms: number, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { apiError, sentenceOf } from '../../../src/sidecar/errors';
+import { ALL_ERRORS, apiError } from '../../../src/sidecar/errors';
 import { createFakeFleet } from '../../support/fake-fleet';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
 import { apiKeysFile, errorBody, startSidecar, type TestSidecar } from '../../support/start-sidecar';
@@ -33,7 +33,7 @@ test.each(ROUTES)('without a fleet, %s %s says how to have one', async (method, 
   const { status, body } = await api[method](path);
   expect([status, body]).toEqual([
     404,
-    errorBody('fleet_not_configured', sentenceOf('fleet_not_configured')),
+    errorBody('fleet_not_configured', ALL_ERRORS.fleet_not_configured.says),
   ]);
 });
 
@@ -239,7 +239,7 @@ test.each([
   await fs.writeFile(join(sidecar.folder, 'news.key'), CENC_ONLY_FILE);
   fleet.fault = apiError('fleet_unavailable');
   const { status, body } = await api[method](path);
-  expect([status, body]).toEqual([503, errorBody('fleet_unavailable', sentenceOf('fleet_unavailable'))]);
+  expect([status, body]).toEqual([503, errorBody('fleet_unavailable', ALL_ERRORS.fleet_unavailable.says)]);
 });
 
 test('the sidecar is ready when it has every key file of the fleet', async () => {

@@ -3,7 +3,7 @@ import type { Express } from 'express';
 import fs from 'fs-extra';
 import request from 'supertest';
 import type * as httpApp from '../../../src/http/app';
-import { ALL_ERRORS, apiError, type ErrorCode, sentenceOf } from '../../../src/sidecar/errors';
+import { ALL_ERRORS, apiError, type ErrorCode } from '../../../src/sidecar/errors';
 import {
   CPIX_DOCUMENT,
   FROM_PROVIDER,
@@ -215,7 +215,7 @@ const alone =
 const inFleet =
   (code: ErrorCode, ask: Provoke): Provoke =>
   (described) => {
-    described.fleet.fault = apiError(code, sentenceOf(code));
+    described.fleet.fault = apiError(code, 'The engine fails.');
     return ask(described);
   };
 
