@@ -169,12 +169,15 @@ function isDeclaredClear({ claims }: CheckedInput): boolean {
   return claimsOf(claims, 'clear').length > 0;
 }
 
+/** In 2001. Many packagers count times, or segments, from 1970, where no stream began. */
+const EARLIEST = new Date(1e12);
+
 /** The key file may be newer than the stream. */
 function withHistory(finding: StreamFinding, { keyFiles, started }: FindingsOptions): StreamFinding {
   if (!['key_id_mismatch', 'content_key_wrong', 'license_address_differs'].includes(finding.code))
     return finding;
   const newer = keyFiles.find(({ changed }) => changed && started && changed > started);
-  if (!newer?.changed || !started) return finding;
+  if (!newer?.changed || !started || started < EARLIEST) return finding;
   const history = ` ${newer.name} was changed at ${timeOf(newer.changed)}, after the stream began (${timeOf(started)}): most likely the packager still uses the former key file, and restarting the stream is enough.`;
   return { ...finding, description: finding.description + history };
 }

@@ -273,12 +273,14 @@ describe('a live playlist', () => {
 
 describe('a key file of the sidecar that was changed after the newest part of the stream began', () => {
   const DISCONTINUITY = (text: string) => text.replace(/(#EXTINF[^#]*)$/, '#EXT-X-DISCONTINUITY\n$1');
+  const SINCE_1970 = (text: string) => text.replace('#EXTINF', '#EXT-X-MEDIA-SEQUENCE:882153000\n#EXTINF');
   const EARLIER = (text: string) => text.replace('#EXTINF', '#EXT-X-DISCONTINUITY-SEQUENCE:1\n#EXTINF');
 
   test.each([
     ['is named as the likely cause', 5, (text: string) => text, '12:00:00'],
     ['is the same after a discontinuity', 5, DISCONTINUITY, '12:00:04'],
     ['is not, before the discontinuity', 3, DISCONTINUITY, undefined],
+    ['is not, where its segments count from 1970', 5, SINCE_1970, undefined],
     ['is not, after a discontinuity of which the time is not known', 5, EARLIER, undefined],
   ])('%s', async (_what, second, change, begun) => {
     const stream = await startStream('hls');

@@ -15,8 +15,6 @@ import {
 const MAX_ELEMENTS = 400_000;
 /** Of periods, adaptation sets and representations, each. */
 const MAX_PARTS = 2000;
-/** In 2001. */
-const LEAST_SECONDS = 1e9;
 /** Characters. */
 const MAX_TEMPLATE = 4000;
 
@@ -99,8 +97,7 @@ export function readMpd(
   });
   const { availabilityStartTime, periodStart } = taken[0]?.attributes ?? {};
   const begun = (numberOf(availabilityStartTime) ?? 0) + (numberOf(periodStart) ?? 0);
-  // Many packagers count from 1970, where no stream began.
-  const started = live && begun > LEAST_SECONDS ? new Date(begun * 1000) : undefined;
+  const started = live ? new Date(begun * 1000) : undefined;
   const outline = { type: 'dash', live, started, renditions } as const;
   return { ok: true, value: { outline, left: (live ? chosen : readable).length - taken.length } };
 }
