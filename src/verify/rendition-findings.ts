@@ -267,7 +267,7 @@ function keysNamed({ opened, source }: TestedSegment): string {
 }
 
 function ofNoise(name: string, { tracks }: MediaJudgement): StreamFinding[] {
-  const track = tracks.find(({ cause }) => cause === 'partly_noise');
+  const track = tracks.find(({ state, cause }) => state === 'decrypts' && cause === 'partly_noise');
   const text = `Some samples of ${THIS} are noise, although the key decrypts the others: they are damaged, not encrypted, or encrypted with another key or IV, and players show a broken picture there. Look for errors in the packager's log`;
   return track ? [streamFinding('warning', 'partly_noise', name, text, track)] : [];
 }

@@ -80,7 +80,8 @@ export async function testRendition(
   const wantsFirst = !live && segment && !isTested ? segments.first : undefined;
   const first = wantsFirst && (await test.firstOf(wantsFirst, wanted, init));
   // The last one may be too short to decide.
-  const decides = segment?.judgement?.state === 'unknown' && first?.judgement?.state !== 'unknown';
+  const isUnknown = segment?.judgement?.state === 'unknown' && !segment.judgement.cause;
+  const decides = isUnknown && first?.judgement?.state !== 'unknown';
   const isEncrypted = first?.opened?.tracks.some(({ encryptedSamples }) => encryptedSamples > 0);
   const { name, text } = rendition.signalling;
   return {

@@ -122,11 +122,7 @@ function judgeGroup(
   const state = verdictOf(pooled);
   if (pooled.broken > pooled.valid && hasWrongIv(parts, fitting)) return conclude(tried, FIRST_BLOCK);
   if (state === 'broken') return conclude(tried, { state: 'garbage', ...wrongKey(parts) });
-  const description =
-    pooled.valid === 0 || pooled.broken === 0
-      ? "There is too little data to decide, or the codec can't be judged without a decoder."
-      : 'Some samples decrypt and some do not: the media are damaged, or some have another key.';
-  return conclude(tried, { state: 'unknown', description });
+  return conclude(tried, pooled.valid === 0 || pooled.broken === 0 ? TOO_LITTLE : MIXED);
 }
 
 const FIRST = 24;
@@ -153,6 +149,15 @@ const NO_SUBSAMPLES: Conclusion = {
   state: 'unknown',
   description:
     'No box (senc) says which bytes of its pictures are encrypted, as in HLS of nginx-vod-module: players for Apple find them without.',
+};
+const TOO_LITTLE: Conclusion = {
+  state: 'unknown',
+  description: "There is too little data to decide, or the codec can't be judged without a decoder.",
+};
+const MIXED: Conclusion = {
+  state: 'unknown',
+  cause: 'partly_noise',
+  description: 'Some samples decrypt and some do not: the media are damaged, or some have another key.',
 };
 const NO_IV: Conclusion = { state: 'unknown', description: 'No key decrypts it: its IVs are missing.' };
 

@@ -66,7 +66,7 @@ export type JudgementCause =
   | 'encrypted_twice'
   /** Nothing says that it is encrypted, and it is no valid picture or sound. */
   | 'not_signalled'
-  /** Of `decrypts`: some samples do not. */
+  /** Of `decrypts`, and of `unknown` where there are many: some samples do not. */
   | 'partly_noise'
   /** Of `clear`: something says that it is encrypted. The others are of `garbage`. */
   | 'not_encrypted';

@@ -129,7 +129,8 @@ test.each([
       });
       return { ...rest, content: { ...content, samples } };
     });
-    expect(judged({ ...media, tracks: changed }, { key: KEY })).toEqual({ state: 'unknown' });
+    const state = { state: 'unknown', cause: 'partly_noise' };
+    expect(judged({ ...media, tracks: changed }, { key: KEY })).toEqual(state);
   },
 );
 
