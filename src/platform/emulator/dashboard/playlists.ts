@@ -114,11 +114,7 @@ function previewPart(context: EmulatorContext, playlist: Playlist, { query }: As
   const [name, label] = PARAMETERS[playlist.playlistType] ?? [];
   const value = name === undefined ? undefined : query[name];
   const text = typeof value === 'string' ? value.slice(0, MAX_LENGTH) : '';
-  const watchables = watchablesOf(context, playlist, {
-    search: text,
-    article: text,
-    relatedId: text === '' ? undefined : text,
-  });
+  const watchables = watchablesOf(context, playlist, { search: text, related_media_id: text });
   const shown = watchables.slice(0, PREVIEWED).map((each, place) => ({ ...each, place: place + 1 }));
   const none = html`<p>Nothing now. It contains published media that fit its settings${name !== undefined && ' and the request'}.</p>`;
   const list = table(

@@ -6,7 +6,7 @@ import { field, queryText } from '../json-body';
 import { DYNAMIC_PLAYLIST, type Playlist } from '../resources/playlists';
 import { answer, type DeliveryParts, readQuery } from './answers';
 import { entryOf, type Feed, Formatted, sendFeed } from './documents';
-import { type Asked, watchablesOf } from './watchable';
+import { watchablesOf } from './watchable';
 
 const NO_PLAYLIST = 'There is no playlist with this id.';
 
@@ -80,7 +80,7 @@ async function playlistFeed(
   given: Parameters,
   address: URL,
 ): Promise<Feed> {
-  const all = watchablesOf(context, { id, siteId, playlistType, metadata }, askedOf(given));
+  const all = watchablesOf(context, { id, siteId, playlistType, metadata }, given);
   const { page_limit: limit, page_offset: offset } = given;
   const page = all.slice(offset - 1, offset - 1 + limit);
   const shown = { origin: address.origin, feedId: id };
@@ -96,18 +96,6 @@ async function playlistFeed(
     customParams: metadata.custom_params,
     entries: await Promise.all(page.map((watchable) => entryOf(context, watchable, shown))),
     feedInstanceId: context.newId('feed'),
-  };
-}
-
-function askedOf(given: Parameters): Asked {
-  const { search, page_title, page_description, page_keywords } = given;
-  return {
-    search,
-    article: [search, page_title, page_keywords, page_description].join(' '),
-    relatedId: given.related_media_id,
-    tags: { match: given.tags_mode, values: given.tags },
-    sort: given.sort,
-    backfill: given.backfill,
   };
 }
 

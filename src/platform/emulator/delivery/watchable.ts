@@ -48,14 +48,16 @@ type Sort = Dynamic['sort'];
 
 type PlaylistParts = Pick<DeliveryParts, 'state' | 'clock'>;
 
-export interface Asked {
+/** What a viewer asks a playlist for, by the parameters of its document. */
+interface Asked {
   readonly search?: string;
-  readonly article?: string;
-  readonly relatedId?: string | undefined;
-  /** Limits the media of the playlist; without values all. */
-  readonly tags?: Tags;
+  readonly page_title?: string;
+  readonly page_description?: string;
+  readonly page_keywords?: string;
+  readonly related_media_id?: string | undefined;
+  readonly tags?: Tags['values'];
+  readonly tags_mode?: Tags['match'];
   readonly sort?: Sort | undefined;
-  /** Whether a playlist that finds nothing shows trending media. */
   readonly backfill?: boolean | undefined;
 }
 
@@ -67,7 +69,8 @@ export function watchablesOf(
 ): readonly Watchable[] {
   const { state, clock } = context;
   const now = clock.now();
-  const hasTags = (tags: readonly string[]) => !asked.tags || fitsTags(asked.tags, tags);
+  const { tags: values = [], tags_mode: match = 'all' } = asked;
+  const hasTags = (tags: readonly string[]) => fitsTags({ match, values }, tags);
   if (playlist.playlistType === 'manual_playlist') {
     const { media_filter: filter } = playlist.metadata as PlaylistMetadata<'manual_playlist'>;
     return [...new Set(filter.include?.values)].flatMap((id) => {
@@ -114,6 +117,7 @@ function ruleOf(
   { playlistType, metadata }: Pick<Playlist, 'playlistType' | 'metadata'>,
   asked: Asked,
 ): Rule {
+  const { search, page_title, page_keywords, page_description } = asked;
   switch (playlistType) {
     case 'dynamic_playlist': {
       const { sort } = metadata as PlaylistMetadata<'dynamic_playlist'>;
@@ -122,12 +126,12 @@ function ruleOf(
     }
     case 'search_playlist':
       return {
-        keyOf: searchKey(asked.search || ((metadata as PlaylistMetadata<'search_playlist'>).query ?? '')),
+        keyOf: searchKey(search || ((metadata as PlaylistMetadata<'search_playlist'>).query ?? '')),
       };
     case 'article_matching_playlist':
-      return { keyOf: articleKey(asked.article ?? '') };
+      return { keyOf: articleKey([search, page_title, page_keywords, page_description].join(' ')) };
     case 'recommendations_playlist':
-      return { keyOf: relatedKey(publishedMedia(state, clock.now(), asked.relatedId)) };
+      return { keyOf: relatedKey(publishedMedia(state, clock.now(), asked.related_media_id)) };
     default:
       return { keyOf: byViews };
   }
