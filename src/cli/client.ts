@@ -80,6 +80,7 @@ export function createHttpCall({ ca, cert, certKey }: Connection): Get {
 /** All calls of a run share `send`, and with it the connections. */
 export function createSidecarApi(connection: Connection, signal: AbortSignal, send: Get) {
   const address = connection.url.href.replace(/\/$/, '');
+  const place = { ...connection, address };
   const hide = maskerOf([connection.apiKey]);
   // The sentences of a server of another kind may quote the API key.
   const jsonOf = ({ body }: GetAnswer) =>
@@ -103,15 +104,14 @@ export function createSidecarApi(connection: Connection, signal: AbortSignal, se
       signal,
     }).catch((thrown: unknown) => {
       if (signal.aborted) throw interrupted(isChange ? `Stopped. ${MAYBE_DONE}.` : undefined);
-      throw thrown instanceof GetFailed ? noAnswer(thrown.causeCode, address, connection, isChange) : thrown;
+      throw thrown instanceof GetFailed ? noAnswer(thrown.causeCode, place, isChange) : thrown;
     });
-    if (answer.isCut)
-      throw unreachable("the answer does not end, or is larger than a sidecar's", address, connection);
+    if (answer.isCut) throw unreachable("the answer does not end, or is larger than a sidecar's", place);
     if (answer.status === 200 || answer.status === 202)
       return { ...answer, headers: { ...answer.headers, warning: hide(answer.headers.warning ?? '') } };
     // The refusal of a HEAD has no words.
     if (method === 'HEAD') return call({ path }, timeoutMs);
-    throw refusal(answer, jsonOf(answer), address, connection, isChange);
+    throw refusal(answer, jsonOf(answer), place, isChange);
   };
 
   const read = <Output>(schema: z.ZodType<Output>, answer: GetAnswer): Output => {
@@ -199,20 +199,23 @@ function queryOf(fields: Readonly<Record<string, string | number | boolean | und
   return query.size === 0 ? '' : `?${query}`;
 }
 
-function noAnswer(code: string, address: string, connection: Connection, isChange: boolean): CliError {
+/** Where the calls go, for messages. */
+type Place = Pick<Connection, 'urlFrom' | 'apiKeyFrom'> & { readonly address: string };
+
+function noAnswer(code: string, place: Place, isChange: boolean): CliError {
   const why = whyNoAnswer(code, {
     untrusted: 'give the authority that issued it with --ca',
     tls: 'check the files of --ca, --cert and --cert-key',
   });
   const isLost = isChange && ['ECONNRESET', 'EPIPE', 'ETIMEDOUT'].includes(code);
-  const error = unreachable(isLost ? `${why}. ${MAYBE_DONE}` : why, address, connection);
+  const error = unreachable(isLost ? `${why}. ${MAYBE_DONE}` : why, place);
   // A server of another protocol stays one.
   return code.startsWith('HPE_') ? error : new SidecarUnavailable(error.exitCode, error.problems);
 }
 
 const MAYBE_DONE = 'The change may have been made all the same; look before you repeat it';
 
-function unreachable(why: string, address: string, { urlFrom }: Connection): CliError {
+function unreachable(why: string, { address, urlFrom }: Place): CliError {
   return new CliError(EXIT.unreachable, {
     code: 'sidecar_unreachable',
     description: `No answer from ${address}: ${why}. The address comes from ${urlFrom}; change it with --url or PACKAGERDRM_URL.`,
@@ -256,13 +259,8 @@ function warningsOf({ warning }: GetAnswer['headers']): Problem[] {
   );
 }
 
-function refusal(
-  answer: GetAnswer,
-  json: unknown,
-  address: string,
-  { apiKeyFrom }: Connection,
-  isChange: boolean,
-): CliError {
+function refusal(answer: GetAnswer, json: unknown, place: Place, isChange: boolean): CliError {
+  const { address, apiKeyFrom } = place;
   const problems = errorsAnswer.safeParse(json).data?.errors ?? [];
   const [{ code, description } = { code: 'not_found', description: '' }] = problems;
   // `not_found` is no stream's: the path itself is unknown there.

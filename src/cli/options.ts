@@ -125,14 +125,11 @@ export const OF_MANIFESTS = [
   ...['application', 'watch', 'folder', 'timeout'],
 ];
 
-const WAITS = 'in a fleet: wait until every packager has it; ends with 1 if that takes longer than';
-export const WAIT_FOR_ONE = option(
-  '--wait [seconds]',
-  `${WAITS} this (default: as long as a sidecar waits)`,
-  wholeNumber,
-).conflicts('dryRun');
-export const WAIT = option(
-  '--wait [seconds]',
-  `${WAITS} this (default: ${WAIT_SECONDS})`,
-  wholeNumber,
-).conflicts('dryRun');
+const waiting = (standard: number | string) =>
+  option(
+    '--wait [seconds]',
+    `in a fleet: wait until every packager has it; ends with 1 if that takes longer than this (default: ${standard})`,
+    wholeNumber,
+  ).conflicts('dryRun');
+export const WAIT_FOR_ONE = waiting('as long as a sidecar waits');
+export const WAIT = waiting(WAIT_SECONDS);
