@@ -207,11 +207,12 @@ export class Packaging {
     this.#listed = new Set(this.#streams.values());
     const listed = this.#listed.size > 0 ? this.#logReachability(await client.list()) : undefined;
     this.#inRound = false;
+    const documents = new Map(listed?.ok ? listed.value.map((document) => [document.id, document]) : []);
     for (const stream of this.#listed) {
       stream.wait = Math.max(stream.wait - 1, 0);
       if (stream.calling || !listed) continue;
       if (listed.ok) {
-        const value = listed.value.find(({ id }) => id === stream.id);
+        const value = documents.get(stream.id);
         this.#take(stream, value ? { ok: true, value } : ABSENT);
         this.#reconcile(stream.id);
       } else stream.problem = listed.problem;
