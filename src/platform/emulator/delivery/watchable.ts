@@ -48,7 +48,7 @@ type Sort = Dynamic['sort'];
 
 type PlaylistParts = Pick<DeliveryParts, 'state' | 'clock'>;
 
-/** What a viewer asks a playlist for, by the parameters of its document. */
+/** The parameters of a viewer's request for a playlist. Without tags, it has media with any. */
 interface Asked {
   readonly search?: string;
   readonly page_title?: string;
