@@ -25,20 +25,19 @@ interface ClientTlsOptions extends FileWatchOptions {
 }
 
 /**
- * Later, unusable files are logged with `message` and the former ones stay. `tls` returns the same object until a
+ * Later, unusable files are logged with `message` and the former ones stay. `current` returns the same object until a
  * usable change. @throws ConfigError when they can't be used at the start.
  */
 export function openClientTls(
   { authorities, client }: ClientTlsFiles,
   { log, clock, intervalMs, variables, server, message, onCertificate }: ClientTlsOptions,
-): { readonly tls: () => ClientTls } & WatchedFiles {
-  let tls: ClientTls = {};
+): WatchedFiles<ClientTls> {
   const logCertificate = (file: string, { subject, validTo }: X509Certificate, read: string) => {
     const end = new Date(validTo);
     log.info(read, { file, subject, validUntil: end.toISOString() });
     if (end <= clock()) log.warn(`a certificate for ${server} has expired`, { file });
   };
-  const take = (contents: readonly Buffer[]) => {
+  const take = (contents: readonly Buffer[]): ClientTls => {
     const rest = [...contents];
     const ca = authorities === undefined ? undefined : rest.shift();
     const [cert, key] = rest;
@@ -46,19 +45,19 @@ export function openClientTls(
     const chain = client && certificatesOf(cert, client.certificate);
     if (client && !chain?.[0].checkPrivateKey(privateKeyOf(key, client.key)))
       throw new ConfigError([`${client.key}: is not the key of the certificate in ${client.certificate}`]);
-    // An authority below the root is trusted, too, as by curl.
-    tls = { ...(ca && { ca, allowPartialTrustChain: true }), ...(cert && key && { cert, key }) };
     if (authorities !== undefined && trusted)
       logCertificate(authorities, trusted[0], `certificate of ${server}'s authority read`);
-    if (!client || !chain) return;
-    logCertificate(client.certificate, chain[0], `client certificate for ${server} read`);
-    onCertificate?.(chain[0], client.certificate);
+    if (client && chain) {
+      logCertificate(client.certificate, chain[0], `client certificate for ${server} read`);
+      onCertificate?.(chain[0], client.certificate);
+    }
+    // An authority below the root is trusted, too, as by curl.
+    return { ...(ca && { ca, allowPartialTrustChain: true }), ...(cert && key && { cert, key }) };
   };
   const paths = { authorities, certificate: client?.certificate, key: client?.key };
   const named = (['authorities', 'certificate', 'key'] as const).flatMap((name): NamedFile[] => {
     const path = paths[name];
     return path === undefined ? [] : [[variables[name], path]];
   });
-  const { close } = watchFiles(named, { log, intervalMs, message, take });
-  return { tls: () => tls, close };
+  return watchFiles(named, { log, intervalMs, message, take });
 }

@@ -43,23 +43,20 @@ export function openTls(files: TlsFiles, prefix: string, { log, clock, intervalM
     [`${prefix}KEY`, key],
   ];
   if (clientAuthorities !== undefined) named.push([`${prefix}CLIENTCA`, clientAuthorities]);
-  let context: SecureContextOptions = {};
-  let leaf: X509Certificate | undefined;
-  let ends: CertificateEnds = { server: new Date(0), clientAuthorities: undefined };
   let apply = (_context: SecureContextOptions): void => undefined;
 
   const take = (contents: readonly Buffer[]) => {
     const checked = check(contents, files);
-    ({ context, leaf, ends } = checked);
-    apply(context);
+    apply(checked.context);
     const { subject, subjectAltName, validTo } = checked.leaf;
     const validUntil = new Date(validTo).toISOString();
     log.info('TLS certificate read', { certificate, subject, subjectAltName, validUntil });
-    warnOfEnd();
+    warnOfEnd(checked);
+    return checked;
   };
-  const warnOfEnd = () => {
+  const warnOfEnd = ({ leaf, ends }: ReturnType<typeof check>) => {
     for (const [file, end] of [
-      [certificate, leaf && Date.parse(leaf.validTo)],
+      [certificate, Date.parse(leaf.validTo)],
       [clientAuthorities, ends.clientAuthorities?.getTime()],
     ] as const) {
       const daysLeft = end === undefined ? WARN_DAYS : (end - clock().getTime()) / DAY_MS;
@@ -74,14 +71,14 @@ export function openTls(files: TlsFiles, prefix: string, { log, clock, intervalM
     message: 'the TLS files cannot be used; the previous certificate stays in use',
     take,
   });
-  const daily = setInterval(warnOfEnd, DAY_MS).unref();
+  const daily = setInterval(() => warnOfEnd(watched.current()), DAY_MS).unref();
   return {
     asksClients: clientAuthorities !== undefined,
     get context() {
-      return context;
+      return watched.current().context;
     },
-    get ends() {
-      return ends;
+    get ends(): CertificateEnds {
+      return watched.current().ends;
     },
     /** Calls `next` with each later context. */
     follow(next: (context: SecureContextOptions) => void): void {

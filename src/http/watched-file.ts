@@ -12,7 +12,9 @@ export interface FileWatchOptions {
   readonly intervalMs?: number | undefined;
 }
 
-export interface WatchedFiles {
+export interface WatchedFiles<Value = unknown> {
+  /** Returns the value that `take` made of the latest usable contents. */
+  current(): Value;
   close(): void;
 }
 
@@ -20,9 +22,9 @@ const MAX_BYTES = 4 * 1024 * 1024;
 
 export type NamedFile = readonly [variable: string, path: string];
 
-interface WatchedFilesOptions extends Pick<FileWatchOptions, 'log' | 'intervalMs'> {
-  /** Takes the contents in the order of the files. Its error says why they can't be used. */
-  readonly take: (contents: readonly Buffer[]) => void;
+interface WatchedFilesOptions<Value> extends Pick<FileWatchOptions, 'log' | 'intervalMs'> {
+  /** Takes the contents in the order of the files; none without files. Its error says why they can't be used. */
+  readonly take: (contents: readonly Buffer[]) => Value;
   /** Logged, with `fields`, when files can't be used while the service runs. */
   readonly message: string;
   readonly fields?: LogFields;
@@ -37,9 +39,11 @@ const PUBLIC = /(?:CERT|CA)$/;
  * when two looks find the same, and the former files stay in force.
  * @throws ConfigError when they can't be used at the start. Faults begin with the variables of their files.
  */
-export function watchFiles(named: readonly NamedFile[], options: WatchedFilesOptions): WatchedFiles {
+export function watchFiles<Value>(
+  named: readonly NamedFile[],
+  options: WatchedFilesOptions<Value>,
+): WatchedFiles<Value> {
   const { log, intervalMs = 1000, message, fields } = options;
-  if (named.length === 0) return { close: () => undefined };
   const paths = named.map(([, path]) => path);
   const faultsOf = (cause: unknown) => {
     const faults = cause instanceof ConfigError ? cause.faults : [whyUnreadable(cause)];
@@ -50,15 +54,17 @@ export function watchFiles(named: readonly NamedFile[], options: WatchedFilesOpt
     });
   };
   const take = (contents: readonly Buffer[]) => {
-    options.take(contents);
+    const made = options.take(contents);
     for (const [variable, file] of named)
       if (!PUBLIC.test(variable) && isOpenToAll(file))
         log.warn('every user of this machine can read this secret', { variable, file });
+    return made;
   };
   let taken: readonly Buffer[];
+  let current: Value;
   try {
     taken = paths.map(readNow);
-    take(taken);
+    current = take(taken);
   } catch (thrown) {
     throw new ConfigError(faultsOf(thrown));
   }
@@ -70,7 +76,7 @@ export function watchFiles(named: readonly NamedFile[], options: WatchedFilesOpt
   const follow = (contents: readonly Buffer[]) => {
     // A file that was away for a moment and is the same again is no change.
     if (!isReported && identityOf(contents) === identityOf(taken)) return;
-    take(contents);
+    current = take(contents);
     taken = contents;
     isReported = false;
   };
@@ -100,8 +106,9 @@ export function watchFiles(named: readonly NamedFile[], options: WatchedFilesOpt
     if (!closed) timer = setTimeout(poll, intervalMs).unref();
   };
   let closed = false;
-  let timer = setTimeout(poll, intervalMs).unref();
+  let timer = named.length === 0 ? undefined : setTimeout(poll, intervalMs).unref();
   return {
+    current: () => current,
     close() {
       closed = true;
       clearTimeout(timer);

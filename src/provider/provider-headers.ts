@@ -12,20 +12,19 @@ export const HEADERS_VARIABLE = 'PACKAGERDRMAPI_KEYPROVIDERHEADERS_FILE';
 export function openProviderHeaders(
   file: string,
   { log, intervalMs }: Omit<FileWatchOptions, 'clock'>,
-): { readonly read: ReadProviderHeaders } & WatchedFiles {
-  let headers: ProviderHeaders = {};
+): WatchedFiles<ProviderHeaders> {
   const take = ([bytes = Buffer.alloc(0)]: readonly Buffer[]) => {
-    headers = parseProviderHeaders(bytes);
+    const headers = parseProviderHeaders(bytes);
     log.info('key provider headers read', { file, count: Object.keys(headers).length });
+    return headers;
   };
-  const { close } = watchFiles([[HEADERS_VARIABLE, file]], {
+  return watchFiles([[HEADERS_VARIABLE, file]], {
     log,
     intervalMs,
     message: 'the file of key provider headers cannot be used; the previous headers stay in use',
     fields: { file },
     take,
   });
-  return { read: () => headers, close };
 }
 
 /** More than a header of any provider has; servers take 16 KiB of all of them. */

@@ -200,21 +200,21 @@ export function createKeyRing({ single, file, log, intervalMs }: KeyRingOptions)
     single === undefined
       ? []
       : [{ apiKey: { name: 'default', scope: 'write', streams: undefined }, digest: digestOf(single) }];
-  let keys = present;
-  const find: FindApiKey = (given) => (typeof given === 'string' ? findByDigest(keys, given) : undefined);
-  if (file === undefined) return { find, close: () => undefined };
-
-  const take = ([bytes = Buffer.alloc(0)]: readonly Buffer[]) => {
-    keys = parseKeysFile(bytes, present);
+  const take = ([bytes]: readonly Buffer[]) => {
+    if (!bytes) return present;
+    const keys = parseKeysFile(bytes, present);
     log.info('API keys read', { file, count: keys.length, names: keys.map(({ apiKey }) => apiKey.name) });
+    return keys;
   };
-  const { close } = watchFiles([['PACKAGERDRMAPI_APIKEYS_FILE', file]], {
+  const { current, close } = watchFiles(file === undefined ? [] : [['PACKAGERDRMAPI_APIKEYS_FILE', file]], {
     log,
     intervalMs,
     message: 'the file of API keys cannot be used; the previous keys stay in use',
     fields: { file },
     take,
   });
+  const find: FindApiKey = (given) =>
+    typeof given === 'string' ? findByDigest(current(), given) : undefined;
   return { find, close };
 }
 

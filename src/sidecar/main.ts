@@ -66,8 +66,9 @@ async function openAccess() {
     recipient: cpix && openCpixRecipient(cpix, options),
     // A sidecar without a fleet starts without its code.
     fleet: config.fleet && (await import('./fleet/join')).joinFleet(config.fleet, options),
-    upstreamTls: upstreamTls && openUpstreamTls(upstreamTls, options).tls,
-    providerHeaders: headersFile === undefined ? undefined : openProviderHeaders(headersFile, options).read,
+    upstreamTls: upstreamTls && openUpstreamTls(upstreamTls, options).current,
+    providerHeaders:
+      headersFile === undefined ? undefined : openProviderHeaders(headersFile, options).current,
   };
 }
 
@@ -95,7 +96,7 @@ async function start() {
       publicFolder: join(__dirname, 'public'),
       certificateEnds: tls && (() => tls.ends),
       observeProcess: (register) => collectDefaultMetrics({ register }),
-      cpixRecipient: recipient?.recipient,
+      cpixRecipient: recipient?.current,
       fleet,
       warnings,
     },

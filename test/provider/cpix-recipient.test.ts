@@ -30,7 +30,7 @@ function open(time = Date.UTC(2100, 0)) {
     { log: recorded.log, clock: () => new Date(time), intervalMs: 10 },
   );
   afterTest(opened.close);
-  return opened.recipient;
+  return opened.current;
 }
 
 const certificateRead = (subject: string, validUntil: string): LogLine => [

@@ -20,7 +20,7 @@ function open(content: string) {
   lines = recorded.lines;
   const opened = openProviderHeaders(file, { log: recorded.log, intervalMs: 10 });
   afterTest(opened.close);
-  return opened.read;
+  return opened.current;
 }
 
 /** Headers of the connection and of every call. */

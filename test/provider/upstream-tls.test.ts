@@ -28,7 +28,7 @@ async function start(files: Files | undefined) {
   const sidecar = await startSidecar(
     { keyProviderUrl: `${upstream.url}${SPEKE_PATH}`, keyProviderProtocol: 'speke2' },
     undefined,
-    { upstreamTls: opened?.tls },
+    { upstreamTls: opened?.current },
   );
   const clients = () => upstream.received.map(({ client }) => client);
   return { sidecar, clients, lines };

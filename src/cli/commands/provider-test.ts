@@ -134,11 +134,11 @@ async function testProtocol(
   const recipient = cpix && openCpixRecipient(cpix, { log, clock });
   const tunnel = config.proxy && (await import('../../provider/proxy')).createTunnel(config.proxy);
   const traced: TracedCall[] = [];
-  const cpixRecipient = () => recipient?.recipient();
-  const upstreams = createUpstreams({ ...config, providerHeaders: headers?.read, cpixRecipient }, (name) =>
+  const cpixRecipient = () => recipient?.current();
+  const upstreams = createUpstreams({ ...config, providerHeaders: headers?.current, cpixRecipient }, (name) =>
     createUpstream(name, {
       timeoutMs: config.upstreamTimeoutMs,
-      ...{ tls: tls?.tls, tunnel },
+      ...{ tls: tls?.current, tunnel },
       log,
       now: () => clock().getTime(),
       trace: (call) => traced.push(call),
@@ -161,9 +161,9 @@ async function testProtocol(
   }
   for (const { upstream, answer } of traced)
     if (answer?.certificateEnd) certificates.set(`server, ${upstream}`, answer.certificateEnd);
-  const cert = tls?.tls().cert;
+  const cert = tls?.current().cert;
   if (cert) certificates.set('client, for upstreams', new Date(new X509Certificate(cert).validTo));
-  const received = recipient?.recipient().certificate;
+  const received = recipient?.current().certificate;
   if (received) certificates.set('recipient of CPIX keys', new Date(new X509Certificate(received).validTo));
   const calls = traced.map((call) => shownCall(call, asked));
   // Findings in the key file are not repeated for the documents that it is made of.

@@ -106,7 +106,6 @@ export function openEngineAccess(
     [KEY]: client?.key,
     [PASSWORD]: file,
   });
-  let password: string | undefined;
   const message = 'files for the engine of the fleet cannot be used; the previous ones stay in use';
   const watched = openClientTls(files, {
     ...{ log, clock, intervalMs, message },
@@ -123,14 +122,16 @@ export function openEngineAccess(
   const followed = watchFiles(file === undefined ? [] : [[PASSWORD, file]], {
     ...{ log, intervalMs, message },
     take([bytes]) {
-      password = passwordOf(linesOf(bytes)[0] ?? '', file ?? '');
+      if (!bytes) return undefined;
+      const password = passwordOf(linesOf(bytes)[0] ?? '', file ?? '');
       log.info("password of the engine's user read", { file });
+      return password;
     },
   });
   return {
     /** The same object until a file changes. */
-    tls: watched.tls,
-    password: () => password,
+    tls: watched.current,
+    password: followed.current,
     close(): void {
       watched.close();
       followed.close();
