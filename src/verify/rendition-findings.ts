@@ -252,8 +252,9 @@ function sampleFindings(tested: TestedRendition, options: FindingsOptions): Stre
   return [
     ...(isOfKey ? keyFindings(tested, first, first.judgement, options) : []),
     ...clearLeadFindings(segment, first),
+    ...(first?.judgement?.cause === 'partly_noise' ? undeterminedFindings(first, first.judgement) : []),
     ...undeterminedFindings(segment, judgement),
-    ...ofNoise(name, judgement),
+    ...[first, segment].flatMap((each) => (each?.judgement ? ofNoise(each.name, each.judgement) : [])),
     ...ivFindings(segment, judgement, matchingFiles(options.keyFiles, keyIdsOf(tested), segment.source)),
     ...(options.keyFiles.length > 0 || segment.identityKey
       ? keyFindings(tested, segment, judgement, options)

@@ -67,10 +67,10 @@ async function takeClear(stream: ServedStream, files: RegExp): Promise<void> {
   await changeFiles(stream, files, (_own, name) => fs.readFileSync(join(folder, name)));
 }
 
-/** Makes the first pictures of the last segment clear, although they are said to be encrypted. */
-async function clearPictures(stream: ServedStream, count: number): Promise<void> {
+/** Makes the first pictures of a segment, by default the last, clear, although they are said to be encrypted. */
+async function clearPictures(stream: ServedStream, count: number, of = /^v3/): Promise<void> {
   const init = await fs.readFile(join(stream.folder, 'v.mp4'));
-  await changeFiles(stream, /^v3/, (segment) => {
+  await changeFiles(stream, of, (segment) => {
     const opened = openMedia(init, segment);
     for (const { content } of opened.ok ? opened.value.tracks : [])
       for (const sample of content.samples.slice(0, count)) {
@@ -215,6 +215,14 @@ testEncryptionCases({
   'half of the pictures of the last segment clear: W undetermined': {
     change: (stream) => clearPictures(stream, 10),
     states: 'unknown decrypts',
+  },
+  'a picture of the first segment clear: W partly_noise': {
+    change: (stream) => clearPictures(stream, 1, /^v1/),
+    says: /^Some samples of v1\.m4s are noise, /,
+  },
+  'half of the pictures of the first segment clear: W undetermined': {
+    change: (stream) => clearPictures(stream, 10, /^v1/),
+    says: /^Whether the key decrypts v1\.m4s \(avc1\.64000c\) is undetermined\. Some samples decrypt and some do not: /,
   },
   'the key id in the other byte order: E key_id_byte_order': {
     options: { packaging: dashPackaging(keyFile(SWAPPED, CONTENT_KEY)) },
