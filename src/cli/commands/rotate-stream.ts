@@ -204,7 +204,8 @@ function randomKey({ random }: CliContext, streamId: string, present: Buffer | u
   keyId.writeUInt8((keyId.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = () => random(16).toString('hex');
   const address = fairplay && new URL(fairplay.licenseUrl);
-  address?.searchParams.set('key', formatUuid(keyId));
+  // Of another name, the value would count as a secret, and be hidden wherever the key id is shown.
+  address?.searchParams.set('keyid', formatUuid(keyId));
   return {
     of: 'random',
     body: {

@@ -191,7 +191,8 @@ test('makes random keys for the DRM systems of the present key file, with an add
     text.split('\n').filter((line) => /key-id|-key:|-iv:|-url: skd|pssh-data|checksum/.test(line));
   expect(values(after)).toHaveLength(7);
   for (const line of values(after)) expect(before).not.toContain(line);
-  expect((await run(['check', join(sidecar.folder, 'live/news.key')])).code).toBe(0);
+  const checked = await run(['check', join(sidecar.folder, 'live/news.key')]);
+  expect([checked.code, checked.stdout]).toEqual([0, expect.stringMatching(/-key-id +[\da-f]{8}-/)]);
 });
 
 test.each([
