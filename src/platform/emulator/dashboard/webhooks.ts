@@ -20,8 +20,11 @@ const OUTCOMES: Words<Outcome> = {
   failed: ['failed', 'danger'],
   dropped: ['dropped', 'danger'],
 };
+const LAST_TRIES: Words<Outcome | 'none'> = { ...OUTCOMES, none: ['none yet', 'neutral'] };
 
-function outcomeOf({ answer, attempt, nextTryAt }: Delivery): Outcome {
+function outcomeOf(delivery: Delivery | undefined): Outcome | 'none' {
+  if (!delivery) return 'none';
+  const { answer, attempt, nextTryAt } = delivery;
   if (isDelivered(answer)) return 'delivered';
   if (attempt === 0) return 'dropped';
   return nextTryAt ? 'retried' : 'failed';
@@ -53,8 +56,7 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
         'Last try',
         (webhook) => {
           const last = lastOf(webhook);
-          if (!last) return pill('none yet', 'neutral');
-          return html`${pill(...OUTCOMES[outcomeOf(last)])}<span class="sub">${time(last.at)}</span>`;
+          return html`${pill(...LAST_TRIES[outcomeOf(last)])}${last && html`<span class="sub">${time(last.at)}</span>`}`;
         },
       ],
     ],
@@ -63,11 +65,8 @@ export function mountWebhookPages(app: Express, context: EmulatorContext): void 
     filters: [
       {
         name: 'last_try',
-        choices: [...choicesOf(OUTCOMES), { value: 'none', label: 'none yet' }],
-        of: (webhook) => {
-          const last = lastOf(webhook);
-          return last ? outcomeOf(last) : 'none';
-        },
+        choices: choicesOf(LAST_TRIES),
+        of: (webhook) => outcomeOf(lastOf(webhook)),
       },
     ],
     newForm: {
@@ -110,7 +109,7 @@ const DELIVERY_COLUMNS: readonly Column<Delivery>[] = [
   ['Time', ({ at }) => time(at)],
   ['Event', ({ event, subjectId }) => html`${event}<span class="sub"><code>${subjectId}</code></span>`],
   ['Try', ({ attempt }) => (attempt === 0 ? 'not tried' : attempt)],
-  ['Outcome', (delivery) => pill(...OUTCOMES[outcomeOf(delivery)])],
+  ['Outcome', (delivery) => pill(...LAST_TRIES[outcomeOf(delivery)])],
   [
     'Answer',
     (delivery) =>

@@ -73,19 +73,15 @@ interface Shown {
 
 const OF_NO_EVENT = { permalink: null, description: null };
 
-/** Every field is present with its type, also without a value: typed clients decode it strictly. */
-async function renderItem(
-  context: DeliveryParts,
-  watchable: Watchable,
-  { origin, feedId }: Shown,
-): Promise<Item> {
+/** Every field of its item is present with its type, also without a value: typed clients decode it strictly. */
+export async function entryOf(context: DeliveryParts, watchable: Watchable, { origin, feedId }: Shown) {
   const { id, metadata } = watchable;
   const { permalink, description } = watchable.live ? OF_NO_EVENT : watchable.media.metadata;
   const published = watchable.live
     ? (watchable.event.publishedAt ?? watchable.event.created)
     : publicationOf(watchable.media);
   const address = `${origin}/v2/media/${id}`;
-  return {
+  const item: Item = {
     title: metadata.title,
     mediaid: id,
     link: permalink ?? address,
@@ -102,7 +98,10 @@ async function renderItem(
       : tracksOf(context, watchable.media, origin),
     variations: {},
   };
+  return { item, customParams: metadata.custom_params };
 }
+
+type Entry = Awaited<ReturnType<typeof entryOf>>;
 
 export interface Feed {
   readonly title: string;
@@ -114,13 +113,6 @@ export interface Feed {
   readonly customParams?: Readonly<Record<string, string>>;
   readonly entries: readonly Entry[];
   readonly feedInstanceId: string;
-}
-
-type Entry = Awaited<ReturnType<typeof entryOf>>;
-
-export async function entryOf(context: DeliveryParts, watchable: Watchable, shown: Shown) {
-  const item = await renderItem(context, watchable, shown);
-  return { item, customParams: watchable.metadata.custom_params };
 }
 
 export async function mediaFeed(context: DeliveryParts, watchable: Watchable, origin: string): Promise<Feed> {
