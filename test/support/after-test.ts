@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -55,7 +55,9 @@ export async function temporaryFolder(after = afterTest): Promise<string> {
 export function folderOfEachTest(): string {
   const folder = join(realpathSync(tmpdir()), `packager-drm-api-${randomUUID()}`);
   beforeEach(async () => {
-    await mkdir(folder, 0o700);
+    await mkdir(folder);
+    // Also under a umask that takes rights of the owner away: only root could work then.
+    await chmod(folder, 0o700);
     afterTest(() => removed(folder));
   });
   return folder;

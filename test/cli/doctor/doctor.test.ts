@@ -77,7 +77,7 @@ test('ends with 0 when there are warnings alone', async () => {
 test('gives the findings as one JSON document', async () => {
   const packager = await install({ 'keys/news_720p.key': undefined });
   const { code, stdout } = await runDoctor(packager, ['--application', 'live', '--json'], {
-    accounts: [{ name: 'wowza', uid: 0, gids: [7, 8] }],
+    accounts: [{ name: 'wowza', uid: process.getuid?.() ?? 0, gids: [7, 8] }],
   });
   const { sections, ...document } = JSON.parse(stdout);
   expect(document).toEqual({

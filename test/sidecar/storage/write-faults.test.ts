@@ -6,10 +6,6 @@ import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
 
 jest.mock('node:fs', () => jest.requireActual('../../support/faulty-fs').faultyFs);
 
-// Takes bits of the mode away, so that it has to be set.
-const umask = process.umask(0o277);
-afterAll(() => process.umask(umask));
-
 /** Errors of the system, and the answers to them. */
 const CODES = [
   { code: 'ENOSPC', answer: [507, 'insufficient_storage'] },
@@ -50,12 +46,16 @@ const each = <Step extends object>(steps: readonly Step[], codes = CODES) =>
 const TWO_CODES = CODES.filter(({ code }) => code === 'ENOSPC' || code === 'EIO');
 
 let sidecar: TestSidecar;
+const umask = process.umask();
 
 beforeEach(async () => {
   sidecar = await startSidecar();
   writeFileSync(join(sidecar.folder, 'live.key'), CENC_ONLY_FILE);
+  // Takes bits of the mode away, so that it has to be set.
+  process.umask(0o277);
   faulty.reset();
 });
+afterEach(() => process.umask(umask));
 
 async function post(streamId: string) {
   const { status, body, text } = await sidecar.api.post(`/api/keyfile/${streamId}`).send(POST_MANUAL);
