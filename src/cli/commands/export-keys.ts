@@ -78,9 +78,9 @@ function showExport(
 ): void {
   const { out } = context;
   const isSealed = certificates.length > 0;
-  const whole = isSealed ? writeCpix(sealCpix(cpixDocumentOf(keys), certificates, context.random)) : plain;
   const isShown = reveal || isSealed;
-  const text = isShown ? whole : maskExport(whole, keys);
+  const sealed = () => writeCpix(sealCpix(cpixDocumentOf(keys), certificates, context.random));
+  const text = isSealed ? sealed() : reveal ? plain : maskExport(as, keys);
   for (const { description } of findings) out.warn(description);
   if (out.json) {
     out.document({ ...said, as, scheme: scheme ?? null, text });

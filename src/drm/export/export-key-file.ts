@@ -133,12 +133,25 @@ function lengthFindings(text: string, limit: (typeof EXPORT_FORMS)[ExportName]['
   return [warning('export_too_long', THE_EXPORT, `has ${bytes} bytes, and ${limit.sentence}`)];
 }
 
-/** Masks keys and IVs, also in any form in an address. */
-export function maskExport(text: string, keys: readonly StreamKey[]): string {
+/** An export without its keys and IVs, also in any form in an address. */
+export function maskExport(as: ExportName, keys: Keys): string {
   const finder = new SecretFinder();
   for (const secret of keys.flatMap(({ key, iv }) => (iv ? [key, iv] : [key])))
     finder.addForms([secret, swapKeyIdOrder(secret)].flatMap(formsOfBytes));
-  return finder.mask(text);
+  const hide = (data: Buffer) => {
+    // A PlayReady object, the only one with an address.
+    const text = data.toString('utf16le');
+    const masked = finder.mask(text);
+    return masked === text ? data : Buffer.from(masked, 'utf16le');
+  };
+  // In most forms an address is encoded once more.
+  const hidden = ({ keyUri, systems, ...key }: StreamKey): StreamKey => ({
+    ...key,
+    ...(keyUri !== undefined && { keyUri: finder.mask(keyUri) }),
+    systems: systems.map(({ systemId, data }) => ({ systemId, data: hide(data) })),
+  });
+  const [first, ...more] = keys;
+  return finder.mask(EXPORT_FORMS[as].render([hidden(first), ...more.map(hidden)]));
 }
 
 /**

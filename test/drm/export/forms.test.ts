@@ -252,7 +252,7 @@ test('of a masked export, no key and no IV can be read, whatever the form and th
     fc.property(arbitraryKeyFiles, fc.constantFrom(...EXPORT_NAMES), (keyFile, as) => {
       fc.pre(keyFile.cenc !== undefined || as !== 'ffmpeg');
       const { text, keys } = exported(keyFile, as);
-      const masked = maskExport(text, keys);
+      const masked = maskExport(as, keys);
       for (const each of keys) {
         for (const secret of each.iv ? [each.key, each.iv] : [each.key]) {
           expect(text.includes(secret.toString('hex')) || text.includes(secret.toString('base64'))).toBe(
@@ -268,6 +268,40 @@ test('of a masked export, no key and no IV can be read, whatever the form and th
   );
 });
 
+/** A text with all that base64 and hex in it hold, also where they are in each other. */
+function decoded(text: string): string {
+  const runs = (pattern: RegExp, encoding: 'base64' | 'hex') =>
+    (text.match(pattern) ?? []).flatMap((run) => {
+      const bytes = Buffer.from(run, encoding);
+      return [
+        decoded(bytes.toString('latin1')),
+        bytes.toString('utf16le'),
+        bytes.subarray(1).toString('utf16le'),
+      ];
+    });
+  return [text, ...runs(/[A-Za-z0-9+/]{24,}={0,2}/g, 'base64'), ...runs(/(?:[0-9a-f]{2}){40,}/g, 'hex')].join(
+    ' ',
+  );
+}
+
+it.each(EXPORT_NAMES)(
+  'a key in an address is masked in the form %s, also where the address is encoded',
+  (as) => {
+    const base64 = key.toString('base64');
+    const licenseUrl = `https://test.example/rightsmanager.asmx?cfg=(contentkey:${base64})`;
+    const playready = { licenseUrl, checksum: playReadyChecksum(keyId, key) };
+    const fairplay = { licenseUrl: `skd://${KEY}`, key: KEY, iv: IV };
+    for (const scheme of SCHEMES.filter((each) => schemesOf(as).includes(each))) {
+      const { text, keys } = exported({ ...CENC, playready, fairplay }, as, scheme);
+      const there = scheme === 'cenc' && as !== 'ffmpeg' ? [`:${base64})`] : [base64, KEY];
+      expect(there.some((form) => decoded(text).includes(form))).toBe(true);
+      const masked = decoded(maskExport(as, keys));
+      expect(masked).toContain(MASK);
+      for (const form of [base64, KEY]) expect(masked).not.toContain(form);
+    }
+  },
+);
+
 test('keys and IVs in addresses are masked, whatever their form', () => {
   const [secret, iv] = [Buffer.from('CBF76BB43B9A54254A5FC20074A3A53B', 'hex'), Buffer.alloc(16, 0x1a)];
   const forms = [secret, swapKeyIdOrder(secret), iv].flatMap((bytes) => {
@@ -282,11 +316,8 @@ test('keys and IVs in addresses are masked, whatever their form', () => {
     ];
   });
   const values = { key: secret.toString('hex'), iv: iv.toString('hex') };
-  const { text, keys } = exported(
-    { fairplay: { licenseUrl: `skd://${forms.join('?')}`, ...values } },
-    'shaka',
-  );
-  const masked = maskExport(text, keys);
+  const { keys } = exported({ fairplay: { licenseUrl: `skd://${forms.join('?')}`, ...values } }, 'shaka');
+  const masked = maskExport('shaka', keys);
   expect(masked).toContain('--hls_key_uri=skd://0x********?********?');
   for (const form of forms) expect(masked).not.toContain(form.replace('0x', ''));
 });
