@@ -63,7 +63,7 @@ async function openAccess() {
   return {
     findApiKey,
     tls: tls && openTls(tls, 'PACKAGERDRMAPI_TLS', options),
-    recipient: cpix && openCpixRecipient(cpix, options),
+    cpixRecipient: cpix && openCpixRecipient(cpix, options).current,
     // A sidecar without a fleet starts without its code.
     fleet: config.fleet && (await import('./fleet/join')).joinFleet(config.fleet, options),
     upstreamTls: upstreamTls && openUpstreamTls(upstreamTls, options).current,
@@ -73,7 +73,7 @@ async function openAccess() {
 }
 
 async function start() {
-  const { findApiKey, tls, recipient, fleet, upstreamTls, providerHeaders } = await openAccess();
+  const { tls, ...access } = await openAccess();
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
   const { keyFilesPath, isNew } = openFolder(config.keyFilesPath);
   const shortKey = warningOfShortKey(config);
@@ -82,22 +82,18 @@ async function start() {
   const sidecar = createSidecar(
     { ...config, keyFilesPath },
     {
+      ...access,
       log,
       newId: randomUUID,
       random: randomBytes,
       now: () => performance.now(),
       clock: () => new Date(),
-      findApiKey,
-      providerHeaders,
-      upstreamTls,
       tunnel: await openTunnel(),
       audit,
       version: readVersion(),
       publicFolder: join(__dirname, 'public'),
       certificateEnds: tls && (() => tls.ends),
       observeProcess: (register) => collectDefaultMetrics({ register }),
-      cpixRecipient: recipient?.current,
-      fleet,
       warnings,
     },
   );
@@ -120,7 +116,6 @@ async function start() {
     await server.stop(GRACE_MS);
     clearTimeout(stopTimer);
     await sidecar.close();
-    recipient?.close();
   };
   return { stop };
 }

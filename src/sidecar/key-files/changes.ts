@@ -273,14 +273,13 @@ export function createSurvey(folder: string, log: Log, index: KeyIndex) {
   let isComplete = false;
   let isClosed = false;
 
-  const summarise = (text: string, streamId: StreamId) => {
-    index.set(streamId, indexedKeysIn(keysIn(text)));
-    return summariseKeyFile(text);
-  };
-
   /** Reads and notes in one turn: notes of later changes are newer. */
   const surveyFile = (streamId: StreamId) => {
-    const { faults = [] } = describeKeyFile(folder, streamId, summarise) ?? {};
+    const described = describeKeyFile(folder, streamId, (text) => {
+      index.set(streamId, indexedKeysIn(keysIn(text)));
+      return summariseKeyFile(text);
+    });
+    const { faults = [] } = described ?? {};
     faulty.delete(streamId);
     if (faults.length > 0)
       faulty.set(streamId, faults.some(({ severity }) => severity === 'error') ? 'error' : 'warning');

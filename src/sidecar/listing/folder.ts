@@ -10,7 +10,7 @@ import { yieldToEventLoop } from '../../http/semaphore';
 import { inSubFolder, keyFilePath } from '../storage/key-file-store';
 import { type FoundFile, readSmallFile, rootFolder } from '../storage/open-file';
 
-export type Summarise = (text: string, streamId: StreamId) => KeyFileSummary;
+type Summarise = (text: string) => KeyFileSummary;
 
 /** A key file has about 1 KiB; a megabyte would hold up all others. */
 const MAX_BYTES = 64 * 1024;
@@ -38,7 +38,7 @@ export function describeKeyFile(
 
 function describe(path: string, streamId: StreamId, summarise: Summarise): ListedKeyFile | undefined {
   const stat = lstatSync(path);
-  const summary = stat.size > MAX_BYTES ? tooLarge() : summaryOf(path, (text) => summarise(text, streamId));
+  const summary = stat.size > MAX_BYTES ? tooLarge() : summaryOf(path, summarise);
   if (!summary) return undefined;
   const { parts, keyId, contentId, faults } = summary;
   return {
@@ -54,7 +54,7 @@ function describe(path: string, streamId: StreamId, summarise: Summarise): Liste
   };
 }
 
-function summaryOf(path: string, summarise: (text: string) => KeyFileSummary): KeyFileSummary | undefined {
+function summaryOf(path: string, summarise: Summarise): KeyFileSummary | undefined {
   let found: FoundFile | undefined;
   try {
     found = readSmallFile(path);
