@@ -1,5 +1,8 @@
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { LiveStream } from '../../../src/platform/packager/live/live-stream';
+import { LIVE_LIMITS } from '../../../src/platform/packager/live/session';
+import { STREAM_RECORD } from '../../../src/platform/packager/stream-document';
 import {
   CONTENT_KEY,
   encoderGoes,
@@ -10,9 +13,11 @@ import {
   sourceOf,
   startProvisioned,
   startRunning,
+  temporaryHome,
   textOfKeyFile,
 } from '../../support/start-packager';
 import { until } from '../../support/until';
+import { writtenLog } from '../../support/written-log';
 
 const DASH = { path: '/media/news/dash/manifest.mpd', keyIds: ['00112233-4455-6677-8899-aabbccddeeff'] };
 const HLS = { path: '/media/news/hls/master.m3u8', keyIds: [FAIRPLAY_KEY_ID] };
@@ -138,6 +143,43 @@ test('a key file that is gone when the encoder comes back refuses the stream, an
   packager.provision();
   await packager.put('news');
   expect(await packager.until('news', ({ seconds }) => seconds > 10)).toMatchObject({ problem: null });
+});
+
+test('the length of a stream is read from its playlists again after a hundred times as long as that took', () => {
+  let at = 0;
+  const now = () => {
+    at += 1;
+    return at;
+  };
+  const clock = () => new Date();
+  const folder = temporaryHome();
+  const record = STREAM_RECORD.parse({
+    ...{
+      id: 'news',
+      kind: 'live',
+      keyFile: null,
+      protection: 'none',
+      started: null,
+      isEnded: false,
+      parts: [],
+    },
+  });
+  const stream = new LiveStream(folder, record, {
+    ...{ clock, now, log: writtenLog(clock).log, limits: LIVE_LIMITS, keyFilesPath: '', rotate: false },
+    ...{ hasRoom: () => true, programs: { ffmpeg: '', shakaPackager: '', env: {}, folder } },
+  });
+  const keys = { dash: undefined, hls: 'none' } as const;
+  const { name } = stream.newPart('default', { video: true, audio: false }, keys, false);
+  const hls = join(folder, name, 'hls');
+  mkdirSync(hls, { recursive: true });
+  writeFileSync(join(hls, 'master.m3u8'), '#EXT-X-STREAM-INF:BANDWIDTH=1\nvideo.m3u8\n');
+  const lengthWith = (segments: number) => {
+    writeFileSync(join(hls, 'video.m3u8'), '#EXTINF:2,\nvideo_1.m4s\n'.repeat(segments));
+    return stream.document().seconds;
+  };
+  expect([lengthWith(1), lengthWith(2)]).toEqual([2, 2]);
+  at += 100;
+  expect(lengthWith(3)).toBe(6);
 });
 
 test('a stream that is deleted takes its processes and files with it, and can start again', async () => {

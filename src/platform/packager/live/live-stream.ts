@@ -43,6 +43,9 @@ const WANTED_MS = 120_000;
 /** How many sessions may fail one after another without a segment; the stream is `failed` then. */
 const MAX_FAILURES = 5;
 
+/** To read the playlists of half a day takes 0.1 s: the length is measured again after so many times as long. */
+const MEASURE_PAUSE = 100;
+
 /** A stream of an encoder that may come and go: its record on disk, and its present session. */
 export class LiveStream {
   readonly dependencies: LiveDependencies;
@@ -59,6 +62,7 @@ export class LiveStream {
   #withSound = true;
   #lastAttemptAt = Number.NEGATIVE_INFINITY;
   #wantedAt = 0;
+  #measureAt = Number.NEGATIVE_INFINITY;
   #retry: NodeJS.Timeout | undefined;
   #ending: Promise<void> | undefined;
   #isRemoved = false;
@@ -70,8 +74,10 @@ export class LiveStream {
     this.dependencies = dependencies;
     this.#state = record.isEnded ? 'ended' : record.started === null ? 'starting' : 'interrupted';
     // Its processes ended with the packager that had started them.
-    this.#measureOpen();
-    for (const part of record.parts) part.isDone = true;
+    for (const part of record.parts) {
+      if (!part.isDone) this.#measure(part);
+      part.isDone = true;
+    }
   }
 
   document(): StreamDocument {
@@ -291,7 +297,12 @@ export class LiveStream {
   }
 
   #measureOpen(): void {
+    const { now } = this.dependencies;
+    const at = now();
+    if (at < this.#measureAt) return;
     for (const part of this.record.parts) if (!part.isDone) this.#measure(part);
+    const done = now();
+    this.#measureAt = done + MEASURE_PAUSE * (done - at);
   }
 
   #measure(part: PartRecord): void {
