@@ -43,7 +43,7 @@ const WANTED_MS = 120_000;
 /** How many sessions may fail one after another without a segment; the stream is `failed` then. */
 const MAX_FAILURES = 5;
 
-/** To read the playlists of half a day takes 0.1 s: the length is measured again after so many times as long. */
+/** The playlists of half a day take 0.1 s to read: the length is measured again after so many times as long. */
 const MEASURE_PAUSE = 100;
 
 /** A stream of an encoder that may come and go: its record on disk, and its present session. */
