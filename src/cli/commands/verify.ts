@@ -38,7 +38,8 @@ export async function verify(
       'There is nothing to test: give the address of a DASH manifest or an HLS playlist, which starts with http:// or https://. Files are for packager-drm check.',
     );
   let keyFiles: readonly GivenKeyFile[] = [
-    ...[...files, ...keyFileInPlaceOfApiKey(context)].map((name) => givenKeyFile(context, name)),
+    ...files.map((name) => givenKeyFile(context, name)),
+    ...(stream.length > 0 ? [] : keyFileInPlaceOfApiKey(context)),
     ...(await keyFilesOfStreams(context, stream, watch)),
   ];
   const formerKeyFiles = former.map((name) => givenKeyFile(context, name));
@@ -84,15 +85,19 @@ async function testOnce(context: CliContext, test: StreamTest): Promise<boolean>
   return report.faults.some(isError);
 }
 
-/** A key file in the option of the API key counts as a key file. */
-function keyFileInPlaceOfApiKey(context: CliContext): string[] {
+/** A key file in the option of the API key counts as a key file. A pipe there can be read once only. */
+function keyFileInPlaceOfApiKey(context: CliContext): GivenKeyFile[] {
   const { apiKeyFile } = context;
   if (apiKeyFile === undefined) return [];
-  return looksLikeKeyFile(readNamedFile(context, apiKeyFile).toString('utf8')) ? [apiKeyFile] : [];
+  const bytes = readNamedFile(context, apiKeyFile);
+  return looksLikeKeyFile(bytes.toString('utf8')) ? [keyFileOf(bytes, apiKeyFile)] : [];
 }
 
 function givenKeyFile(context: CliContext, name: string): GivenKeyFile {
-  const bytes = readNamedFile(context, name);
+  return keyFileOf(readNamedFile(context, name), name);
+}
+
+function keyFileOf(bytes: Buffer, name: string): GivenKeyFile {
   if (looksLikeCpixBytes(bytes)) return givenDocument(bytes, name);
   const text = decodeText(bytes, name);
   if (!looksLikeKeyFile(text))

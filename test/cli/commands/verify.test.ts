@@ -1,3 +1,4 @@
+import { execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import fs from 'fs-extra';
@@ -5,7 +6,7 @@ import { formatUuid } from '../../../src/drm/bytes';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
 import { fairPlayKeyId } from '../../../src/drm/packaging';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
-import { startSidecar } from '../../support/start-sidecar';
+import { API_KEY, startSidecar } from '../../support/start-sidecar';
 import {
   CONTENT_KEY,
   dashPackaging,
@@ -127,6 +128,19 @@ test('a key file that is given where the API key belongs is taken as what it is'
   const { verify } = await start();
   const { code, stdout } = await verify(['--key-file', 'news.key']);
   expect([code, stdout.match(/ decrypts$/gm)?.length]).toEqual([0, 2]);
+});
+
+test('the API key of a pipe, which is empty the second time, is read once', async () => {
+  const { verify, stream } = await start();
+  const sidecar = await startSidecar();
+  await fs.copy(join(stream.folder, 'news.key'), join(sidecar.folder, 'news.key'));
+  const pipe = join(stream.folder, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const script = `printf ${API_KEY} > '${pipe}'; while :; do : > '${pipe}'; done`;
+  const writer = spawn('sh', ['-c', script], { stdio: 'ignore' });
+  const { code } = await verify(['--stream', 'news', '--key-file', 'pipe'], { sidecar });
+  writer.kill('SIGKILL');
+  expect(code).toBe(0);
 });
 
 test.each(
