@@ -56,7 +56,7 @@ async function posterPicture(
 ): Promise<{ readonly file: StoredFile; readonly type: string } | undefined> {
   if (watchable.live) return undefined;
   const thumbnail = posterOf(context, watchable.media);
-  if (!thumbnail?.file || thumbnail.status !== 'ready') return undefined;
+  if (!thumbnail?.file) return undefined;
   const { file } = thumbnail;
   const type = await typeOf(thumbnail, file);
   return ENDINGS.has(type) ? { file, type } : undefined;

@@ -76,11 +76,12 @@ export function mountPlaylists(app: Express, context: DeliveryParts): void {
 
 async function playlistFeed(
   context: DeliveryParts,
-  { id, siteId, playlistType, metadata }: Playlist,
+  playlist: Playlist,
   given: Parameters,
   address: URL,
 ): Promise<Feed> {
-  const all = watchablesOf(context, { id, siteId, playlistType, metadata }, given);
+  const { id, playlistType, metadata } = playlist;
+  const all = watchablesOf(context, playlist, given);
   const { page_limit: limit, page_offset: offset } = given;
   const page = all.slice(offset - 1, offset - 1 + limit);
   const shown = { origin: address.origin, feedId: id };

@@ -64,7 +64,7 @@ interface Asked {
 /** All of a playlist that viewers may watch now, in its order. */
 export function watchablesOf(
   context: PlaylistParts,
-  playlist: Pick<Playlist, 'id' | 'siteId' | 'playlistType' | 'metadata'>,
+  playlist: Playlist,
   asked: Asked = {},
 ): readonly Watchable[] {
   const { state, clock } = context;
@@ -112,11 +112,7 @@ const SORT_KEYS: Readonly<Record<string, KeyOf>> = {
   duration: ({ duration }) => duration,
 };
 
-function ruleOf(
-  { state, clock }: PlaylistParts,
-  { playlistType, metadata }: Pick<Playlist, 'playlistType' | 'metadata'>,
-  asked: Asked,
-): Rule {
+function ruleOf({ state, clock }: PlaylistParts, { playlistType, metadata }: Playlist, asked: Asked): Rule {
   const { search, page_title, page_keywords, page_description } = asked;
   switch (playlistType) {
     case 'dynamic_playlist': {
