@@ -18,7 +18,7 @@ const TEXT = 'text/plain';
 const LIMITS = `${inKib(MAX_BODY_BYTES)}, or ${inKib(MAX_CPIX_BYTES)} for a CPIX document`;
 
 /** Nothing of the key material is kept, written or logged. */
-export function checkRoutes(app: Express, rules?: ProviderRules): void {
+export function checkRoutes(app: Express, rules: ProviderRules): void {
   routeAt(app, '/api/check').post(async (request, response) => {
     const body = await readInput(request, response);
     const { reveal } = readQuery(checkQuery, request.query);

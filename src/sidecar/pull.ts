@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import type { Express, Request, RequestHandler, Response } from 'express';
 import { type MemoryStore, rateLimit } from 'express-rate-limit';
 import { exportQuery } from '../api/key-file-request';
-import { JSON_PROVIDER_RULES, parseKeyFileRequest } from '../api/read-key-file-request';
+import { parseKeyFileRequest } from '../api/read-key-file-request';
 import { parseStreamId, type StreamId } from '../api/stream-id';
 import type { Checked } from '../drm/bytes';
 import { routeAt } from '../http/app';
@@ -52,7 +52,7 @@ const query = exportQuery.extend({ as: exportQuery.shape.as.default('cpix') });
 
 /** `idle` resolves when no stream is being provisioned. */
 export function pullRoutes(app: Express, context: PullContext): { idle(): Promise<void> } {
-  const { store, changes, provision, rules = JSON_PROVIDER_RULES, refusals, random } = context;
+  const { store, changes, provision, rules, refusals, random } = context;
   const { pattern = '{contentId}', provisionOnRead, hasFleet, misses } = context;
   const places = createSemaphore(MAX_PROVISIONINGS);
   /** Streams that are being provisioned, by all their inputs. */

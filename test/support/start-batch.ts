@@ -1,4 +1,5 @@
 import type { Express } from 'express';
+import { JSON_PROVIDER_RULES } from '../../src/api/read-key-file-request';
 import { createApp } from '../../src/http/app';
 import type { HttpError } from '../../src/http/errors';
 import { createProvision, type Provision } from '../../src/provider/provision';
@@ -37,6 +38,7 @@ export async function startBatch(apiKey: ApiKey, overrides: Partial<BatchContext
   const batch = createBatch({
     changes,
     provision,
+    rules: JSON_PROVIDER_RULES,
     refusals,
     wait: createFleetWait(undefined, log),
     log,

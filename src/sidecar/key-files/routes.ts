@@ -33,7 +33,7 @@ export interface KeyFileContext {
   readonly changes: KeyFileChanges;
   readonly provision: Provision;
   readonly wait: FleetWait;
-  readonly rules?: ProviderRules | undefined;
+  readonly rules: ProviderRules;
 }
 
 export const KEY_FILE_PATH = '/api/keyfile/:streamid';
