@@ -32,14 +32,19 @@ const VARIABLES = z.object({
     .transform(Number)
     .default(8192),
   PACKAGER_ROTATE: z.enum(['true', 'false'], 'must be true or false').default('false'),
-  PACKAGER_FFMPEG: z.string().default('ffmpeg'),
-  // A name alone is looked for in PATH.
+  PACKAGER_FFMPEG: z.string().transform(programAt).default('ffmpeg'),
   PACKAGER_SHAKAPACKAGER: z
     .string()
+    .transform(programAt)
     .refine((path) => !path.includes('/') || existsSync(path), 'there is no such file')
     .optional(),
   PACKAGER_LOGLEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
+
+/** A name alone is looked for in PATH. Programs run in another folder, where a relative path would lead elsewhere. */
+function programAt(path: string): string {
+  return path.includes('/') ? resolve(path) : path;
+}
 
 /** Reads the `PACKAGER_*` variables; every one has a default. @throws ConfigError with every fault at once. */
 export function readPackagerConfig(env: Environment) {

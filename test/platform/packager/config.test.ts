@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readPackagerConfig } from '../../../src/platform/packager/config';
 import {
@@ -42,8 +42,8 @@ test('takes every variable, and names the nearest of one that it does not know',
     PACKAGER_FOLDER: '/media',
     PACKAGER_MAXMB: '1',
     PACKAGER_ROTATE: 'true',
-    PACKAGER_FFMPEG: '/bin/ffmpeg',
-    PACKAGER_SHAKAPACKAGER: __filename,
+    PACKAGER_FFMPEG: './bin/ffmpeg',
+    PACKAGER_SHAKAPACKAGER: relative('', __filename),
     PACKAGER_LOGLEVEL: 'debug',
     PACKAGER_FOLDR: '/x',
   };
@@ -55,7 +55,7 @@ test('takes every variable, and names the nearest of one that it does not know',
     folder: '/media',
     maxBytes: 1024 * 1024,
     rotate: true,
-    ffmpeg: '/bin/ffmpeg',
+    ffmpeg: resolve('bin/ffmpeg'),
     shakaPackager: __filename,
     logLevel: 'debug',
     unknownVariables: ['PACKAGER_FOLDR (did you mean PACKAGER_FOLDER?)'],
