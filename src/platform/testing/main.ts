@@ -228,7 +228,7 @@ export async function startEmulator({
 /**
  * Starts the sidecar of the package `packager-drm-api` on a free port of 127.0.0.1, with its own API key.
  * @param options.emulator whose key provider and configuration it asks; without one, keys come with requests.
- * @param options.variables `PACKAGERDRMAPI_…` that replace these.
+ * @param options.variables `PACKAGERDRMAPI_…` that replace these; paths but that of the key folder are absolute.
  * @throws Error for an unknown variable, with its last lines if it does not start, or if the package is not installed.
  */
 export async function startSidecar({
