@@ -57,7 +57,10 @@ export function createContext(
       const signal = calls?.finishCalls ? new AbortController().signal : dependencies.interrupted;
       return createSidecarApi(connected.connection, signal, connected.send);
     },
-    authority: () => pemOf(sourcesOf(options, dependencies.env, configFile()), 'ca', dependencies.cwd),
+    authority: () =>
+      connected
+        ? connected.connection.ca
+        : pemOf(sourcesOf(options, dependencies.env, configFile()), 'ca', dependencies.cwd),
     apiKeyFile: options.keyFile,
     configFile,
   };

@@ -18,6 +18,7 @@ import {
   type ServedStream,
   startStream,
 } from '../../support/start-stream';
+import { pem } from '../../support/tls';
 
 const UUID = '4b6a75d3-8049-4edc-b82a-c7a2680c5781';
 const OTHER = { cenc: { keyId: KEY_FILE.cenc?.keyId ?? '', contentKey: '/+7dzLuqmYh3ZlVEMyIRAA==' } };
@@ -130,16 +131,19 @@ test('a key file that is given where the API key belongs is taken as what it is'
   expect([code, stdout.match(/ decrypts$/gm)?.length]).toEqual([0, 2]);
 });
 
-test('the API key of a pipe, which is empty the second time, is read once', async () => {
+test('API key and authority of pipes, which are empty the second time, are read once', async () => {
   const { verify, stream } = await start();
   const sidecar = await startSidecar();
   await fs.copy(join(stream.folder, 'news.key'), join(sidecar.folder, 'news.key'));
-  const pipe = join(stream.folder, 'pipe');
-  execFileSync('mkfifo', [pipe]);
-  const script = `printf ${API_KEY} > '${pipe}'; while :; do : > '${pipe}'; done`;
-  const writer = spawn('sh', ['-c', script], { stdio: 'ignore' });
-  const { code } = await verify(['--stream', 'news', '--key-file', 'pipe'], { sidecar });
-  writer.kill('SIGKILL');
+  const texts = { key: API_KEY, ca: pem('authority') };
+  const writers = Object.entries(texts).map(([name, text]) => {
+    const pipe = join(stream.folder, name);
+    execFileSync('mkfifo', [pipe]);
+    const script = `printf %s '${text}' > '${pipe}'; while :; do : > '${pipe}'; done`;
+    return spawn('sh', ['-c', script], { stdio: 'ignore' });
+  });
+  const { code } = await verify(['--stream', 'news', '--key-file', 'key', '--ca', 'ca'], { sidecar });
+  for (const writer of writers) writer.kill('SIGKILL');
   expect(code).toBe(0);
 });
 
