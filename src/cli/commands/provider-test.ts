@@ -4,7 +4,7 @@ import { formatUuid, type JsonObject, parseUuid } from '../../drm/bytes';
 import { cpixSystemOf, schemeName } from '../../drm/cpix/document';
 import { decodeXml, looksLikeCpixBytes, readCpix } from '../../drm/cpix/read';
 import { type Finding, isError } from '../../drm/finding';
-import type { KeyFile } from '../../drm/key-file';
+import { type KeyFile, keyFileLines, maskLines } from '../../drm/key-file';
 import { ConfigError } from '../../http/config';
 import { HttpError } from '../../http/errors';
 import { whyNoAnswer } from '../../http/get-request';
@@ -181,7 +181,9 @@ async function testProtocol(
     keyfile: keyFile
       ? {
           keys: keysOf(keyFile),
-          addresses: [keyFile.playready, keyFile.fairplay].flatMap((part) => part?.licenseUrl ?? []),
+          addresses: maskLines(keyFileLines(keyFile)).flatMap(({ name, value }) =>
+            name.endsWith('-url') ? [value] : [],
+          ),
         }
       : null,
     faults: [...new Map(faults).values()],

@@ -6,7 +6,7 @@ import { spekeKeyId } from '../../../src/drm/cpix/speke';
 import { folderOfEachTest } from '../../support/after-test';
 import { refusedUrl, type Script, startFakeUpstream } from '../../support/fake-upstream';
 import { cli, refused } from '../../support/run-cli';
-import { answersFor, PATHS, PROVIDED } from '../../support/start-provisioning';
+import { answersFor, PATHS, PLAIN_CENC, PROVIDED, sealed } from '../../support/start-provisioning';
 import { CONTENT_ID, reference, SPEKE_PATH } from '../../support/start-speke';
 import { pemPath, shows } from '../../support/tls';
 
@@ -202,6 +202,19 @@ it('asks by JSON with the client of the options, and answers JSON', async () => 
       faults: [],
     },
   ]);
+});
+
+it('shows no license address that contains its key', async () => {
+  const upstream = await startFakeUpstream();
+  const { client, clientApiKey, contentId } = PROVIDED;
+  const laurl = `https://license.example/?cfg=(contentkey:${PLAIN_CENC.content_key})`;
+  const cenc = sealed({ ...PLAIN_CENC, playready_laurl: laurl });
+  upstream.onEach({ ...answersFor(), [PATHS.cenc]: cenc });
+  const env = { PACKAGERDRMAPI_GRANDCENTRALURL: `${upstream.url}/config`, [`${NAME}PROTOCOL`]: 'json' };
+  const options = ['--client', client, '--client-api-key', clientApiKey];
+  const { code, stdout } = await test(`${upstream.url}/keys`, env, contentId, ...options);
+  expect([code, stdout]).toEqual([1, expect.stringContaining('[content_key_in_address]')]);
+  expect(stdout).not.toContain(PLAIN_CENC.content_key);
 });
 
 it('hides the values of an address, and shows what a request puts in', async () => {
