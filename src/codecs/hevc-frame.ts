@@ -5,8 +5,6 @@ export class HevcFrame {
   readonly columns: number;
   /** Addresses of coding tree blocks in the order in which they come (ISO/IEC 23008-2 § 6.5.1). */
   readonly order: Uint32Array;
-  /** The number in `order` of each address. */
-  readonly numbers: Uint32Array;
   readonly tiles: Uint16Array;
   readonly tileStarts: Uint16Array;
   /** One more than the address of the slice that has read each block; 0 before. */
@@ -30,7 +28,6 @@ export class HevcFrame {
     const count = columns * rows;
     this.columns = columns;
     this.order = new Uint32Array(count);
-    this.numbers = new Uint32Array(count);
     this.tiles = new Uint16Array(count);
     this.tileStarts = new Uint16Array(count);
     this.slices = new Uint32Array(count);
@@ -58,7 +55,6 @@ export class HevcFrame {
           for (let x = across[column] ?? 0; x < (across[column + 1] ?? 0); x += 1) {
             const address = y * columns + x;
             this.order[number] = address;
-            this.numbers[address] = number;
             this.tiles[address] = row * (across.length - 1) + column;
             this.tileStarts[address] = across[column] ?? 0;
             number += 1;

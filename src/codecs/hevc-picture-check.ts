@@ -66,7 +66,7 @@ export class HevcPictureCheck {
     if (!segment) return undefined;
     const frame = segment.isFirst ? new HevcFrame(segment) : before;
     if (!frame || segment.address >= frame.order.length) return undefined;
-    const number = frame.numbers[segment.address] ?? 0;
+    const number = frame.order.indexOf(segment.address);
     if (number < frame.next) throw new SyntaxBroken('begins with a block that was read before');
     const isGap = number > frame.next;
     frame.next = number;

@@ -26,13 +26,11 @@ import { openMp4 } from './mp4-samples';
  */
 export function openMedia(init: Buffer | undefined, segment: Buffer, hls?: HlsEncryption): Opened {
   if (segment.length === 0) return refused('no_samples', 'The segment is empty.');
-  const iv = hls?.iv ?? ivOfSequence(hls?.sequence ?? 0);
   const foreign = foreignFormat(segment);
   if (foreign !== undefined) return refused('not_media', `The segment is ${foreign}.`);
   const [whole] = /^AES-(?:128$|256)/.exec(hls?.method ?? '') ?? [];
-  if (whole) return openEncrypted(init, segment, iv, whole === 'AES-128' ? 'aes-128' : 'aes-256');
-  const encryption =
-    hls && /^SAMPLE-AES/.test(hls.method) ? { iv, isNamed: hls.iv !== undefined } : undefined;
+  if (whole) return openEncrypted(init, segment, ivOf(hls), whole === 'AES-128' ? 'aes-128' : 'aes-256');
+  const encryption = hls && /^SAMPLE-AES/.test(hls.method) ? hls : undefined;
   if (looksLikeTransportStream(segment)) return openTransportStream(segment, encryption);
   if (init || looksLikeSegment(segment)) return openMp4(init, segment);
   const packed = openPacked(segment, encryption);
@@ -58,6 +56,10 @@ export function foreignFormat(bytes: Buffer): string | undefined {
   return undefined;
 }
 
+function ivOf(hls: HlsEncryption | undefined): Buffer {
+  return hls?.iv ?? ivOfSequence(hls?.sequence ?? 0);
+}
+
 function openEncrypted(init: Buffer | undefined, segment: Buffer, iv: Buffer, scheme: MediaScheme): Opened {
   const samples = [{ data: segment, encryption: undefined }];
   const track: MediaTrack = {
@@ -78,12 +80,6 @@ function openEncrypted(init: Buffer | undefined, segment: Buffer, iv: Buffer, sc
 const PACKET = 188;
 const SYNC = 0x47;
 const MAX_STREAMS = 64;
-
-interface ElementaryEncryption {
-  readonly iv: Buffer;
-  /** Whether the playlist names it; otherwise it is made of the sequence number, and FairPlay's comes with the key. */
-  readonly isNamed: boolean;
-}
 
 interface StreamType {
   readonly kind: MediaKind;
@@ -123,7 +119,7 @@ function looksLikeTransportStream(bytes: Buffer): boolean {
 }
 
 /** Reads an MPEG transport stream (ISO/IEC 13818-1); `encryption` is that of all samples, where a playlist names one. */
-function openTransportStream(bytes: Buffer, encryption: ElementaryEncryption | undefined): Opened {
+function openTransportStream(bytes: Buffer, encryption: HlsEncryption | undefined): Opened {
   const streams = new Map<number, { readonly type: StreamType; readonly packets: Buffer[][] }>();
   let tablesAt = -1;
   let broken = 0;
@@ -167,7 +163,7 @@ function openTransportStream(bytes: Buffer, encryption: ElementaryEncryption | u
 }
 
 /** Reads packed audio: frames one behind the other, after ID3 tags (RFC 8216 § 3.4), or a text. Undefined if it is none. */
-function openPacked(bytes: Buffer, encryption: ElementaryEncryption | undefined): Opened | undefined {
+function openPacked(bytes: Buffer, encryption: HlsEncryption | undefined): Opened | undefined {
   let from = 0;
   while (bytes.toString('latin1', from, from + 3) === 'ID3' && from + 10 <= bytes.length) {
     const size = [6, 7, 8, 9].reduce((sum, at) => (sum << 7) | ((bytes[from + at] ?? 0) & 0x7f), 0);
@@ -236,14 +232,13 @@ function trackOf(
   id: number,
   type: StreamType,
   payloads: readonly Buffer[],
-  given: ElementaryEncryption | undefined,
+  given: HlsEncryption | undefined,
 ): MediaTrack {
   // SAMPLE-AES leaves other codecs as they are.
   const isEncrypted = (given !== undefined && type.format !== UNKNOWN) || type.isEncrypted === true;
-  const iv = given?.iv ?? Buffer.alloc(16);
   const scheme: MediaScheme | undefined = isEncrypted ? 'sample-aes' : undefined;
   const encryption: SampleEncryption | undefined = isEncrypted
-    ? { scheme: 'sample-aes', keyId: undefined, iv, subsamples: undefined, pattern: undefined }
+    ? { scheme: 'sample-aes', keyId: undefined, iv: ivOf(given), subsamples: undefined, pattern: undefined }
     : undefined;
   const { format } = type;
   const frames = () => (format === UNKNOWN ? payloads : framesOf(Buffer.concat(payloads), format));
@@ -255,7 +250,7 @@ function trackOf(
     codec: type.codec === 'avc1' ? avcCodec(samples) : type.codec,
     scheme,
     keyIds: [],
-    constantIv: given?.isNamed ? given.iv : undefined,
+    constantIv: given?.iv,
     samples: samples.length,
     encryptedSamples: isEncrypted ? samples.length : 0,
     seconds: 0,
