@@ -9,7 +9,7 @@ import { parsePsshBox } from '../drm/pssh';
 import { listed, OTHER, ownFindings, type StreamFinding, streamFinding, THIS } from './findings';
 import { inputsOf, isForFairPlay, matchingFiles, nounOf, type ReadKeyFile } from './key-files';
 import type { MediaJudgement } from './media/judgement';
-import { signalsOfInit, signalsOfKeyLine, signalsOfManifest } from './systems';
+import { signalsOfInit, signalsOfManifest, signalsOfRendition } from './systems';
 import type { TestedRendition, TestedSegment } from './test-rendition';
 
 interface FindingsOptions {
@@ -206,9 +206,8 @@ function boxesOfOtherKeys(tested: TestedRendition, keyFiles: readonly ReadKeyFil
   const known = documents.flatMap(({ cenc }) => cenc?.keyId ?? []);
   const keyIds = keyIdsOf(tested).filter((id) => isAmong(id, known));
   if (keyIds.length === 0) return [];
-  const { name: manifest, text: protection } = rendition.signalling;
   const files = [
-    [manifest, newest?.keys ? newest.keys.flatMap(signalsOfKeyLine) : signalsOfManifest(protection)],
+    [rendition.signalling.name, signalsOfRendition(rendition, newest)],
     [init?.name ?? '', init ? signalsOfInit(init.bytes) : []],
   ] as const;
   return files.flatMap(([name, signals]) =>
@@ -237,19 +236,14 @@ function boxesBySystem(signals: readonly { readonly content: string }[]): Map<st
 function sampleFindings(tested: TestedRendition, options: FindingsOptions): StreamFinding[] {
   const { segment, first } = tested;
   if (!segment?.opened || !segment.judgement) return [];
-  const { judgement, name } = segment;
-  if (judgement.state === 'clear' && judgement.cause === 'not_encrypted') {
-    const text = `${THIS} is not encrypted, although its init segment or playlist says that it is, so anyone can play it, except in players that insist on decrypting; restart the stream, and look for the key in the packager's log`;
-    return [streamFinding('error', 'not_encrypted', name, text)];
-  }
-  if (judgement.state === 'garbage' && judgement.cause === 'not_signalled') {
-    const text = `${THIS} is not valid video or audio, but nothing says that it is encrypted: players request no license, and show an error. Package again with signalling`;
-    return [streamFinding('error', 'not_signalled', name, text, judgement)];
-  }
-  const isFirstNoise = judgement.state === 'decrypts' && first?.judgement?.state === 'garbage';
+  const { judgement } = segment;
+  const [ofFirst, own] = [first, segment].map((each) => each && otherwiseThanSaid(each));
+  if (own) return [own];
+  const isFirstNoise = judgement.state === 'decrypts' && first?.judgement?.state === 'garbage' && !ofFirst;
   // Behind another key, it may be right.
   const isOfKey = isFirstNoise && keysNamed(first) === keysNamed(segment);
   return [
+    ...(ofFirst ? [ofFirst] : []),
     ...(isOfKey ? keyFindings(tested, first, first.judgement, options) : []),
     ...clearLeadFindings(segment, first),
     ...(first?.judgement?.cause === 'partly_noise' ? undeterminedFindings(first, first.judgement) : []),
@@ -260,6 +254,17 @@ function sampleFindings(tested: TestedRendition, options: FindingsOptions): Stre
       ? keyFindings(tested, segment, judgement, options)
       : []),
   ];
+}
+
+/** Encrypted although nothing says so, or the other way round. */
+function otherwiseThanSaid({ judgement, name }: TestedSegment): StreamFinding | undefined {
+  if (judgement?.cause === 'not_encrypted') {
+    const text = `${THIS} is not encrypted, although its init segment or playlist says that it is, so anyone can play it, except in players that insist on decrypting; restart the stream, and look for the key in the packager's log`;
+    return streamFinding('error', 'not_encrypted', name, text);
+  }
+  if (judgement?.cause !== 'not_signalled') return undefined;
+  const text = `${THIS} is not valid video or audio, but nothing says that it is encrypted: players request no license, and show an error. Package again with signalling`;
+  return streamFinding('error', 'not_signalled', name, text, judgement);
 }
 
 function keysNamed({ opened, source }: TestedSegment): string {

@@ -5,7 +5,7 @@ import { FAIRPLAY_SYSTEM_ID } from '../drm/cpix/document';
 import { FAIRPLAY_KEY_FORMAT } from '../drm/key-file';
 import { PLAYREADY_SYSTEM_ID } from '../drm/playready';
 import { parsePsshBox } from '../drm/pssh';
-import type { KeyLine } from './rendition';
+import type { KeyLine, Rendition, SegmentSource } from './rendition';
 import type { SystemReport } from './stream-report';
 
 interface Signal {
@@ -65,6 +65,11 @@ export function signalsOfKeyLine({ line, method, format, uri }: KeyLine): Signal
     : (uuid?.toLowerCase() ?? (format === 'com.microsoft.playready' ? PLAYREADY_SYSTEM_ID : undefined));
   const name = known === undefined ? `${method} key (${format})` : (systemName(known) ?? known);
   return [{ systemId: known, name, content: line, fields }];
+}
+
+/** The signals in the manifest, or the media playlist, of a rendition. */
+export function signalsOfRendition({ signalling }: Rendition, newest: SegmentSource | undefined): Signal[] {
+  return newest?.keys ? newest.keys.flatMap(signalsOfKeyLine) : signalsOfManifest(signalling.text);
 }
 
 /** Equal signals of several files are one. */

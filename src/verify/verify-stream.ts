@@ -11,7 +11,7 @@ import type { StreamOutline } from './rendition';
 import { findingsOf } from './rendition-findings';
 import type { StreamMemory } from './stream-memory';
 import type { RenditionJudgement, RenditionReport, StreamReport } from './stream-report';
-import { signalsOfInit, signalsOfKeyLine, signalsOfManifest, systemsOf } from './systems';
+import { signalsOfInit, signalsOfKeyLine, signalsOfRendition, systemsOf } from './systems';
 import { type TestedRendition, testRendition } from './test-rendition';
 
 export interface VerifyOptions {
@@ -195,12 +195,7 @@ function reportOf(
     systems: systemsOf([
       ...(outline?.sessionKeys ?? []).map((key) => ({ file: fileName(url), signals: signalsOfKeyLine(key) })),
       ...tested.flatMap(({ rendition, newest, init }) => [
-        {
-          file: rendition.signalling.name,
-          signals: newest?.keys
-            ? newest.keys.flatMap(signalsOfKeyLine)
-            : signalsOfManifest(rendition.signalling.text),
-        },
+        { file: rendition.signalling.name, signals: signalsOfRendition(rendition, newest) },
         ...(init ? [{ file: init.name, signals: signalsOfInit(init.bytes) }] : []),
       ]),
     ]),

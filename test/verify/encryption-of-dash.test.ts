@@ -216,6 +216,10 @@ testEncryptionCases({
     change: (stream) => clearPictures(stream, 10),
     states: 'unknown decrypts',
   },
+  'all pictures of the first segment clear: E not_encrypted': {
+    change: (stream) => clearPictures(stream, 20, /^v1/),
+    says: /^v1\.m4s is not encrypted, although its init segment or playlist says that it is, /,
+  },
   'a picture of the first segment clear: W partly_noise': {
     change: (stream) => clearPictures(stream, 1, /^v1/),
     says: /^Some samples of v1\.m4s are noise, /,
