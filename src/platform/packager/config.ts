@@ -24,8 +24,9 @@ const VARIABLES = z.object({
   // shaka-packager divides the fields of its arguments by commas.
   PACKAGER_FOLDER: z
     .string()
-    .refine((path) => !path.includes(','), 'must be a path without a comma')
-    .default(tmpdir()),
+    .default(tmpdir())
+    .transform((path) => resolve(path))
+    .refine((path) => !path.includes(','), 'must be a path without a comma'),
   PACKAGER_MAXMB: z
     .string()
     .regex(/^[1-9]\d{0,7}$/, 'must be a whole number of megabytes, from 1 to 99999999')
@@ -55,7 +56,7 @@ export function readPackagerConfig(env: Environment) {
     /** Undefined: every call is answered. */
     apiKey: variables.PACKAGER_APIKEY,
     keyFilesPath: resolve(variables.PACKAGER_KEYFILESPATH),
-    folder: resolve(variables.PACKAGER_FOLDER),
+    folder: variables.PACKAGER_FOLDER,
     maxBytes: variables.PACKAGER_MAXMB * MB,
     rotate: variables.PACKAGER_ROTATE === 'true',
     ffmpeg: variables.PACKAGER_FFMPEG,

@@ -63,10 +63,14 @@ test('takes every variable, and names the nearest of one that it does not know',
 });
 
 test('reports every fault at once, and quotes no value', () => {
+  const before = process.cwd();
+  const folder = join(temporaryHome(), 'a,SECRET');
+  mkdirSync(folder);
+  process.chdir(folder);
   const env = {
     PACKAGER_PORT: '70000',
     PACKAGER_APIKEY: 'SECRET',
-    PACKAGER_FOLDER: '/a,SECRET',
+    PACKAGER_FOLDER: './media',
     PACKAGER_MAXMB: '0',
     PACKAGER_ROTATE: 'yes',
     PACKAGER_SHAKAPACKAGER: '/no/SECRET',
@@ -83,6 +87,7 @@ test('reports every fault at once, and quotes no value', () => {
   - PACKAGER_SHAKAPACKAGER: there is no such file
   - PACKAGER_LOGLEVEL: must be one of error, warn, info, debug, silent`,
   );
+  process.chdir(before);
 });
 
 const media = (name: string) => readFileSync(join(MEDIA_VECTORS, `${name}.mpegts`));
