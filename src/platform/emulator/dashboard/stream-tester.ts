@@ -122,8 +122,7 @@ async function test(
   if (address === '') throw invalid('Give the address of a DASH manifest (.mpd) or an HLS playlist (.m3u8).');
   const { maxLength } = LongAddress;
   if (address.length > Number(maxLength)) throw invalid(`The address has more than ${maxLength} characters.`);
-  if (!isWebAddress(address))
-    throw invalid('The address must be a whole one, which begins with https:// or http://.');
+  requireWebAddress('The address', address);
   const own = pasted(sent, 'key_file', 'Key file');
   const formerKeyFiles = pasted(sent, 'former', 'Former key file');
   const origin = originOf(request);
@@ -218,8 +217,7 @@ async function fetchKeyFile(sent: FormBody, get: Get, signal: AbortSignal): Prom
   const [address = '', streamId = '', apiKey = ''] = ['sidecar', 'stream_id', 'api_key'].map((name) =>
     sent.text(name).trim(),
   );
-  if (!isWebAddress(address))
-    throw invalid('The address of the sidecar must be a whole one, which begins with https:// or http://.');
+  requireWebAddress('The address of the sidecar', address);
   if (streamId === '') throw invalid('Give the stream id by which the sidecar has the key file.');
   if (!/^[\x21-\x7e]+$/.test(apiKey)) throw invalid('Give the API key of the sidecar: printable ASCII.');
   const url = new URL(`api/keyfile/${encodeURIComponent(streamId)}`, address.replace(/\/?$/, '/')).href;
@@ -251,8 +249,10 @@ const REFUSALS: Readonly<Record<number, string>> = {
   404: 'The sidecar has no key file for the stream {id}',
 };
 
-function isWebAddress(address: string): boolean {
-  return URL.canParse(address) && /^https?:$/.test(new URL(address).protocol);
+/** @throws HttpError 400 */
+function requireWebAddress(what: string, address: string): void {
+  if (URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)) return;
+  throw invalid(`${what} must be a whole one, which begins with https:// or http://.`);
 }
 
 function reportView(report: StreamReport, tested: Date, item: object): Html {
