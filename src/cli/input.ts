@@ -29,12 +29,14 @@ export async function readInput(
 
 type StandardInput = Pick<CommandRun, 'stdin' | 'interrupted'>;
 
-/** Reads standard input. @throws CliError when the user stops the program, which would wait for more. */
+/** Reads standard input. @throws CliError when it fails, or the user stops the program, which would wait for more. */
 export async function* standardInput({ stdin, interrupted: signal }: StandardInput) {
   try {
     yield* addAbortSignal(signal, stdin);
-  } catch (thrown) {
-    throw signal.aborted ? interrupted() : thrown;
+  } catch {
+    throw signal.aborted
+      ? interrupted()
+      : unusable("Standard input can't be read; give a file in its place.");
   }
 }
 

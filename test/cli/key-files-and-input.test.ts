@@ -1,5 +1,7 @@
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import fs from 'fs-extra';
+import { readInput } from '../../src/cli/input';
 import { temporaryFolder } from '../support/after-test';
 import { POST_MANUAL } from '../support/post-manual';
 import { cli, refused } from '../support/run-cli';
@@ -111,6 +113,17 @@ test('reads no more than 64 MiB of a file or standard input', async () => {
   await fs.appendFile(join(cwd, 'most'), 'x');
   expect(await put('most')).toEqual(refused(2, 'The file most is larger than 64 MiB.'));
   expect(await put('-', Buffer.alloc(most + 1))).toEqual(refused(2, 'Standard input is larger than 64 MiB.'));
+});
+
+test('says that standard input fails', async () => {
+  const stdin = new Readable({ read: () => stdin.destroy(Object.assign(new Error(), { code: 'EIO' })) });
+  const { signal } = new AbortController();
+  const [problem] = await readInput({ stdin, interrupted: signal, cwd: '/' }, '-').then(
+    () => [],
+    ({ problems }) => problems,
+  );
+  const description = "Standard input can't be read; give a file in its place.";
+  expect(problem).toEqual({ code: 'unusable_input', description });
 });
 
 test.each([['check -'], ['put a --file -'], ['export - --as shaka']])(
