@@ -21,12 +21,13 @@ const VARIABLES = z.object({
     .refine((key) => key.length >= 16, 'must have at least 16 characters')
     .optional(),
   PACKAGER_KEYFILESPATH: z.string().default('./keys'),
-  // shaka-packager divides the fields of its arguments by commas.
+  // shaka-packager divides the fields of its arguments by commas, and replaces `$Number$` in the paths of segments.
   PACKAGER_FOLDER: z
     .string()
     .default(tmpdir())
     .transform((path) => resolve(path))
-    .refine((path) => !path.includes(','), 'must be a path without a comma'),
+    .refine((path) => !path.includes(','), 'must be a path without a comma')
+    .refine((path) => !path.includes('$'), 'must be a path without $'),
   PACKAGER_MAXMB: z
     .string()
     .regex(/^[1-9]\d{0,7}$/, 'must be a whole number of megabytes, from 1 to 99999999')

@@ -64,7 +64,7 @@ test('takes every variable, and names the nearest of one that it does not know',
 
 test('reports every fault at once, and quotes no value', () => {
   const before = process.cwd();
-  const folder = join(temporaryHome(), 'a,SECRET');
+  const folder = join(temporaryHome(), 'a,$SECRET');
   mkdirSync(folder);
   process.chdir(folder);
   const env = {
@@ -78,10 +78,11 @@ test('reports every fault at once, and quotes no value', () => {
   };
   const read = () => readPackagerConfig(env);
   expect(read).toThrow(
-    `The configuration has 7 faults:
+    `The configuration has 8 faults:
   - PACKAGER_PORT: must be at most 65535
   - PACKAGER_APIKEY: must have at least 16 characters
   - PACKAGER_FOLDER: must be a path without a comma
+  - PACKAGER_FOLDER: must be a path without $
   - PACKAGER_MAXMB: must be a whole number of megabytes, from 1 to 99999999
   - PACKAGER_ROTATE: must be true or false
   - PACKAGER_SHAKAPACKAGER: there is no such file
