@@ -155,7 +155,10 @@ class RenditionTest {
     for (const [index, source] of newest.entries()) {
       const fetched = await this.#take(source, 'segment');
       if (fetched.ok) {
-        if (live && index > 0) this.#reportEarly(newest[0], index);
+        const [listed] = newest;
+        const early = `${THIS} is listed as the newest segment but is not available yet (404), while the one ${index} before it is; players that start now wait or fail, so check the clocks of packager and server, and the delay of the upload`;
+        if (live && listed && index > 0)
+          this.#report('warning', 'segment_early', shownAddress(listed.url), early);
         return this.#open(source, fetched, init);
       }
       const isAbsent = fetched.problem.code === 'not_found';
@@ -293,12 +296,6 @@ class RenditionTest {
     const remedy = '; check whether the packager still writes it, and whether the CDN has the right path';
     const text = `${THIS}, ${what}, ${description}${code === 'not_found' ? remedy : ''}`;
     this.#report('error', own, shownAddress(resource.url), text);
-  }
-
-  #reportEarly(newest: SegmentSource | undefined, number: number): void {
-    if (!newest) return;
-    const text = `${THIS} is listed as the newest segment but is not available yet (404), while the one ${number} before it is; players that start now wait or fail, so check the clocks of packager and server, and the delay of the upload`;
-    this.#report('warning', 'segment_early', shownAddress(newest.url), text);
   }
 
   #report(...finding: Parameters<typeof streamFinding>): void {

@@ -46,10 +46,10 @@ export async function verifyStream(address: string, options: VerifyOptions): Pro
   if (!outline) return reportOf(read, [], read.problems, fetches, keyFiles);
   let done = 0;
   const tested: TestedRendition[] = [];
-  const waiting = [...outline.renditions.entries()];
+  // All of them take from the same iterator.
+  const waiting = outline.renditions.entries();
   const work = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const [index, rendition] = next;
+    for (const [index, rendition] of waiting) {
       tested[index] = await testRendition(rendition, {
         fetches,
         keyFiles,

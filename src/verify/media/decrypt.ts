@@ -20,23 +20,12 @@ export function decryptSample(
   const clear = Buffer.from(data);
   const decrypt = cipherOf(encryption, key, used);
   for (const range of protectedRanges(encryption.subsamples, data.length)) {
-    const from = clear.subarray(range.from, range.to);
-    const runs = runsOf(from.length, encryption);
-    const plain = decrypt(
-      Buffer.concat(runs.map(({ offset, length }) => from.subarray(offset, offset + length))),
-    );
+    const runs = runsOf(clear.subarray(range.from, range.to), encryption);
+    const plain = decrypt(Buffer.concat(runs));
     let at = 0;
-    for (const { offset, length } of runs) {
-      plain.copy(from, offset, at, at + length);
-      at += length;
-    }
+    for (const run of runs) at += plain.copy(run, 0, at);
   }
   return clear;
-}
-
-interface Run {
-  readonly offset: number;
-  readonly length: number;
 }
 
 export function protectedRanges(
@@ -69,16 +58,14 @@ export function countersOf(tracks: readonly MediaTrack[]): [counter: string, byt
   });
 }
 
-/** Which bytes of protected ones are encrypted: under a pattern, and in CBC, whole blocks alone. */
-function runsOf(length: number, { scheme, pattern }: SampleEncryption): Run[] {
-  if (scheme === 'cenc') return [{ offset: 0, length }];
-  const whole = length - (length % BLOCK);
-  if (!pattern) return whole > 0 ? [{ offset: 0, length: whole }] : [];
-  const runs: Run[] = [];
+/** The encrypted parts of protected bytes: under a pattern, and in CBC, whole blocks alone. */
+function runsOf(bytes: Buffer, { scheme, pattern }: SampleEncryption): Buffer[] {
+  if (scheme === 'cenc') return [bytes];
+  const whole = bytes.subarray(0, bytes.length - (bytes.length % BLOCK));
+  if (!pattern) return [whole];
+  const runs: Buffer[] = [];
   const period = (pattern.crypt + pattern.skip) * BLOCK;
-  for (let offset = 0; offset < whole; offset += period) {
-    runs.push({ offset, length: Math.min(pattern.crypt * BLOCK, whole - offset) });
-  }
+  for (let at = 0; at < whole.length; at += period) runs.push(whole.subarray(at, at + pattern.crypt * BLOCK));
   return runs;
 }
 

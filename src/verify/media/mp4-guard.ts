@@ -23,9 +23,8 @@ const MAX_SAMPLES = 200_000;
  * they count, and other boxes are hidden (as `free`); so are sample entries, as their own boxes have tables.
  */
 export function guardMp4(bytes: Buffer): Checked<{ safe: ArrayBuffer; isCutShort: boolean }> {
-  const safe = new ArrayBuffer(bytes.length);
+  const safe = new Uint8Array(bytes).buffer;
   const copy = Buffer.from(safe);
-  bytes.copy(copy);
   try {
     const guard = new Guard(copy);
     guard.walk('', 0, copy.length);
