@@ -203,16 +203,18 @@ function randomKey({ random }: CliContext, streamId: string, present: Buffer | u
   keyId.writeUInt8((keyId.readUInt8(6) & 0x0f) | 0x40, 6);
   keyId.writeUInt8((keyId.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = () => random(16).toString('hex');
-  const address = fairplay && new URL(fairplay.licenseUrl);
+  // A valid address may be no URL: some have an IV where a URL has its port.
+  const [, place, query, fragment = ''] = /^([^?#]*)\??([^#]*)(#.*)?$/.exec(fairplay?.licenseUrl ?? '') ?? [];
+  const parameters = new URLSearchParams(query);
   // Of another name, the value would count as a secret, and be hidden wherever the key id is shown.
-  address?.searchParams.set('keyid', formatUuid(keyId));
+  parameters.set('keyid', formatUuid(keyId));
   return {
     of: 'random',
     body: {
       cenc: cenc && { keyid: keyId.toString('base64'), contentkey: random(16).toString('base64') },
       widevine: widevine && {},
       playready: playready && { laurl: playready.licenseUrl },
-      fairplay: address && { laurl: address.href, key: hex(), iv: hex() },
+      fairplay: fairplay && { laurl: `${place}?${parameters}${fragment}`, key: hex(), iv: hex() },
       cmaf,
     },
   };

@@ -193,6 +193,16 @@ test('makes random keys for the DRM systems of the present key file, with an add
   for (const line of values(after)) expect(before).not.toContain(line);
   const checked = await run(['check', join(sidecar.folder, 'live/news.key')]);
   expect([checked.code, checked.stdout]).toEqual([0, expect.stringMatching(/-key-id +[\da-f]{8}-/)]);
+  // With the IV behind the id of the key, which no URL has.
+  const named = `skd://${keyIdAt(1)}:${'0a'.repeat(16)}`;
+  for (const [address, start] of [
+    [named, `${named}?`],
+    ['skd://a/b?c=d&keyid=1#e', 'skd://a/b?c=d&'],
+  ] as const) {
+    await fs.writeFile(join(sidecar.folder, 'live/news.key'), after.replace(/skd:\S+/, address));
+    expect((await rotate('--random')).code).toBe(0);
+    expect(await keyFile()).toContain(`-url: ${start}keyid=`);
+  }
 });
 
 test.each([
