@@ -40,26 +40,18 @@ export async function packageFile(file: FileStream): Promise<PackagedFile> {
   const { folder, keys, signal } = file;
   const read = await readTracks(file);
   if (!read.ok) return read;
-  const jobs = systemsOf(keys).map(
-    (system): ShakaJob => ({
-      system,
-      keys,
-      streams: read.value,
-      folder: join(folder, system),
-      live: false,
-      signal,
-    }),
-  );
+  const job = { keys, streams: read.value, live: false, signal };
+  const jobs = systemsOf(keys).map((system): ShakaJob => ({ ...job, system, folder: join(folder, system) }));
   try {
-    for (const job of jobs) await fs.ensureDir(job.folder);
-    const faults = await Promise.all(jobs.map((job) => run(file, job)));
+    for (const each of jobs) await fs.ensureDir(each.folder);
+    const faults = await Promise.all(jobs.map((each) => run(file, each)));
     signal.throwIfAborted();
     const fault = faults.find((each) => each !== undefined);
     if (fault) {
       await fs.remove(folder);
       return { ok: false, problem: fault };
     }
-    const seconds = jobs.flatMap((job) => writtenSeconds(job.folder, job.system));
+    const seconds = jobs.flatMap((each) => writtenSeconds(each.folder, each.system));
     return { ok: true, seconds: Math.max(0, ...seconds), systems: jobs.map(({ system }) => system) };
   } catch (thrown) {
     await fs.remove(folder);
@@ -97,14 +89,8 @@ async function readTracks(file: FileStream): Promise<Checked<readonly ShakaStrea
   const ofSounds = sounds.map(({ number, language }, index): ShakaStream => {
     const name = index === 0 ? 'audio' : `audio-${index + 1}`;
     // Titles must differ within a group.
-    const title = `Audio ${index + 1}${language ? ` (${language})` : ''}`;
-    return {
-      input: source,
-      select: number,
-      name,
-      kind: 'audio',
-      title: sounds.length === 1 ? 'Audio' : title,
-    };
+    const title = sounds.length === 1 ? 'Audio' : `Audio ${index + 1}${language ? ` (${language})` : ''}`;
+    return { input: source, select: number, name, kind: 'audio', title };
   });
   const ofVideo = { input: source, name: 'video', kind: 'video', title: 'Video' } as const;
   return { ok: true, value: [...(video ? [{ ...ofVideo, select: video.number }] : []), ...ofSounds] };

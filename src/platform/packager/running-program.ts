@@ -81,14 +81,12 @@ function lastWordsOf(words: string, { secrets = [], paths = [] }: RunProgram): s
     .map((line) => line.replace(/^[EF]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\] /, '').trim())
     .filter((line) => line !== '');
   const clean = maskerOf(secrets)(lines.slice(-KEPT_LINES).join('; '));
-  return (
-    paths
-      .reduce((text, path) => text.replaceAll(path, basename(path)), clean)
-      // Keys and IVs have 32 digits.
-      .replaceAll(/[0-9a-f]{32,}/gi, HIDDEN)
-      .replaceAll(/[^\x20-\x7e]/g, '?')
-      .replace(/\.$/, '')
-  );
+  // Keys and IVs have 32 digits.
+  return paths
+    .reduce((text, path) => text.replaceAll(path, basename(path)), clean)
+    .replaceAll(/[0-9a-f]{32,}/gi, HIDDEN)
+    .replaceAll(/[^\x20-\x7e]/g, '?')
+    .replace(/\.$/, '');
 }
 
 /** The secret parts of an RTMP address: everything after the application, which ends with the stream key. */

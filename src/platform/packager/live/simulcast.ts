@@ -61,13 +61,10 @@ export class Simulcast {
       if (this.#program === program) this.#program = undefined;
       if (this.#isOver) return;
       if (now() - this.#startedAt > STEADY_MS) this.#delayMs = FIRST_DELAY_MS;
-      this.#notBefore = now() + this.#delayMs;
-      log.warn('simulcast ended; the packager tries again', {
-        target,
-        reason: notStarted ?? lastWords,
-        delayMs: this.#delayMs,
-      });
-      this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_DELAY_MS);
+      const [delayMs, reason] = [this.#delayMs, notStarted ?? lastWords];
+      log.warn('simulcast ended; the packager tries again', { target, reason, delayMs });
+      this.#notBefore = now() + delayMs;
+      this.#delayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS);
     });
   }
 }
