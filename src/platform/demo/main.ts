@@ -165,11 +165,8 @@ async function packageClip(places: Places): Promise<DemoClip> {
   const answer = await post('The emulator', url, AUTHORIZATION, { metadata, upload });
   const { id: mediaId, upload_link: link } = UPLOADED.parse(JSON.parse(answer));
   const headers = { 'content-type': 'video/mp4' };
-  await call('The emulator', link, {
-    method: 'PUT',
-    headers,
-    body: await readFile(join(__dirname, 'clip.mp4')),
-  });
+  const body = await readFile(join(__dirname, 'clip.mp4'));
+  await call('The emulator', link, { method: 'PUT', headers, body });
   const [dashUrl = '', hlsUrl = ''] = await untilOffered(places, mediaId);
   return { ok: true, mediaId, dashUrl, hlsUrl };
 }

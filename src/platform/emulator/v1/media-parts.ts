@@ -155,6 +155,8 @@ function renditionOf(rendition: JsonObject): JsonObject {
   };
 }
 
+const ORIGINAL = { key: 'original', name: 'Original' };
+
 function originalOf({ context }: Translated, original: JsonObject, { mediaId = '' }: PathIds): JsonObject {
   const { size = 0, duration = 0 } = original;
   const [track] = Object.values(objectIn(original, 'includes', 'video_track'));
@@ -167,11 +169,6 @@ function originalOf({ context }: Translated, original: JsonObject, { mediaId = '
     filesize: String(size),
     width,
     height,
-    template: {
-      key: 'original',
-      name: 'Original',
-      required: true,
-      format: { key: 'original', name: 'Original' },
-    },
+    template: { ...ORIGINAL, required: true, format: ORIGINAL },
   };
 }

@@ -88,8 +88,7 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
         const { receiveForm } = await import('../uploads/upload-form');
         const received = await taken(receiveForm(request, upload, { check: checkOf(upload) }));
         if (isNew) WANTED.get(upload)?.arrived?.();
-        const file = { md5: received.md5, size: String(received.size) };
-        await send(response, 200, { status: 'ok', ...WANTED.get(upload)?.answer, file });
+        await sendTaken(response, upload, { md5: received.md5, size: String(received.size) });
       })
       .all(onlyPost);
   }
@@ -115,13 +114,13 @@ export function mountFormUploads(app: Express, { uploads }: Pick<EmulatorContext
         return;
       }
       await taken(upload.complete(checkOf(upload)));
-      await send(response, 200, {
-        status: 'ok',
-        ...WANTED.get(upload)?.answer,
-        file: { size: String(size) },
-      });
+      await sendTaken(response, upload, { size: String(size) });
     })
     .all(onlyPost);
+}
+
+function sendTaken(response: Response, upload: Upload, file: JsonObject): Promise<void> {
+  return send(response, 200, { status: 'ok', ...WANTED.get(upload)?.answer, file });
 }
 
 function onlyPost(request: Request): never {

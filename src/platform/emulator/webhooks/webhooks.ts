@@ -164,11 +164,8 @@ class DeliveryQueue {
   async #deliver({ notification, at: happened }: Waiting): Promise<void> {
     const { clock, now, log, record, retryDelaysMs } = this.tools;
     const about = this.#about(notification);
-    const signed = await signNotification(
-      notification,
-      { webhookId: this.webhook.id, key: this.#key },
-      happened,
-    );
+    const to = { webhookId: this.webhook.id, key: this.#key };
+    const signed = await signNotification(notification, to, happened);
     if (this.#ended) return;
     for (let attempt = 1; ; attempt += 1) {
       const { webhook_url: url } = this.webhook.metadata;
