@@ -24,14 +24,12 @@ const rtmpAddress = z
   .refine((address) => !/['\\"<>]/.test(address), 'must not hold quotes, \\, < or >')
   .refine((address) => URL.canParse(address), 'must be an address that can be read');
 
-const keyFileName = z
-  .string()
-  .superRefine((name, context) => {
-    const parsed = parseStreamId(name);
-    if (!parsed.ok)
-      context.addIssue({ code: 'custom', message: `must be a stream id: ${parsed.problem.description}` });
-  })
-  .transform((name) => name as StreamId);
+const keyFileName = z.string().transform((name, context) => {
+  const parsed = parseStreamId(name);
+  if (parsed.ok) return parsed.value;
+  context.addIssue(`must be a stream id: ${parsed.problem.description}`);
+  return z.NEVER;
+});
 
 const protection = z.enum(['key_file', 'none'], 'must be key_file or none').default('key_file');
 

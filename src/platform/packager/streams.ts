@@ -133,7 +133,7 @@ export class Streams {
     this.#streams.delete(id);
     this.#removing.add(id);
     try {
-      await stream.remove();
+      await (stream instanceof LiveStream ? stream.remove() : stream.stop());
       await fs.remove(this.#options.folder.of(id));
     } finally {
       this.#removing.delete(id);
@@ -269,10 +269,6 @@ class FileOnDisk {
 
   get isUnused(): boolean {
     return this.#waiting === 0 && this.#state === 'starting' && this.record.parts.length === 0;
-  }
-
-  async remove(): Promise<void> {
-    await this.stop();
   }
 
   async stop(): Promise<void> {
