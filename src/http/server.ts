@@ -79,9 +79,9 @@ const NOT_HTTP = httpError('bad_request');
 const NO_HOST = httpError('bad_request', 'The request has no Host header.');
 const NO_TUNNEL = httpError('bad_request', 'This service is not a proxy: it does not support CONNECT.');
 
-/** Express takes an absolute target, too, but loses its way on one without a path. */
+/** Express takes other targets, too, but loses its way on one without a path, and Node warns of how it reads a fragment. */
 function originForm(target: string): string {
-  if (target.startsWith('/')) return target;
+  if (target.startsWith('/')) return target.replace(/#.*/, '');
   if (!URL.canParse(target)) return NO_PATH;
   const { pathname, search } = new URL(target);
   return pathname.startsWith('/') ? pathname + search : NO_PATH;

@@ -116,7 +116,7 @@ describe('a server', () => {
     const recorded = recordedLog();
     lines = recorded.lines;
     const app = createApp({ log: recorded.log, newId: () => 'id', now: () => 0 }, (routes) => {
-      routes.get('/here', (_request, response) => void response.json({ url: 'here' }));
+      routes.get('/here', ({ url }, response) => void response.json({ url }));
     });
     server = await listen(app, '127.0.0.1', 0);
   });
@@ -126,11 +126,13 @@ describe('a server', () => {
   const send = (line: string) =>
     rawExchange(server.port, `${line}\r\nHost: a\r\nConnection: close\r\n\r\n`, /\}$/);
 
-  test('answers an absolute request target as the path in it', async () => {
-    expect(await send('GET http://any.example/here?x=1 HTTP/1.1')).toMatch(
-      /^HTTP\/1\.1 200 .*\{"url":"here"\}$/s,
-    );
-  });
+  // From Node 24 on, the built programs would warn of Express's way with a fragment.
+  test.each(['http://any.example/here?x=1', '/here?x=1#y', 'http://any.example/here?x=1#y'])(
+    'answers the request target %s as the path in it',
+    async (target) => {
+      expect(await send(`GET ${target} HTTP/1.1`)).toMatch(/^HTTP\/1\.1 200 .*\{"url":"\/here\?x=1"\}$/s);
+    },
+  );
 
   test.each([
     ['without Host', 'GET /here HTTP/1.1', /^HTTP\/1\.1 400 .*"The request has no Host header\."/s],
