@@ -246,9 +246,8 @@ function sampleFindings(tested: TestedRendition, options: FindingsOptions): Stre
     ...(ofFirst ? [ofFirst] : []),
     ...(isOfKey ? keyFindings(tested, first, first.judgement, options) : []),
     ...clearLeadFindings(segment, first),
-    ...(first?.judgement?.cause === 'partly_noise' ? undeterminedFindings(first, first.judgement) : []),
-    ...undeterminedFindings(segment, judgement),
-    ...[first, segment].flatMap((each) => (each?.judgement ? ofNoise(each.name, each.judgement) : [])),
+    ...undeterminedFindings(judgement.state !== 'unknown' && first?.judgement?.cause ? first : segment),
+    ...[first, segment].flatMap((each) => (each ? ofNoise(each) : [])),
     ...ivFindings(segment, judgement, matchingFiles(options.keyFiles, keyIdsOf(tested), segment.source)),
     ...(options.keyFiles.length > 0 || segment.identityKey
       ? keyFindings(tested, segment, judgement, options)
@@ -272,14 +271,14 @@ function keysNamed({ opened, source }: TestedSegment): string {
   return [...keyIds, ...(source.keys ?? []).map(({ uri }) => uri)].sort().join(' ');
 }
 
-function ofNoise(name: string, { tracks }: MediaJudgement): StreamFinding[] {
-  const track = tracks.find(({ state, cause }) => state === 'decrypts' && cause === 'partly_noise');
+function ofNoise({ name, judgement }: TestedSegment): StreamFinding[] {
+  const track = judgement?.tracks.find((of) => of.state === 'decrypts' && of.cause === 'partly_noise');
   const text = `Some samples of ${THIS} are noise, although the key decrypts the others: they are damaged, not encrypted, or encrypted with another key or IV, and players show a broken picture there. Look for errors in the packager's log`;
   return track ? [streamFinding('warning', 'partly_noise', name, text, track)] : [];
 }
 
-function undeterminedFindings({ opened, name }: TestedSegment, judgement: MediaJudgement): StreamFinding[] {
-  if (judgement.state !== 'unknown') return [];
+function undeterminedFindings({ opened, name, judgement }: TestedSegment): StreamFinding[] {
+  if (judgement?.state !== 'unknown') return [];
   const codecs = opened?.tracks.flatMap(({ codec }) => (codec === 'unknown' ? [] : [codec])) ?? [];
   const of = codecs.length > 0 ? ` (${listed(codecs)})` : '';
   const text = `Whether the key decrypts ${THIS}${of} is undetermined. ${judgement.description} Play the stream with a player to find out`;

@@ -216,6 +216,14 @@ testEncryptionCases({
     change: (stream) => clearPictures(stream, 10),
     states: 'unknown decrypts',
   },
+  'sound in place of the last picture: W undetermined': {
+    change: ({ folder }) => fs.copy(join(folder, 'a3.m4s'), join(folder, 'v3.m4s')),
+    states: 'unknown decrypts',
+  },
+  'sound in place of the first picture: W undetermined': {
+    change: ({ folder }) => fs.copy(join(folder, 'a1.m4s'), join(folder, 'v1.m4s')),
+    says: /^Whether the key decrypts v1\.m4s /,
+  },
   'all pictures of the first segment clear: E not_encrypted': {
     change: (stream) => clearPictures(stream, 20, /^v1/),
     says: /^v1\.m4s is not encrypted, although its init segment or playlist says that it is, /,

@@ -147,6 +147,7 @@ const FIRST_BLOCK: Conclusion = {
 const NO_KEY: Conclusion = { state: 'no_key', description: 'No key has its key id.' };
 const NO_SUBSAMPLES: Conclusion = {
   state: 'unknown',
+  cause: 'no_subsamples',
   description:
     'No box (senc) says which bytes of its pictures are encrypted, as in HLS of nginx-vod-module: players for Apple find them without.',
 };

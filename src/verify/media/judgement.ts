@@ -68,6 +68,8 @@ export type JudgementCause =
   | 'not_signalled'
   /** Of `decrypts`, and of `unknown` where there are many: some samples do not. */
   | 'partly_noise'
+  /** Of `unknown`: of pictures, nothing says which bytes are encrypted. */
+  | 'no_subsamples'
   /** Of `clear`: something says that it is encrypted. The others are of `garbage`. */
   | 'not_encrypted';
 
