@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { ConfigError } from './config';
-import { certificatesOf, privateKeyOf } from './tls';
+import { certificatesOf, privateKeyOf, requireUsable } from './tls';
 import { type FileWatchOptions, type NamedFile, type WatchedFiles, watchFiles } from './watched-file';
 
 export interface ClientTlsFiles {
@@ -45,6 +45,7 @@ export function openClientTls(
     const chain = client && certificatesOf(cert, client.certificate);
     if (client && !chain?.[0].checkPrivateKey(privateKeyOf(key, client.key)))
       throw new ConfigError([`${client.key}: is not the key of the certificate in ${client.certificate}`]);
+    if (client) requireUsable({ cert, key }, client.certificate);
     if (authorities !== undefined && trusted)
       logCertificate(authorities, trusted[0], `certificate of ${server}'s authority read`);
     if (client && chain) {

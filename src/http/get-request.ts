@@ -64,6 +64,9 @@ const SENTENCES: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: 'its answer has more than 16 KiB of headers',
   EPROTO: 'it does not speak TLS (is it https:// in place of http://?)',
   CERT_HAS_EXPIRED: 'its certificate has expired',
+  // Node has no name for these.
+  UNSPECIFIED:
+    'OpenSSL refuses its certificate, as one with a weak key or signature (RSA under 2048 bits, SHA-1)',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
 };
 

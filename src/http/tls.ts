@@ -112,15 +112,18 @@ function check(
     minVersion: 'TLSv1.2',
     ...(ca !== undefined && { ca }),
   };
+  requireUsable(context, certificate);
+  const ends = { server: firstEnd(chain), clientAuthorities: authorities && firstEnd(authorities) };
+  return { context, leaf, ends };
+}
+
+/** Refuses what Node's security level does not allow. @throws ConfigError that begins with the path. */
+export function requireUsable(context: SecureContextOptions, path: string): void {
   try {
     createSecureContext(context);
   } catch (thrown) {
-    throw new ConfigError([
-      `${certificate}: OpenSSL refuses it (${systemCode(thrown) ?? 'no reason given'})`,
-    ]);
+    throw new ConfigError([`${path}: OpenSSL refuses it (${systemCode(thrown) ?? 'no reason given'})`]);
   }
-  const ends = { server: firstEnd(chain), clientAuthorities: authorities && firstEnd(authorities) };
-  return { context, leaf, ends };
 }
 
 /** Without its end, one cannot be read: it is cut, or another follows in its last line, which OpenSSL passes over. */
@@ -189,6 +192,7 @@ const REASONS: Readonly<Record<string, string>> = {
     'the service has the authority that signed it, but not the one above; its file needs all of them, up to the root',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+  UNSPECIFIED: 'OpenSSL refuses it, as one with a weak key or signature (RSA under 2048 bits, SHA-1)',
 };
 
 const HANDSHAKE_MS = 10_000;

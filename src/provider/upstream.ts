@@ -214,7 +214,7 @@ export const REMEDIES = {
 };
 
 function remedyOf(code: string): string | undefined {
-  if (!/CERT|SIGNATURE|TLS|SSL|EPROTO|^HPE_|^PROXY_/.test(code)) return undefined;
+  if (!/CERT|SIGNATURE|TLS|SSL|EPROTO|UNSPECIFIED|^HPE_|^PROXY_/.test(code)) return undefined;
   return whyNoAnswer(code, REMEDIES);
 }
 

@@ -266,7 +266,7 @@ describe('client certificates', () => {
   });
 
   async function serveCertified() {
-    writeFileSync(clientAuthorities, Buffer.concat([pem('authority'), pem('middle')]));
+    writeFileSync(clientAuthorities, Buffer.concat(['authority', 'middle', 'sha1-authority'].map(pem)));
     const tls = open({ asksClients: true });
     const recorded = recordedLog();
     const shell = { log: recorded.log, newId: () => 'id', now: () => 0 };
@@ -291,6 +291,11 @@ describe('client certificates', () => {
       ),
     ],
     ["a server's", shows('server'), refused('it is not one for clients (extended key usage clientAuth)')],
+    [
+      'one with a weak signature',
+      { ...shows('sha1'), ciphers: 'DEFAULT:@SECLEVEL=0' },
+      refused('OpenSSL refuses it, as one with a weak key or signature (RSA under 2048 bits, SHA-1)'),
+    ],
   ])('a client that shows %s', async (_what, client, expected) => {
     const { port } = await serveCertified();
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {

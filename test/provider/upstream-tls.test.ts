@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { TlsOptions } from 'node:tls';
 import { openUpstreamTls } from '../../src/provider/config';
 import { afterTest, temporaryFolder } from '../support/after-test';
 import { startFakeUpstream } from '../support/fake-upstream';
@@ -14,9 +15,9 @@ const BODY = { contentId: CONTENT_ID };
 type Files = Parameters<typeof openUpstreamTls>[0];
 
 /** A provider that lets in clients of two authorities alone, and a sidecar that goes there with the files. */
-async function start(files: Files | undefined) {
+async function start(files: Files | undefined, server: TlsOptions = shows('server')) {
   const upstream = await startFakeUpstream({
-    ...shows('server'),
+    ...server,
     ca: [pem('authority'), pem('other-authority')],
     requestCert: true,
     rejectUnauthorized: true,
@@ -90,3 +91,13 @@ it.each<[without: string, files: (all: Required<Files>) => Files | undefined, wh
     expect(clients()).toEqual([]);
   },
 );
+
+it('an upstream whose certificate OpenSSL takes as weak is not asked, and the answer says what is weak', async () => {
+  const { authorities } = await placed('client');
+  place('sha1-authority', authorities);
+  const server = { ...shows('sha1'), ciphers: 'DEFAULT:@SECLEVEL=0' };
+  const { sidecar, clients } = await start({ authorities }, server);
+  const { body } = await sidecar.api.post(PATH).send(BODY).expect(502);
+  expect(body.errors[0].description).toMatch(/; OpenSSL refuses its certificate, as one with a weak key /);
+  expect(clients()).toEqual([]);
+});

@@ -216,6 +216,15 @@ describe('access to an engine', () => {
       'TLSKEY',
       () => place('other-client-key', key),
     ],
+    [
+      'OpenSSL refuses it (ERR_SSL_EE_KEY_TOO_SMALL)',
+      withTls,
+      'TLSCERT',
+      () => {
+        place('weak', certificate);
+        place('weak-key', key);
+      },
+    ],
   ])('a fault refuses the start, and what is in use stays when it comes later: %s', async (...row) => {
     const [said, how, variable, spoil] = row;
     const files: Record<string, string> = {
