@@ -136,7 +136,7 @@ export function reportThrown<Code extends number>(thrown: unknown, out: Output, 
     // Without the value that was given to an option: it may be a key.
     const text = thrown.message
       .replace(/^error: /, '')
-      .replaceAll(/(unknown option '(?:-\w|[^'=]*(?==))|'--?[^'=\s]+(?==)).*'/gs, "$1'");
+      .replaceAll(/(unknown option '(?:-[^-]|[^=]*(?==))|'--?[^'=\s]+(?==)).*'/gsu, "$1'");
     const description = isHelp ? 'A command is missing.' : text.trim().replaceAll(/\s+/g, ' ');
     if (!isHelp || out.json) out.errors([{ code: 'usage', description }]);
     return usage;
