@@ -4,7 +4,7 @@ import { WIDEVINE_SYSTEM_ID } from '../widevine';
 import { foreignSystemOf } from './boxes';
 import { cipherOf, compareTrack, type KeySignallingAt } from './protection';
 import { type Claim, claimsOf, type Report } from './report';
-import { checkAddress, inlineBase64, keyIdField, readByteText } from './values';
+import { checkAddress, inlineBase64, keyIdField, readByteText, readTwiceEncoded } from './values';
 
 /** Nothing here runs beyond an end of a line for `^`, U+2028 included: many of these would take seconds. */
 const KEY_LINE = /^[^\S\r\n\u2028\u2029]*#EXT-X-(?:SESSION-)?KEY:(.*)$/gm;
@@ -227,11 +227,13 @@ function describeAddress(
       report.warning('not_fairplay', `${at}.keyformat`, own);
   } else if (inline !== undefined) {
     const systemId = SYSTEM_OF_FORMAT[format.toLowerCase()];
+    const read = bytes && [bytes, readTwiceEncoded(bytes)?.bytes];
+    const hasKey = bytes?.includes('"k"') || read?.some((each) => each?.length === 16);
     const other = bytes && systemId && foreignSystemOf(bytes, systemId);
     if (other)
       report.error('system_mismatch', `${at}.uri`, `has a box of ${other}, but the key format is ${format}`);
     if (!bytes) report.error('not_base64', `${at}.uri`, 'holds data that is not base64');
-    else if (!systemId && !isKeyId && (bytes.length === 16 || bytes.includes('"k"')))
+    else if (!systemId && !isKeyId && hasKey)
       // A key for ClearKey, or its license: it is not shown.
       report.warning('content_key_in_address', `${at}.uri`, HAS_KEY);
     else if (bytes.toString('latin1', 0, 1) === '{')

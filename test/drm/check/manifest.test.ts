@@ -183,6 +183,11 @@ test.each<[what: string, playlist: string, ...faults: string[]]>([
     'W content_key_in_address key.uri',
   ],
   [
+    'one in hex digits',
+    withFormat(inline(Buffer.from(CONTENT_KEY.toString('hex')), CTR), 'org.w3.clearkey'),
+    'W content_key_in_address key.uri',
+  ],
+  [
     "PlayReady's key format",
     whole(withFormat(widevine, 'com.microsoft.playready')),
     'E system_mismatch key.uri',
