@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { closeSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
 import { addAbortSignal } from 'node:stream';
+import { utf16Text } from '../drm/bytes';
 import { secretIn } from '../http/secret';
 import type { CommandRun } from '../terminal/output';
 import { CliError, EXIT, interrupted } from './cli-error';
@@ -101,7 +102,7 @@ function isUtf16(bytes: Buffer): boolean {
 
 /** Whether bytes are text in UTF-16 and no XML: a PlayReady header has to be in that encoding. */
 export function isUtf16Words(bytes: Buffer): boolean {
-  const text = bytes.toString('utf16le').replace(/^\ufeff/, '');
+  const text = utf16Text(bytes).replace(/^\ufeff/, '');
   return (
     (bytes[0] === 0xfe && bytes[1] === 0xff) || (/^[\t\n\r\x20-\x7e]{8}/.test(text) && !/^\s*</.test(text))
   );

@@ -135,6 +135,11 @@ export function formsOfBytes(bytes: Buffer): string[] {
   ];
 }
 
+/** Text in UTF-16LE, without half a character at its end: with one, Node 24 writes past its memory at odd addresses. */
+export function utf16Text(bytes: Buffer): string {
+  return bytes.toString('utf16le', 0, bytes.length - (bytes.length % 2));
+}
+
 export function containsBytes(text: string, bytes: Buffer): boolean {
   const lower = text.toLowerCase();
   return formsOfBytes(bytes).some((form) => lower.includes(form.toLowerCase()));

@@ -1,4 +1,4 @@
-import { formatUuid } from '../drm/bytes';
+import { formatUuid, utf16Text } from '../drm/bytes';
 import type { Problem } from '../drm/finding';
 import type { Get } from '../http/get-request';
 import { readMpd } from './dash/read-mpd';
@@ -166,7 +166,7 @@ function refused(address: string, { code, description }: Problem): ReadStream {
 /** UTF-8, or UTF-16 by its byte order mark, which XML may be in. */
 function textOf({ body }: Fetched): string {
   const isUtf16 = body[0] === 0xff && body[1] === 0xfe;
-  return body.toString(isUtf16 ? 'utf16le' : 'utf8').replace(/^\ufeff/, '');
+  return (isUtf16 ? utf16Text(body) : body.toString('utf8')).replace(/^\ufeff/, '');
 }
 
 function isEncrypted({ segment, signalling, init }: TestedRendition): boolean {

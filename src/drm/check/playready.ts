@@ -1,4 +1,4 @@
-import { isZero, swapKeyIdOrder } from '../bytes';
+import { isZero, swapKeyIdOrder, utf16Text } from '../bytes';
 import { finding } from '../finding';
 import { child, type HeaderKey, headerKeys, parsePlayReadyObject } from '../playready';
 import { parseXml, type XmlElement } from '../xml';
@@ -53,7 +53,7 @@ export function describeHeaderBytes(report: Report, at: string, bytes: Buffer): 
   if (isUtf16Xml(bytes)) {
     if (bytes.length % 2 === 1)
       report.error('cut_short', header, 'ends inside a character of UTF-16; it was cut short');
-    return describePlayReadyHeader(report, at, bytes.toString('utf16le'));
+    return describePlayReadyHeader(report, at, utf16Text(bytes));
   }
   report.error('not_utf16', header, 'must be UTF-16LE; encode its XML that way');
   const text = bytes.toString('utf8');

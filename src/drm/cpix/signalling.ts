@@ -1,4 +1,4 @@
-import { decodeBase64, decodeBase64Block, swapKeyIdOrder } from '../bytes';
+import { decodeBase64, decodeBase64Block, swapKeyIdOrder, utf16Text } from '../bytes';
 import { attributesOf, keyLinesOf } from '../check/playlist';
 import { HEADER_RECORD, isUtf16Xml } from '../check/playready';
 import { inlineBase64 } from '../check/values';
@@ -115,7 +115,7 @@ function readHeader(object: Buffer, what: string): XmlElement {
   const records = () => usable(parsePlayReadyObject(object), `has a ${what} that`);
   const header = isUtf16Xml(object) ? object : records().find(({ type }) => type === HEADER_RECORD)?.value;
   if (!header) return unusable(`has a ${what} without a header record`);
-  const root = usable(parseXml(header.toString('utf16le')), `has a PlayReady header in the ${what} that`);
+  const root = usable(parseXml(utf16Text(header)), `has a PlayReady header in the ${what} that`);
   return root.name === 'WRMHEADER' ? root : unusable(`has a ${what} whose header is not a WRMHEADER`);
 }
 

@@ -1,4 +1,4 @@
-import { decodeHexBlock, formsOfBytes, isZero, swapKeyIdOrder } from '../bytes';
+import { decodeHexBlock, formsOfBytes, isZero, swapKeyIdOrder, utf16Text } from '../bytes';
 import { SecretFinder } from '../check/secrets';
 import { NO_SYSTEM } from '../cross-check';
 import { type Finding, type Problem, warning } from '../finding';
@@ -140,7 +140,7 @@ export function maskExport(as: ExportName, keys: Keys): string {
     finder.addForms([secret, swapKeyIdOrder(secret)].flatMap(formsOfBytes));
   const hide = (data: Buffer) => {
     // A PlayReady object, the only one with an address.
-    const text = data.toString('utf16le');
+    const text = utf16Text(data);
     const masked = finder.mask(text);
     return masked === text ? data : Buffer.from(masked, 'utf16le');
   };

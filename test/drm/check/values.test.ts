@@ -216,4 +216,16 @@ describe('a PlayReady header', () => {
   )('is checked %s', (_what, bytes, expected) => {
     expect(summary(base64(bytes))).toEqual(expected);
   });
+
+  // At an odd address, and one byte too long: Node 24 wrote past the text's memory, which ended the process.
+  test('behind a record of odd length, cut short, is read at any length', () => {
+    for (let length = 0; length < 2000; length++) {
+      const value = Buffer.concat([utf16(CBC + ' '.repeat(length)), Buffer.alloc(1)]);
+      const object = buildPlayReadyObject([
+        { type: 3, value: Buffer.alloc(1) },
+        { type: 1, value },
+      ]);
+      expect(summary(base64(object))).toEqual(['playready_object', 'E cut_short']);
+    }
+  });
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { check } from '../../../src/api/check';
-import { formatUuid, swapKeyIdOrder } from '../../../src/drm/bytes';
+import { formatUuid, swapKeyIdOrder, utf16Text } from '../../../src/drm/bytes';
 import { NO_FILTERS } from '../../../src/drm/cpix/document';
 import { exportKeyFile, maskExport, schemesOf } from '../../../src/drm/export/export-key-file';
 import { EXPORT_NAMES, type ExportName } from '../../../src/drm/export/names';
@@ -273,11 +273,7 @@ function decoded(text: string): string {
   const runs = (pattern: RegExp, encoding: 'base64' | 'hex') =>
     (text.match(pattern) ?? []).flatMap((run) => {
       const bytes = Buffer.from(run, encoding);
-      return [
-        decoded(bytes.toString('latin1')),
-        bytes.toString('utf16le'),
-        bytes.subarray(1).toString('utf16le'),
-      ];
+      return [decoded(bytes.toString('latin1')), utf16Text(bytes), utf16Text(bytes.subarray(1))];
     });
   return [text, ...runs(/[A-Za-z0-9+/]{24,}={0,2}/g, 'base64'), ...runs(/(?:[0-9a-f]{2}){40,}/g, 'hex')].join(
     ' ',
