@@ -1,3 +1,6 @@
+// The tests expect the files of a usual umask, whatever the user's is.
+process.umask(0o022);
+
 const { bundledPackages } = require('./test/bundled-packages');
 const { testGroups } = require('./test/test-groups');
 
