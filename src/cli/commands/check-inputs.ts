@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { closeSync, createReadStream, fstatSync, openSync, readdirSync, readSync, type Stats } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { checkInput } from '../../api/check';
 import type { CheckedInput } from '../../drm/check/check';
 import { beginsAsManifest, type ForwardReader, outlineManifest, outlineMedia } from '../../drm/check/outline';
@@ -83,12 +83,15 @@ async function checkFolder(context: CliContext, folder: string, reveal: boolean)
 
 /** The key files of a folder and those below it, in the order of their names; links and temporary files are passed over. */
 function keyFilesIn(context: CliContext, folder: string): string[] {
+  // Node's own way down follows links to folders from Node 22 on.
+  const below = (path: string): string[] =>
+    readdirSync(resolve(context.cwd, path), { withFileTypes: true }).flatMap((entry) => {
+      const inner = join(path, entry.name);
+      if (entry.isDirectory()) return below(inner);
+      return entry.isFile() && /^[^.].*\.key$/i.test(entry.name) ? [inner] : [];
+    });
   try {
-    const root = resolve(context.cwd, folder);
-    return readdirSync(root, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && /^[^.].*\.key$/i.test(entry.name))
-      .map((entry) => join(folder, relative(root, entry.parentPath), entry.name))
-      .sort();
+    return below(folder).sort();
   } catch {
     throw unusable(`The folder ${shown(folder)} can't be read; check who may read it and what is below it.`);
   }

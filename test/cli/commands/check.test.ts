@@ -170,6 +170,7 @@ describe('a folder', () => {
     await fs.outputFile(join(cwd, 'keys/.hidden.key'), 'left over');
     await fs.outputFile(join(cwd, 'keys/notes.txt'), 'no key file');
     await fs.symlink('/etc/hostname', join(cwd, 'keys/link.key'));
+    await fs.symlink('.', join(cwd, 'keys/live/circle'));
   });
 
   test('has its key files checked, of which those with faults are shown', async () => {
