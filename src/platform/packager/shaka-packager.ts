@@ -198,7 +198,7 @@ export function shakaPackagerOfNpm(platform: NodeJS.Platform, arch: string, besi
     return createRequire(beside).resolve(`shaka-packager/bin/packager-${system}-${arch}`);
   } catch {
     const fault =
-      'PACKAGER_SHAKAPACKAGER: is not set, and the npm package shaka-packager is not installed for this machine; set the path of its program';
+      'PACKAGER_SHAKAPACKAGER: is not set, and the npm package shaka-packager is not installed for this machine; install it, or set the path of its program';
     throw new ConfigError([fault]);
   }
 }
