@@ -9,6 +9,8 @@ function main({ PACKAGERDRMAPI_PORT, PACKAGERDRMAPI_HOST, PACKAGERDRMAPI_TLSCERT
     port: PACKAGERDRMAPI_PORT || '80',
     path: '/readyz',
     timeout: 4000,
+    // Node's own one may go through the proxy of its environment.
+    agent: false,
     rejectUnauthorized: false,
   };
   const request = (PACKAGERDRMAPI_TLSCERT ? getTls : get)(options, (response) => {
