@@ -1,9 +1,9 @@
 // Audits changes through the sidecar's audit. Arguments: what to do, and the target of the audit.
 //   forever   until it is killed
-//   exit      a thousand, and ends without waiting for anything
+//   exit      a thousand, or the third argument, and ends without waiting for anything
 import { openAudit } from '../../src/sidecar/observe/audit';
 
-const [task, target = ''] = process.argv.slice(2);
+const [task, target = '', last = '1000'] = process.argv.slice(2);
 const log = { error() {}, warn() {}, info() {}, debug() {} };
 const { audit } = openAudit(target, { log, clock: () => new Date(), stdout: process.stdout });
 let count = 0;
@@ -23,7 +23,7 @@ function change() {
 }
 
 if (task === 'exit') {
-  while (count < 1000) change();
+  while (count < Number(last)) change();
   process.exit(0);
 }
 
