@@ -113,7 +113,8 @@ test('a sidecar of the library for tests ends with the process of the tests, als
   const script = join(folder, 'tests.cjs');
   const library = JSON.stringify(join(DIST, 'emulator', 'testing.js'));
   await writeFile(script, `require(${library}).startSidecar().then(({ url }) => console.log(url));`);
-  const tests = runScript(script, { cwd: folder });
+  // Killed, it removes no folder of its own.
+  const tests = runScript(script, { cwd: folder, env: { TMPDIR: folder } });
   const [url] = await tests.until(/http:\S+/);
   tests.send('SIGKILL');
   const isGone = () =>
