@@ -1,7 +1,8 @@
-import { type Checked, formatUuid, parseUuid, partsOf } from '../drm/bytes';
+import { type Checked, formatUuid, parseUuid } from '../drm/bytes';
 import type { CpixDocument } from '../drm/cpix/document';
 import { decodeXml, readCpix } from '../drm/cpix/read';
 import { sentenceOf } from '../drm/finding';
+import { partsOf } from '../drm/list-parts';
 import { unusable } from './input';
 
 /** Reads CPIX in any encoding of XML, with its text for a request. A problem follows the file's name. */

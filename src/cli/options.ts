@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { partsOf } from '../drm/bytes';
 import { CMAF_CBCS_REFUSED } from '../drm/cmaf-cbcs';
 import type { ExportName, ExportScheme } from '../drm/export/names';
+import { partsOf } from '../drm/list-parts';
 
 export const PACKAGER_URL = 'http://127.0.0.1:8087';
 

@@ -162,14 +162,6 @@ export function groupedBy<Item, Key>(items: readonly Item[], keyOf: (item: Item)
   return groups;
 }
 
-/** The parts of a list without the white space around them; empty ones are left out. */
-export function partsOf(list: string, divider: string | RegExp = ','): string[] {
-  return list
-    .split(divider)
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
-}
-
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 export function isJsonObject(value: unknown): value is JsonObject {

@@ -1,5 +1,6 @@
 import { distance } from 'fastest-levenshtein';
-import { type Checked, partsOf, refused } from '../../drm/bytes';
+import { type Checked, refused } from '../../drm/bytes';
+import { partsOf } from '../../drm/list-parts';
 import { parseXml, type XmlElement } from '../../drm/xml';
 import { type Check, error, ok, warning } from './finding';
 

@@ -1,5 +1,5 @@
 import { type CsvError, type Info, parse } from 'csv-parse/sync';
-import { partsOf } from '../../drm/bytes';
+import { partsOf } from '../../drm/list-parts';
 import { nearest } from '../../http/faults';
 import { count } from '../../terminal/text';
 import { type FileProblem, isShowable, type ReadText, unreadable } from '../yaml-fields';

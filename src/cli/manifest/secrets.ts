@@ -1,6 +1,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, relative, resolve } from 'node:path';
-import { type Checked, partsOf, refused } from '../../drm/bytes';
+import { type Checked, refused } from '../../drm/bytes';
+import { partsOf } from '../../drm/list-parts';
 import { secretIn } from '../../http/secret';
 import { shellWord } from '../../terminal/text';
 import { usageError } from '../cli-error';

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import * as z from 'zod';
-import { partsOf } from '../../drm/bytes';
+import { partsOf } from '../../drm/list-parts';
 import type { Environment } from '../../http/config';
 import { wholeNumber } from '../../http/faults';
 import { streamIdPrefix } from '../api-key';
