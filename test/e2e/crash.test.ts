@@ -81,25 +81,25 @@ async function loadUntilKilled(
 }
 
 test(`finds each key file whole, no acknowledged write lost, and no left-over once ready, after each of ${SERIES * KILLS} kills of a sidecar under load`, async () => {
+  let left = 0;
   const series = Array.from({ length: SERIES }, async (_, number) => {
     const folder = await temporaryFolder();
     const env = { PACKAGERDRMAPI_APIKEY: API_KEY, PACKAGERDRMAPI_KEYFILESPATH: folder };
     const versions: Record<string, Versions> = {};
     const faults: string[] = [];
-    let left = 0;
-    for (let kill = 0; kill < KILLS; kill += 1) {
+    // All kills may come between the writes, and then nothing is tried: a few more follow.
+    for (let kill = 0; kill < KILLS || (left === 0 && kill < 4 * KILLS); kill += 1) {
       const sidecar = await startBuilt('sidecar', { cwd: folder, env });
       await untilReady(sidecar.url);
       faults.push(...(await temporariesIn(folder)).map((name) => `start ${kill}: ${name} is left`));
       // Killed after another number of writes each time: in the middle of another step.
       await loadUntilKilled(sidecar, versions, kill * 1000, 5 + kill * SERIES + number);
-      left += (await temporariesIn(folder)).length;
+      const temporaries = await temporariesIn(folder);
+      left += temporaries.length;
       faults.push(...faultsOf(folder, versions).map((fault) => `kill ${kill}: ${fault}`));
     }
-    return { faults, left };
+    return faults;
   });
-  const results = await Promise.all(series);
-  expect(results.flatMap(({ faults }) => faults)).toEqual([]);
-  // Else the kills came between the writes, and nothing was tried.
-  expect(results.reduce((sum, { left }) => sum + left, 0)).toBeGreaterThan(0);
+  expect((await Promise.all(series)).flat()).toEqual([]);
+  expect(left).toBeGreaterThan(0);
 }, 120_000);
