@@ -1,10 +1,10 @@
 import { finished, type Readable, type Transform, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { toHttpError } from './errors';
+import { systemCode, toHttpError } from './errors';
 
 /**
  * Writes a body through `transform` to `target`. It leaves the body open, and after a failure drains the rest, so that the
- * sender can be answered. @throws HttpError 400 when the body is cut, the error of another stream that fails, or an `AbortError`
+ * sender can be answered. @throws HttpError 400 when the body is cut, the error of a stream that fails, or an `AbortError`
  */
 export async function receiveBody(
   body: Readable,
@@ -13,8 +13,8 @@ export async function receiveBody(
   signal: AbortSignal,
 ): Promise<void> {
   // The body is no part of the pipeline: from Node 22 on, one with its iterator ends only when the next bytes have come.
-  const forget = finished(body, { writable: false }, (cut) => {
-    if (cut) transform.destroy(toHttpError({ type: 'request.aborted' }));
+  const forget = finished(body, { writable: false }, (thrown) => {
+    if (thrown) transform.destroy(isCut(thrown) ? toHttpError({ type: 'request.aborted' }) : thrown);
   });
   try {
     await pipeline(body.pipe(transform), target, { signal });
@@ -22,4 +22,10 @@ export async function receiveBody(
     forget();
     body.unpipe(transform).resume();
   }
+}
+
+/** Parts of an upload that are put together fail as files do. */
+function isCut(thrown: Error): boolean {
+  const code = systemCode(thrown);
+  return code === undefined || /^(?:ECONNRESET|EPIPE|ERR_STREAM_\w+|HPE_\w+)$/.test(code);
 }
