@@ -175,9 +175,10 @@ export function showWaiting({ out }: Pick<CliContext, 'out'>, waited: WaitedForF
   const { end, packagers, behind, errors = [] } = waited;
   const has = `${(packagers - behind.length).toLocaleString('en-US')} of ${count(packagers, 'packager')}`;
   const all = packagers === 1 ? 'The packager has' : `All ${count(packagers, 'packager')} have`;
+  const none = 'No registered packager takes these streams. The fleet keeps the changes for one that does.';
   const names = someNames(behind.map(nameOf));
   const sentences = {
-    all: `${all} everything.`,
+    all: packagers === 0 ? none : `${all} everything.`,
     interrupted: `Stopped waiting: ${has} have everything${names === '' ? '' : `, not ${names}`}. The fleet has accepted the changes.`,
     timeout: `Not everywhere in time: ${names} (${has} have everything). The fleet has accepted the changes, and these packagers receive them as soon as they can: packager-drm fleet status shows it.`,
     unknown: 'Whether every packager has everything is not known. The fleet has accepted the changes.',

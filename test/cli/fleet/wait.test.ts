@@ -154,6 +154,15 @@ Not everywhere in time: origin-2 (2 changes behind) (2 of 3 packagers have every
     ]);
   });
 
+  test('says that no packager takes the streams', async () => {
+    fleet = createFakeFleet({ here: { name: 'origin-1', streams: ['other/'] }, others: [] });
+    sidecar = await startSidecar({}, undefined, { fleet: fleet.open });
+    expect(endOf(await apply(['--wait']))).toEqual([
+      0,
+      'No registered packager takes these streams. The fleet keeps the changes for one that does.',
+    ]);
+  });
+
   test('names a packager whose file stays as it is, and why, with --json, too', async () => {
     fleet.hold('site-b', 'kept');
     const { code, stdout } = await apply(['--wait', '1', '--json']);
