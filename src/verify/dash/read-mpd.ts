@@ -181,7 +181,9 @@ function ofTemplate(
     const number = startNumber + index;
     const address = fillTemplate(media, { ...values, Number: String(number), Time: String(time) });
     const seconds = Number(duration) / span.timescale;
-    return { ...resourceOf(address, base), seconds, number: isTimed ? Number(time) : number };
+    const end = (Number(time + duration) - span.presentationTimeOffset) / span.timescale;
+    const isAhead = span.end !== undefined && end > (span.elapsed ?? Infinity);
+    return { ...resourceOf(address, base), seconds, number: isTimed ? Number(time) : number, isAhead };
   };
   const lastIndex = Number.isNaN(endNumber) ? undefined : endNumber - startNumber;
   // With neither a timeline nor a duration, it is one segment.
