@@ -22,6 +22,7 @@ import {
   refuseUnreadable,
   warningOfNewFolder,
   warningOfShortKey,
+  warningsOfFileSystem,
   whyNotWritable,
 } from './start-up';
 import { openKeyFilesFolder } from './storage/key-file-store';
@@ -77,7 +78,11 @@ async function start() {
   for (const variable of config.unknownVariables) log.warn('unknown variable', { variable });
   const { keyFilesPath, isNew } = openFolder(config.keyFilesPath);
   const shortKey = warningOfShortKey(config);
-  const warnings = [...(isNew ? [warningOfNewFolder(keyFilesPath)] : []), ...(shortKey ? [shortKey] : [])];
+  const warnings = [
+    ...(isNew ? [warningOfNewFolder(keyFilesPath)] : []),
+    ...warningsOfFileSystem(keyFilesPath, config.keyFileMode, randomUUID),
+    ...(shortKey ? [shortKey] : []),
+  ];
   const audit = openAudit(config.audit, { log, clock: () => new Date(), stdout: process.stdout });
   const sidecar = createSidecar(
     { ...config, keyFilesPath },

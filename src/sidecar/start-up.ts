@@ -1,11 +1,22 @@
-import { accessSync, constants, readFileSync, type Stats, statSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  readFileSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { isIPv4 } from 'node:net';
-import { dirname, resolve, sep } from 'node:path';
+import { dirname, join, resolve, sep } from 'node:path';
 import { ConfigError } from '../http/config';
 import { type Problem, systemCode, textProperty } from '../http/errors';
 import type { Log } from '../http/log';
 import { whyUnreadable } from '../http/watched-file';
 import { type FindApiKey, MIN_CHARACTERS } from './api-key';
+import { temporaryName } from './storage/durable-file';
 
 const { R_OK, W_OK, X_OK } = constants;
 
@@ -139,7 +150,7 @@ function deniedSentence(doing: string, path: string, remedy: string, shown = pat
 function ownerOf(found: Stats | undefined): string {
   if (!found) return 'which is gone now';
   const { uid, gid, mode } = found;
-  return `which belongs to user ${uid}, group ${gid} and has mode ${(mode & 0o7777).toString(8).padStart(4, '0')}`;
+  return `which belongs to user ${uid}, group ${gid} and has mode ${octal(mode)}`;
 }
 
 /** Numbers, because a container and its host have different names for them. */
@@ -213,6 +224,39 @@ export function warningOfNewFolder(keyFilesPath: string): Problem {
     code: 'key_folder_made',
     description: `The key-file folder ${keyFilesPath} was missing at the start and was made. If the packager reads another folder, or a mount is missing, correct PACKAGERDRMAPI_KEYFILESPATH or the mount.`,
   };
+}
+
+/**
+ * Of the file systems of Windows and macOS, and shares of them: found with an empty file. None where no file can be
+ * made, which `/readyz` reports.
+ */
+export function warningsOfFileSystem(folder: string, mode: number, newId: () => string): Problem[] {
+  const name = temporaryName(newId());
+  const path = join(folder, name);
+  try {
+    writeFileSync(path, '', { flag: 'wx', mode });
+    chmodSync(path, mode);
+    const kept = statSync(path).mode;
+    const foldsCase = existsSync(join(folder, name.toUpperCase()));
+    rmSync(path);
+    const modeFault = {
+      code: 'mode_not_kept',
+      description: `The file system of the key-file folder keeps no modes: key files have ${octal(kept)} in place of ${octal(mode)}, which decides who can read content keys. Mount it with the right mode (for 0640 fmask=0137, of CIFS file_mode=0640), or set PACKAGERDRMAPI_KEYFILEMODE to the present one.`,
+    };
+    return [...(((kept ^ mode) & 0o666) === 0 ? [] : [modeFault]), ...(foldsCase ? [CASE_FAULT] : [])];
+  } catch {
+    return [];
+  }
+}
+
+const CASE_FAULT: Problem = {
+  code: 'case_not_kept',
+  description:
+    'The file system of the key-file folder takes capitals and small letters for the same: the streams Live and live have one key file, and an API key for one of them reaches it. Use no stream ids that differ in that alone.',
+};
+
+function octal(mode: number): string {
+  return (mode & 0o7777).toString(8).padStart(4, '0');
 }
 
 function documentedKeyFault(host: string): string {

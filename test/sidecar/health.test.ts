@@ -1,12 +1,18 @@
-import { chmod, rm, stat, writeFile } from 'node:fs/promises';
+import { chmodSync } from 'node:fs';
+import { chmod, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { refuseCacheFolder, warningOfShortKey } from '../../src/sidecar/start-up';
+import { refuseCacheFolder, warningOfShortKey, warningsOfFileSystem } from '../../src/sidecar/start-up';
 import { temporaryFolder } from '../support/after-test';
 import { faultsOf } from '../support/faults-of';
 import * as faulty from '../support/faulty-fs';
 import { errorBody, startSidecar, startUnswept } from '../support/start-sidecar';
 
-jest.mock('node:fs', () => jest.requireActual('../support/faulty-fs').faultyFs);
+const { chmodSync: realChmod } = jest.requireActual<typeof import('node:fs')>('node:fs');
+
+jest.mock('node:fs', () => {
+  const { faultyFs } = jest.requireActual('../support/faulty-fs');
+  return { ...faultyFs, chmodSync: jest.fn(faultyFs.chmodSync) };
+});
 
 const newFiles = () =>
   faulty
@@ -93,6 +99,27 @@ test('logs probes at debug, and those that fail where they are seen', async () =
     ['warn', 'not available', 503],
     ['info', 'request', 503],
   ]);
+});
+
+describe('warns of a file system', () => {
+  const codesIn = (folder: string) =>
+    warningsOfFileSystem(folder, 0o640, () => 'abc').map(({ code }) => code);
+
+  it('that takes capitals and small letters for the same', async () => {
+    const folder = await temporaryFolder();
+    expect(codesIn(folder)).toEqual([]);
+    await writeFile(join(folder, '.PACKAGERDRMAPI-ABC.TMP'), '');
+    expect(codesIn(folder)).toEqual(['case_not_kept']);
+    expect(await readdir(folder)).toEqual(['.PACKAGERDRMAPI-ABC.TMP']);
+  });
+
+  it('that keeps no modes', async () => {
+    const folder = await temporaryFolder();
+    jest.mocked(chmodSync).mockImplementationOnce((path) => realChmod(path, 0o666));
+    expect(codesIn(folder)).toEqual(['mode_not_kept']);
+    jest.mocked(chmodSync).mockImplementationOnce((path) => realChmod(path, 0o750));
+    expect(codesIn(folder)).toEqual([]);
+  });
 });
 
 describe('refuses to start with a folder for the provider cache', () => {

@@ -53,12 +53,12 @@ export interface WriteTimes {
 /** `newId` returns an unguessable UUID, which names this writer's temporaries. */
 export function createDurableWriter(newId: () => string, times?: WriteTimes) {
   const syncFolder = createFolderSync();
-  const ours = `${TEMPORARY_PREFIX}${newId()}-`;
+  const ours = newId();
   let count = 0;
 
   const writeTemporary = async (folder: string, bytes: Buffer, mode: number, lap: Lap): Promise<string> => {
     count += 1;
-    const temporary = join(folder, `${ours}${count}.tmp`);
+    const temporary = join(folder, temporaryName(`${ours}-${count}`));
     // Exclusive: neither a file nor a link that waits at this name is written to.
     const descriptor = await openFile(temporary, 'wx', mode);
     try {
@@ -132,7 +132,8 @@ export function createDurableWriter(newId: () => string, times?: WriteTimes) {
     syncFolder,
     trySync,
     /** Sweeps a folder and `depth` levels below it, except for the temporaries of this writer. */
-    sweep: (folder: string, depth: number, signal?: AbortSignal) => sweepFolder(folder, depth, ours, signal),
+    sweep: (folder: string, depth: number, signal?: AbortSignal) =>
+      sweepFolder(folder, depth, `${TEMPORARY_PREFIX}${ours}-`, signal),
   };
 }
 
@@ -204,6 +205,11 @@ function createFolderSync(): (folder: string, id?: string) => Promise<void> {
 /** No stream id starts with a dot: a sweep takes no key file. */
 const TEMPORARY_PREFIX = '.packagerdrmapi-';
 const TEMPORARY = /^\.packagerdrmapi-[0-9a-f-]+\.tmp$/;
+
+/** A sweep at the start removes a file of this name. `id`: hex digits and hyphens. */
+export function temporaryName(id: string): string {
+  return `${TEMPORARY_PREFIX}${id}.tmp`;
+}
 
 interface Swept {
   readonly temporaries: number;
