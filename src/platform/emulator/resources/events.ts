@@ -208,8 +208,8 @@ const MASTER_LIFETIME_MS = 24 * 60 * 60 * 1000;
 function requestMaster(parts: EventParts, event: LiveEvent): boolean {
   if (!isOver(event.state)) return false;
   const { clock, recordings, state, newSecret } = parts;
-  const expires = new Date(clock.now().getTime() + MASTER_LIFETIME_MS);
-  const makeAvailable = () => state.events.change(event, { masterExpires: expires });
+  const makeAvailable = () =>
+    state.events.change(event, { masterExpires: new Date(clock.now().getTime() + MASTER_LIFETIME_MS) });
   if (event.master?.file) makeAvailable();
   if (event.master) return true;
   const master: Master = { token: newSecret(), file: undefined };
@@ -220,7 +220,7 @@ function requestMaster(parts: EventParts, event: LiveEvent): boolean {
   recordings.want({
     eventId: event.id,
     piece: undefined,
-    isWanted: () => state.events.find(event.id) === event && expires > clock.now(),
+    isWanted: () => state.events.find(event.id) === event,
     take(file) {
       master.file = file;
       makeAvailable();

@@ -56,13 +56,14 @@ test('gives the master of an event its file until it expires', async () => {
   await until(() => sizesOnDisk().length === 0);
 });
 
-test('waits for the packager with a master, asks for it no second time, and deletes its file with the channel', async () => {
-  const { packager, onAir, master, event, admin, site, sizesOnDisk } = await start();
+test('waits for the packager with a master, for days as well, asks for it no second time, and deletes its file with the channel', async () => {
+  const { packager, onAir, master, event, admin, site, sizesOnDisk, advance } = await start();
   const { id, path, end, channel } = await onAir();
   packager.recordings.set(id, RECORDED);
   await end();
   packager.trouble = ({ path: asked }) => (asked.includes('recording') ? 500 : undefined);
   await admin.put(`${path}/request_master/`).expect(204);
+  await advance(25 * 3600);
   await packager.called(`GET /streams/${id}/recording`, 2);
   expect((await master(path)).status).toBe(404);
   await admin.put(`${path}/request_master/`).expect(204);
