@@ -19,7 +19,7 @@ const HOUR_MS = 60 * 60_000;
 
 const HTTPS_PAIR = 'HTTPS needs both; without them PACKAGERDRMAPI_TLSCLIENTCA has no effect';
 
-/** `readText` may throw a ConfigError that says why it can't read. @throws ConfigError naming every fault at once. */
+/** `readText` throws a ConfigError that says why it can't read. @throws ConfigError naming every fault at once. */
 export function readSidecarConfig(env: Environment, readText: (path: string) => string) {
   const faults: string[] = [];
   let values: z.output<typeof variables> | undefined;
@@ -104,11 +104,8 @@ function readApiKey(
       `PACKAGERDRMAPI_APIKEY_FILE: the key in it ${text === '' ? 'is empty' : parsed.error.issues[0]?.message}`,
     );
   } catch (thrown) {
-    const why =
-      thrown instanceof ConfigError
-        ? thrown.faults
-        : ['the file cannot be read; check the path and who may read it'];
-    faults.push(...why.map((fault) => `PACKAGERDRMAPI_APIKEY_FILE: ${fault}`));
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    faults.push(...thrown.faults.map((fault) => `PACKAGERDRMAPI_APIKEY_FILE: ${fault}`));
   }
   return undefined;
 }

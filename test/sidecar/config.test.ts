@@ -221,7 +221,10 @@ describe('PACKAGERDRMAPI_APIKEY_FILE', () => {
   });
 
   it('is refused when the file cannot be read, and together with PACKAGERDRMAPI_APIKEY', () => {
-    expect(wrongIn(env)).toEqual([`${FAULT} the file cannot be read; check the path and who may read it`]);
+    const read = () => {
+      throw new ConfigError(['/run/secrets/key: there is no such file']);
+    };
+    expect(wrongIn(env, read)).toEqual([`${FAULT} /run/secrets/key: there is no such file`]);
     expect(wrongIn({ ...env, PACKAGERDRMAPI_APIKEY: KEY }, () => KEY)).toEqual([
       'PACKAGERDRMAPI_APIKEY and PACKAGERDRMAPI_APIKEY_FILE: set one of them, not both',
     ]);
