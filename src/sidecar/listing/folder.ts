@@ -38,7 +38,10 @@ export function describeKeyFile(
 
 function describe(path: string, streamId: StreamId, summarise: Summarise): ListedKeyFile | undefined {
   const stat = lstatSync(path);
-  const summary = stat.size > MAX_BYTES ? tooLarge() : summaryOf(path, summarise);
+  const summary =
+    stat.size > MAX_BYTES
+      ? unreadable('too_large', 'The file is too large for a key file.')
+      : summaryOf(path, summarise);
   if (!summary) return undefined;
   const { parts, keyId, contentId, faults } = summary;
   return {
@@ -64,14 +67,9 @@ function summaryOf(path: string, summarise: Summarise): KeyFileSummary | undefin
     if (code === undefined || code === 'EMFILE' || code === 'ENFILE') throw thrown;
     return unreadable('unreadable', `The file cannot be read (${code}). Check its owner and its mode.`);
   }
-  if (found?.kind === 'too_large') return tooLarge();
   if (found?.kind !== 'file') return undefined;
   if (!isUtf8(found.bytes)) return unreadable('not_utf8', 'The file is not UTF-8. Write the key file again.');
   return summarise(found.bytes.toString('utf8'));
-}
-
-function tooLarge(): KeyFileSummary {
-  return unreadable('too_large', 'The file is too large for a key file.');
 }
 
 function unreadable(code: string, description: string): KeyFileSummary {
