@@ -25,7 +25,6 @@ export async function confirm(context: CliContext, question: string, otherwise: 
   const { stdin, stderr, out } = context;
   const terminal = createInterface({ input: stdin, output: stderr });
   const closed = new AbortController();
-  terminal.once('SIGINT', () => closed.abort());
   terminal.once('close', () => closed.abort());
   try {
     const signal = AbortSignal.any([context.interrupted, closed.signal]);

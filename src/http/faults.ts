@@ -155,12 +155,7 @@ function inside(schema: z.ZodType, name: PropertyKey): readonly z.ZodType[] {
 }
 
 export function unwrapped(schema: z.ZodType): z.ZodType {
-  if (
-    schema instanceof z.ZodOptional ||
-    schema instanceof z.ZodNullable ||
-    schema instanceof z.ZodDefault ||
-    schema instanceof z.ZodCatch
-  )
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
     return unwrapped(schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodPipe) {
     const { in: before, out } = schema;

@@ -145,7 +145,6 @@ async function findByRule(context: CliContext, { prefix, notIn }: Options): Prom
       `${notIn} names none of the ${all}${where} at ${context.sidecar().address}, so all would be deleted. Is it the manifest of this sidecar? To delete them anyway, use only --prefix.`,
     );
   }
-  candidates.sort((one, other) => (one.streamid < other.streamid ? -1 : 1));
   return { ...(await withEtags(context, candidates)), staying };
 }
 
