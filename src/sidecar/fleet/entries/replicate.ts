@@ -120,7 +120,7 @@ export function createReplication(options: ReplicationOptions) {
       since = begun ?? since;
       applied = ranges.map(() => since.revision);
       absent.clear();
-      for (const former of [missingSecrets, formerSecrets])
+      for (const former of [missingSecrets, formerSecrets, apply.lacks])
         for (const streamId of former.keys()) if (!seen.has(streamId)) former.delete(streamId);
       for (const [streamId] of ledger.records())
         if (isTaken(streamId) && !seen.has(streamId)) absent.add(streamId);
