@@ -20,7 +20,10 @@ const engineServer = z.object({
   size: z.int().optional().describe('The size of its database in bytes.'),
   size_in_use: z.int().optional().describe('Bytes of it that are in use.'),
   quota: z.int().optional().describe('Its quota in bytes.'),
-  alarms: z.array(z.string()).optional().describe('Its alarms: `NOSPACE`, `CORRUPT`.'),
+  alarms: z
+    .array(z.string())
+    .optional()
+    .describe('Its alarms, and those of servers that do not answer: `NOSPACE`, `CORRUPT`.'),
 });
 
 const fleetPackager = z.object({

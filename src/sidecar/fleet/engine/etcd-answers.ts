@@ -84,6 +84,8 @@ const SENTENCES: readonly (readonly [RegExp, Omit<Fault, 'why'>])[] = [
   // The answer where a leader is needed: nothing was done.
   [/etcdserver: no leader$/, { kind: 'unavailable', ...NOT_STARTED, isLeaderless: true }],
   [/too many requests|for learner/, { kind: 'unavailable', ...NOT_STARTED }],
+  // By all servers, until the alarm is disarmed.
+  [/corrupt cluster/, { kind: 'unavailable' }],
 ];
 
 const MAX_QUOTED = 200;

@@ -111,7 +111,15 @@ export function createEtcd(options: EtcdOptions): Engine {
       await calls.call('/v3/lease/revoke', { ID: lease });
     },
 
-    servers: () => Promise.all(calls.servers.map((server) => askServer(calls, server))),
+    async servers() {
+      const asked = await Promise.all(calls.servers.map((server) => askServer(calls, server)));
+      const members = new Set(asked.map(({ member }) => member));
+      return asked.map(({ server, member, alarms }) => ({
+        ...server,
+        // An alarm outlives its server, and is then found at the others.
+        ...(alarms && { alarms: alarmsOf(alarms, (id) => id === member || !members.has(id)) }),
+      }));
+    },
 
     async hasRevision(revision) {
       try {
@@ -167,7 +175,14 @@ function toTransaction(changes: readonly Change[], guard: Guard | undefined) {
   };
 }
 
-async function askServer(calls: Calls, url: string): Promise<EngineServer> {
+interface AskedServer {
+  readonly server: EngineServer;
+  readonly member?: unknown;
+  /** Those of all members. */
+  readonly alarms?: JsonObject;
+}
+
+async function askServer(calls: Calls, url: string): Promise<AskedServer> {
   const ask = (path: string, body: object) => calls.callServer(url, path, body);
   const [status, alarms, quota] = await Promise.allSettled([
     ask('/v3/maintenance/status', {}),
@@ -176,29 +191,29 @@ async function askServer(calls: Calls, url: string): Promise<EngineServer> {
   ]);
   if (status.status === 'rejected') {
     const { reason } = status;
-    if (!(reason instanceof EtcdError)) return { url, fault: 'it could not be asked' };
+    if (!(reason instanceof EtcdError)) return { server: { url, fault: 'it could not be asked' } };
     const { kind, canRetry, why } = reason.fault;
-    // etcd 3.5.28 to 3.5.31 answers it to root alone; but that is an answer, unlike a refused certificate.
-    return kind === 'denied' && !canRetry ? { url } : { url, fault: why };
+    // Some versions answer it to root alone (docs/fleet.md); but that is an answer, unlike a refused certificate.
+    return { server: kind === 'denied' && !canRetry ? { url } : { url, fault: why } };
   }
   const { header, version, leader, dbSize, dbSizeInUse } = status.value;
   const member = fields(header).member_id;
-  return {
+  const server = {
     url,
     version: text(version),
     leader: leader !== undefined && leader === member,
     size: whole(dbSize),
     size_in_use: whole(dbSizeInUse),
     ...(quota.status === 'fulfilled' && quota.value !== undefined && { quota: quota.value }),
-    ...(alarms.status === 'fulfilled' && { alarms: alarmsOf(alarms.value, member) }),
   };
+  return { server, member, ...(alarms.status === 'fulfilled' && { alarms: alarms.value }) };
 }
 
-function alarmsOf(answer: JsonObject, member: unknown): string[] {
-  return list(answer.alarms)
+function alarmsOf(answer: JsonObject, isShown: (member: unknown) => boolean): string[] {
+  const shown = list(answer.alarms)
     .map(fields)
-    .filter(({ memberID }) => memberID === member)
-    .map(({ alarm }) => text(alarm));
+    .filter(({ memberID }) => isShown(memberID));
+  return [...new Set(shown.map(({ alarm }) => text(alarm)))];
 }
 
 /** Undefined where the server has its metrics at another address. */

@@ -20,6 +20,7 @@ describe('faults', () => {
     ['etcdserver: no leader', 14, 'unavailable, again'],
     ['etcdserver: too many requests', 8, 'unavailable, again'],
     ['etcdserver: rpc not supported for learner', 14, 'unavailable, again'],
+    ['etcdserver: corrupt cluster', 15, 'unavailable'],
     ['something else', 7, 'denied'],
     ['something else', 16, 'denied, sign in'],
     ['context canceled', 1, 'unavailable, again, may be done'],

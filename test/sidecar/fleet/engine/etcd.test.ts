@@ -130,25 +130,27 @@ test('a revision that is compacted is not remembered', async () => {
   await expect(engine.hasRevision(5)).rejects.toMatchObject({ kind: 'denied' });
 });
 
-test('describes each server, also one that answers nothing of its state to this user', async () => {
+test('describes each server, also one that answers nothing of its state to this user, and alarms of one that is gone', async () => {
   const replies: Record<string, Answer> = {
     '/v3/maintenance/status': { version: '3.4.23', leader: '6', dbSize: '24576', dbSizeInUse: '16384' },
     '/v3/maintenance/alarm': {
       alarms: [
         { memberID: '6', alarm: 'NOSPACE' },
-        { memberID: '7', alarm: 'CORRUPT' },
+        { memberID: '8', alarm: 'CORRUPT' },
+        { memberID: '9', alarm: 'CORRUPT' },
       ],
     },
     '/metrics': (response: ServerResponse) =>
       response.end('x 1\netcd_server_quota_backend_bytes 2.147483648e+09\n'),
   };
   const gateway = await startGateway(({ path }) => replies[path]);
+  const other = await startGateway(({ path }) => (path === '/metrics' ? undefined : replies[path]));
+  other.header = { ...other.header, member_id: '7' };
   const denied = await startGateway(() => refusal('etcdserver: permission denied', 7, 403));
-  expect(await openEngine([gateway.url, denied.url, NOWHERE]).servers()).toEqual([
-    {
-      ...{ url: gateway.url, version: '3.4.23', leader: true, size: 24576, size_in_use: 16384 },
-      ...{ quota: 2147483648, alarms: ['NOSPACE'] },
-    },
+  const status = { version: '3.4.23', size: 24576, size_in_use: 16384 };
+  expect(await openEngine([gateway.url, other.url, denied.url, NOWHERE]).servers()).toEqual([
+    { ...status, url: gateway.url, leader: true, quota: 2147483648, alarms: ['NOSPACE', 'CORRUPT'] },
+    { ...status, url: other.url, leader: false, alarms: ['CORRUPT'] },
     { url: denied.url },
     { url: NOWHERE, fault: 'nothing listens there' },
   ]);
