@@ -272,11 +272,11 @@ function textMatch(byWords: boolean, pattern: Pattern, isQuoted: boolean): (text
 /** Undefined leaves an end open. */
 type Range = readonly [from: string | undefined, to: string | undefined];
 
-function textRange(range: Range) {
-  const [low, high] = range.map((bound) => (bound === undefined ? undefined : foldCase(bound)));
+function textRange([from = '', to]: Range) {
+  const [low, high] = [foldCase(from), to && foldCase(to)];
   return (text: string) => {
     const folded = foldCase(text);
-    return (low === undefined || folded >= low) && (high === undefined || folded <= high);
+    return folded >= low && (high === undefined || folded <= high);
   };
 }
 

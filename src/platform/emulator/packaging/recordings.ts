@@ -95,10 +95,8 @@ export class Recordings {
   ): Promise<Failed | undefined> {
     using _turn = await turns.enter();
     try {
-      if (signal.aborted) return undefined;
       const outcome = await call();
-      if (signal.aborted) return undefined;
-      if (!outcome.ok) return outcome;
+      if (!outcome.ok) return signal.aborted ? undefined : outcome;
       const file = await this.uploads.files.receive(outcome.value, { maxBytes: MAX_FILE_BYTES });
       if (signal.aborted || wanted.isWanted?.() === false) await this.uploads.files.remove(file);
       else await wanted.take({ ...file, declaredType: 'video/mp4' });

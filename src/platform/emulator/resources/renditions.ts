@@ -164,7 +164,7 @@ export function makeRenditions(parts: Platform, media: Media): void {
     if (kept?.isAutomatic) state.renditions.add(Object.assign(kept, size));
     else if (!kept) state.renditions.add(newItem(MEDIA_RENDITION, parts, given));
   }
-  for (const rendition of before) if (!state.renditions.find(rendition.id)) dropContent(parts, rendition);
+  for (const rendition of before) dropContent(parts, rendition);
   for (const rendition of state.renditions.of(media.id)) startConversion(parts, media, rendition);
 }
 

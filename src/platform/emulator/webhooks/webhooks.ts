@@ -154,7 +154,7 @@ class DeliveryQueue {
   }
 
   async #run(): Promise<void> {
-    for (let next = this.#waiting[0]; next !== undefined && !this.#ended; next = this.#waiting[0]) {
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       await this.#deliver(next);
       this.#waiting.shift();
     }
@@ -166,8 +166,7 @@ class DeliveryQueue {
     const about = this.#about(notification);
     const to = { webhookId: this.webhook.id, key: this.#key };
     const signed = await signNotification(notification, to, happened);
-    if (this.#ended) return;
-    for (let attempt = 1; ; attempt += 1) {
+    for (let attempt = 1; !this.#ended; attempt += 1) {
       const { webhook_url: url } = this.webhook.metadata;
       const [at, started] = [clock.now(), now()];
       const answer = await this.#attempt(url, signed);
@@ -179,7 +178,6 @@ class DeliveryQueue {
       if (isDelivered(answer)) return;
       if (delay === undefined) return log.warn('webhook notification given up', { ...about, ...answer });
       await this.#pause(delay);
-      if (this.#ended) return;
     }
   }
 
