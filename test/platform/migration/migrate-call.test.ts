@@ -210,6 +210,7 @@ test.each([
   ['/v1/channels/videos/list?channel_key=c', ['playlistRead']],
   ['/v1/videos/conversions/list?video_key=v', ['pageLength', 'originals']],
   ['/v1/videos/list?result_limit=2&search:nothing=a', []],
+  ['/v1/videos/list?result_limit=2&search=a', ['search']],
   ['/v1/videos/delete?video_key=v', []],
   ['/v1/videos/delete?video_key=v,w', ['several']],
 ])('%s has the advice %j', (call, names) => {

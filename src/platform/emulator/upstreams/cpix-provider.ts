@@ -253,12 +253,12 @@ interface Issue {
 
 /** Gives out one key with the signalling of its systems, and remembers it for licenses. */
 function issue({ issuedKeys }: ProviderParts, { contentId, keys, key, systems }: Issue) {
-  const isFairPlayAlone =
-    systems.length > 0 && systems.every(({ systemId }) => systemId === FAIRPLAY_SYSTEM_ID);
+  const isFairPlay = ({ systemId }: CpixSystem) => systemId === FAIRPLAY_SYSTEM_ID;
+  const hasFairPlay = systems.some(isFairPlay);
+  const isFairPlayAlone = hasFairPlay && systems.every(isFairPlay);
   const licenseUrl = fairPlayLicenseUrl(contentId);
   const keyId = isFairPlayAlone ? fairPlayKeyId(licenseUrl) : keys.keyId;
   const bytes = isFairPlayAlone ? keys.fairPlayKey : keys.contentKey;
-  const hasFairPlay = systems.some(({ systemId }) => systemId === FAIRPLAY_SYSTEM_ID);
   issuedKeys.remember({ keyId, key: bytes });
   if (hasFairPlay && !isFairPlayAlone) issuedKeys.remember({ keyId: fairPlayKeyId(licenseUrl), key: bytes });
   const issued: CpixKey = {

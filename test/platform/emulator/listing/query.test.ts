@@ -76,6 +76,8 @@ test.each([
   ['created: 2030-01-02', [1]],
   ['created: "2030-01-02T12:00:00.000000+00:00"', [1]],
   ['title: [a TO live]', [1]],
+  ['title: [* TO ALIVE]', [1, 4]],
+  ['title: [M TO *]', [2, 3]],
   ['custom_params.first: L', [0]],
   ['custom_params.none: *', []],
   ['custom_params.valueOf: *', []],

@@ -265,13 +265,16 @@ describe('conversions', () => {
     expect(await untilReady(path)).toMatchObject({ status: 'ready', filesize: CONVERTED.length });
   });
 
-  test('one file is converted at a time, and a rendition that is deleted ends its conversion', async () => {
-    const { packager, wanted, createReady, admin, site, sizesOnDisk, untilSettled } = await start();
+  test('one file is converted at a time, and a rendition that is deleted ends its conversion, or has none', async () => {
+    const { packager, wanted, createReady, post, admin, site, sizesOnDisk, untilSettled } = await start();
     const media = await createReady();
     await untilSettled(media.id);
     packager.conversion = CONVERTED;
     packager.trouble = ({ path }) => (path.includes('height=270') ? 'hang' : undefined);
     const before = conversions(packager).length;
+    const relationships = { media_rendition_template: { id: '406p' } };
+    const { id: gone } = await post(`/media/${media.id}/media_renditions/`, { relationships });
+    await admin.delete(`${site}/media/${media.id}/media_renditions/${gone}/`).expect(204);
     const paths = [await wanted('270p', media), await wanted('180p', media)];
     await packager.rounds(5);
     expect(conversions(packager)).toHaveLength(before + 1);

@@ -234,7 +234,8 @@ it('gives each track and period of one document a key of its own, those of the c
       ...good,
       periods: ['1', '2'].map((index) => ({ id: `p${index}`, index })),
       keys: chosen.map((each) => each.key),
-      systems: chosen.flatMap((each) => each.systems),
+      // Without a DRM system, a key is the same.
+      systems: chosen.slice(0, 3).flatMap((each) => each.systems),
       rules: chosen.map((each) => each.rule),
     });
   const { status, text } = await ask('speke2', request(made));

@@ -255,7 +255,7 @@ videos/create?md5=x → 400 ParameterInvalid md5 must be the MD5 of the file, as
 videos/create?size=-1 → 400 ParameterInvalid size must be a whole number, 0 or more.
 videos/conversions/list → 400 ParameterMissing
 videos/conversions/list?video_key=none0000 → 404 NotFound
-videos/conversions/create?video_key=VIDEO → 400 ParameterMissing
+videos/conversions/create?video_key=VIDEO → 400 ParameterMissing template_key is missing.
 videos/conversions/create?video_key=none0000&template_key=1 → 404 NotFound
 videos/conversions/show?conversion_key=none0000 → 404 NotFound
 videos/conversions/delete → 400 ParameterMissing
