@@ -66,7 +66,7 @@ const CONSEQUENCES = [
     of: 'senc_malformed subsamples_malformed',
     are: 'iv_missing undetermined partly_noise content_key_wrong content_key_byte_order subsamples_malformed',
   },
-  { of: 'not_encrypted', are: 'iv_missing' },
+  { of: 'not_encrypted', are: 'iv_missing senc_malformed' },
   { of: 'not_media', are: 'segment_index_broken' },
   { of: 'iv_missing', are: 'undetermined' },
   {
@@ -258,7 +258,8 @@ function sampleFindings(tested: TestedRendition, options: FindingsOptions): Stre
 /** Encrypted although nothing says so, or the other way round. */
 function otherwiseThanSaid({ judgement, name }: TestedSegment): StreamFinding | undefined {
   if (judgement?.cause === 'not_encrypted') {
-    const text = `${THIS} is not encrypted, although its init segment or playlist says that it is, so anyone can play it, except in players that insist on decrypting; restart the stream, and look for the key in the packager's log`;
+    const isWhole = judgement.tracks.every(({ cause }) => cause === judgement.cause);
+    const text = `${isWhole ? THIS : `The ${judgement.kind} of ${THIS}`} is not encrypted, although its init segment or playlist says that it is, so anyone can play it, except in players that insist on decrypting; restart the stream, and look for the key in the packager's log`;
     return streamFinding('error', 'not_encrypted', name, text);
   }
   if (judgement?.cause !== 'not_signalled') return undefined;

@@ -102,7 +102,21 @@ const OF_FFMPEG: Readonly<Record<string, Case>> = {
       await promisify(execFile)('ffmpeg', [...args, join(folder, 'm.mpd')]);
     },
   },
+  'a file of ffmpeg, which leaves AC-3 clear: E not_encrypted': {
+    change: async ({ folder }) => {
+      const keys = `-encryption_scheme cenc-aes-ctr -encryption_key ${CONTENT_KEY} -encryption_kid ${KEY_ID}`;
+      const options = keys.split(' ');
+      const args = ['-v', 'error', '-y', '-i', SOURCE, '-c:v', 'copy', '-c:a', 'ac3', ...options];
+      await promisify(execFile)('ffmpeg', [...args, join(folder, 'x.mp4')]);
+      await fs.writeFile(join(folder, 'm.mpd'), OF_ONE_FILE);
+    },
+    says: /^The audio of x\.mp4 is not encrypted, although /,
+  },
 };
+const OF_ONE_FILE = `<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT6S"><Period>
+<AdaptationSet mimeType="video/mp4"><ContentProtection xmlns:cenc="urn:mpeg:cenc:2013" value="cenc"
+ schemeIdUri="urn:mpeg:dash:mp4protection:2011" cenc:default_KID="4b6a75d3-8049-4edc-b82a-c7a2680c5781"/>
+<Representation id="1" bandwidth="1"><BaseURL>x.mp4</BaseURL></Representation></AdaptationSet></Period></MPD>`;
 const hasFfmpeg = spawnSync('ffmpeg', ['-version']).status === 0;
 
 /** The encryption cases of the WAVE project's test content, and faults in them. */

@@ -35,10 +35,11 @@ export function judgeMedia(media: OpenedMedia, keys: readonly MediaKey[]): Media
   return { ...worstOf(tracks), tracks };
 }
 
-const WORST_FIRST: readonly JudgementState[] = ['garbage', 'no_key', 'unknown', 'decrypts', 'clear'];
+const WORST_FIRST = ['garbage', 'not_encrypted', 'no_key', 'unknown', 'decrypts', 'clear'];
 
 function worstOf(tracks: readonly TrackJudgement[]): Judgement {
-  const sorted = [...tracks].sort((a, b) => WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state));
+  const rank = (of: Judgement) => WORST_FIRST.indexOf(of.cause === 'not_encrypted' ? of.cause : of.state);
+  const sorted = [...tracks].sort((a, b) => rank(a) - rank(b));
   const [worst] = sorted;
   if (!worst) return NOTHING;
   const same = tracks.filter(({ state, cause }) => state === worst.state && cause === worst.cause);
