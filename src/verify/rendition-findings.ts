@@ -298,7 +298,7 @@ function clearLeadFindings(segment: TestedSegment, first: TestedSegment | undefi
     return isMeant ? [streamFinding('warning', 'clear_lead', name, text)] : [];
   }
   if (lead.length === 0 || !lead.every(isClear)) return [];
-  const text = `The stream has a clear lead: ${OTHER} is not encrypted and ${THIS} is. Everyone can watch its start; ${remedy}`;
+  const text = `The stream has a clear lead: ${OTHER} is not encrypted at its start, and ${THIS} is at its end. Everyone can watch its start; ${remedy}`;
   return [streamFinding('warning', 'clear_lead', name, text, { other: first?.name })];
 }
 

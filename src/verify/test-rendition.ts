@@ -78,23 +78,29 @@ export async function testRendition(
   const { former, substituteKey } = test;
   const isTested = segments.first?.number === segment?.source.number;
   const wantsFirst = !live && segment && !isTested ? segments.first : undefined;
-  const first = wantsFirst && (await test.firstOf(wantsFirst, wanted, init));
-  // The last one may be too short to decide.
+  const first = wantsFirst && (await test.other(wantsFirst, wanted, init));
+  // The last one may be too short to decide, and the first one clear.
   const isUnknown = segment?.judgement?.state === 'unknown' && !segment.judgement.cause;
-  const decides = isUnknown && first?.judgement?.state !== 'unknown';
-  const isEncrypted = first?.opened?.tracks.some(({ encryptedSamples }) => encryptedSamples > 0);
+  const isLead = isUnknown && first !== undefined && !isEncrypted(first);
+  const [, before] = segments.newest;
+  const other = isLead && before ? await test.other(before, wanted, init) : first;
+  const decides = isUnknown && other && isEncrypted(other) && other.judgement?.state !== 'unknown';
   const { name, text } = rendition.signalling;
   return {
     rendition,
     signalling: { ...checkInput(text), name },
     init: init && { ...init, checked: { ...checkInput(init.bytes), name: init.name } },
-    segment: decides && isEncrypted ? first : segment,
+    segment: decides ? other : segment,
     first,
     newest: named.newest[0],
     problems: test.problems,
     former,
     substituteKey,
   };
+}
+
+function isEncrypted({ opened }: TestedSegment): boolean {
+  return opened?.tracks.some(({ encryptedSamples }) => encryptedSamples > 0) === true;
 }
 
 /** Maximum depth of indexes that name indexes. */
@@ -172,19 +178,19 @@ class RenditionTest {
     return undefined;
   }
 
-  /** The first segment, which may have another init segment than the newest: a part of a clear stream, for one. */
-  async firstOf(
-    first: SegmentSource,
+  /** Another segment than the newest, which may have another init segment: a part of a clear stream, for one. */
+  async other(
+    source: SegmentSource,
     ofNewest: Resource | undefined,
     newestInit: FetchedPart | undefined,
   ): Promise<TestedSegment | undefined> {
-    const wanted = first.init ?? this.rendition.init;
+    const wanted = source.init ?? this.rendition.init;
     const isSame = wanted === undefined || (ofNewest && placeOf(wanted) === placeOf(ofNewest));
     const init = isSame ? newestInit : await this.init(wanted);
     if (!isSame && !init) return undefined;
-    const fetched = await this.#take(first, 'segment');
-    if (fetched.ok) return this.#open(first, fetched, init?.bytes);
-    this.#reportNotFetched(first, fetched, 'the first segment');
+    const fetched = await this.#take(source, 'segment');
+    if (fetched.ok) return this.#open(source, fetched, init?.bytes);
+    this.#reportNotFetched(source, fetched, 'a segment');
     return undefined;
   }
 
@@ -278,7 +284,7 @@ class RenditionTest {
       const sources = found.references
         .filter(({ isIndex }) => !isIndex)
         .map(({ resource, seconds }, number): SegmentSource => ({ ...resource, seconds, number, init }));
-      return { first: depth === 0 ? sources[0] : undefined, newest: sources.slice(-1) };
+      return { first: depth === 0 ? sources[0] : undefined, newest: sources.slice(-2).reverse() };
     }
     return undefined;
   }

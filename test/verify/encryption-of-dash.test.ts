@@ -133,6 +133,18 @@ testEncryptionCases({
   'IVs in saiz and saio alone': { change: ({ folder }) => hideBox(folder, MEDIA, 'senc') },
   'no boxes in the init segments': { change: ({ folder }) => hideBox(folder, INIT, 'pssh') },
   'a clear lead: W clear_lead': { options: { flags: ['--clear_lead=2'] } },
+  'a clear lead in one file: W clear_lead': {
+    options: { single: true, flags: ['--clear_lead=2'] },
+    says: /^The stream has a clear lead: v\.mp4 is not encrypted at its start, and v\.mp4 is at its end\. /,
+  },
+  'a clear lead, and a frame of sound alone at the end: W clear_lead': {
+    options: { flags: ['--clear_lead=2'] },
+    change: async ({ folder }) => {
+      await hideBox(folder, /^a3/, 'senc');
+      await patchBox(folder, /^a3/, 'trun', (box) => box.writeUInt32BE(1, 4));
+    },
+    states: 'decrypts decrypts',
+  },
   'a clear lead as long as the stream: W clear_lead': {
     options: { flags: ['--clear_lead=100'] },
     states: 'clear clear',
