@@ -59,6 +59,8 @@ export function openMp4(init: Buffer | undefined, segment: Buffer): Opened {
   }
 }
 
+const PIFF_SENC = Buffer.from('a2394f525a9b4f14a2446c427c648df4', 'hex');
+
 const SENC_MALFORMED =
   'The senc box does not have one IV for each sample, of the length that tenc or the group of keys says. Players refuse the samples or show noise; use a packager that writes both alike.';
 const SUBSAMPLES_MALFORMED =
@@ -191,7 +193,9 @@ class Mp4Reader {
     protections: readonly (SampleProtection | undefined)[],
     base: number,
   ): (OwnEncryption | undefined)[] | undefined {
-    const [senc] = this.#bodies(holder, 'senc');
+    // The guard hides boxes uuid, such as the senc of PIFF, of which cenc was made.
+    const piff = this.#bodies(holder, 'free').find((body) => body.subarray(0, 16).equals(PIFF_SENC));
+    const [senc = piff?.subarray(16)] = this.#bodies(holder, 'senc');
     if (senc && senc.length >= 8) {
       const hasSubsamples = (senc.readUInt32BE(0) & 2) !== 0;
       const entries = new EntryReader(senc, 8);

@@ -254,8 +254,19 @@ function withRuns(segment: Buffer): Buffer {
   return Buffer.concat([changed.subarray(0, data + first), gap, changed.subarray(data + first)]);
 }
 
+/** IVs in the box of PIFF alone, which became `senc`. */
+function asPiff(segment: Buffer): Buffer {
+  const at = segment.indexOf('senc');
+  const body = segment.subarray(at + 4, at - 4 + segment.readUInt32BE(at - 4));
+  const uuid = plainBox('uuid', Buffer.from('a2394f525a9b4f14a2446c427c648df4', 'hex'), body);
+  const changed = withMore(segment, uuid);
+  for (const name of ['senc', 'saiz']) changed.write('free', changed.indexOf(name), 'latin1');
+  return changed;
+}
+
 test.each<[what: string, change: (segment: Buffer) => Buffer]>([
   ['two runs', withRuns],
+  ['IVs in the box of PIFF', asPiff],
   ['offsets in the segment', withBase(0)],
   ['offsets in one file with the init segment', (segment) => withBase(cenc.init('v').length)(segment)],
   ['offsets in one file with all segments', withBase(900_000)],
