@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { LookupFunction } from 'node:net';
@@ -90,13 +91,21 @@ class StaleConnection extends GetFailed {}
 
 async function sendOnce(request: GetRequest, open: Open): Promise<GetAnswer> {
   const { maxBytes, timeoutMs, signal, readsCertificate = false, body: payload } = request;
+  // Not by AbortSignal.any: in Node 20, a signal of many calls keeps something of each.
+  const ending = new AbortController();
+  const end = () => ending.abort();
   // Not the socket's own timeout: each received byte would restart it.
-  const deadline = AbortSignal.timeout(timeoutMs);
+  const deadline = setTimeout(end, timeoutMs).unref();
+  if (signal) {
+    setMaxListeners(0, signal);
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+  }
   let outgoing: http.ClientRequest | undefined;
   let response: http.IncomingMessage | undefined;
   let failure: unknown;
   try {
-    const made = open(request, signal ? AbortSignal.any([signal, deadline]) : deadline);
+    const made = open(request, ending.signal);
     outgoing = made;
     made.on('error', (thrown) => {
       failure = thrown;
@@ -113,15 +122,18 @@ async function sendOnce(request: GetRequest, open: Open): Promise<GetAnswer> {
     const certificateEnd = peer && new Date(peer.validTo);
     const { body, isCut } = await readBody(response, maxBytes);
     // A body without a length seems whole when its connection is cut.
-    if (deadline.aborted || signal?.aborted) throw failure;
+    if (ending.signal.aborted) throw failure;
     // A server that stops reading would keep the rest of the request, and the program, waiting.
     if (!made.writableFinished) made.destroy();
     return { status, headers: headersOf(response), body, isCut, ...(certificateEnd && { certificateEnd }) };
   } catch (thrown) {
     const system = failureCode(failure ?? thrown);
-    const code = signal?.aborted ? 'ABORT_ERR' : deadline.aborted ? 'ETIMEDOUT' : system;
+    const code = signal?.aborted ? 'ABORT_ERR' : ending.signal.aborted ? 'ETIMEDOUT' : system;
     const isStale = (code === 'ECONNRESET' || code === 'EPIPE') && !response && outgoing?.reusedSocket;
     throw isStale ? new StaleConnection(code) : new GetFailed(code);
+  } finally {
+    clearTimeout(deadline);
+    signal?.removeEventListener('abort', end);
   }
 }
 

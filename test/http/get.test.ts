@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import type { Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -181,4 +182,17 @@ test('ends when its caller does not want the answer any more', async () => {
   const caller = new AbortController();
   const url = await serveRaw(() => caller.abort());
   await expect(call(url, { signal: caller.signal })).rejects.toMatchObject({ causeCode: 'ABORT_ERR' });
+});
+
+test('keeps nothing of its calls at a signal that outlasts them', async () => {
+  const { signal } = new AbortController();
+  const url = await serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'));
+  await Promise.all(Array.from({ length: 20 }, () => call(url, { signal })));
+  const kept = Object.getOwnPropertySymbols(signal).flatMap((name) => {
+    const { size = 0 } = Object(Reflect.get(signal, name));
+    return size;
+  });
+  // A map that Node has in each signal has one entry for each kind of event with listeners.
+  expect(Math.max(0, ...kept)).toBeLessThan(2);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
