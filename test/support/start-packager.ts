@@ -57,6 +57,7 @@ interface TestPackagerOptions {
   /** In place of the fake encoder. */
   readonly ffmpeg?: string;
   readonly rotate?: boolean;
+  readonly keptParts?: number;
 }
 
 export type TestPackager = Awaited<ReturnType<typeof startPackager>>;
@@ -94,7 +95,8 @@ export async function startPackager(options: TestPackagerOptions = {}) {
     ids += 1;
     return `request-${ids}`;
   };
-  const app = createPackagerApp({ log, clock, now, newId, streams, programs, apiKey });
+  const { keptParts } = options;
+  const app = createPackagerApp({ log, clock, now, newId, streams, programs, apiKey, keptParts });
   const server = await listen(app, '127.0.0.1', 0);
   let isStopped = false;
   const stop = async () => {

@@ -50,6 +50,7 @@ interface PackagerContext extends Shell {
   readonly programs: Programs;
   readonly clock: () => Date;
   readonly apiKey: string | undefined;
+  readonly keptParts?: number | undefined;
 }
 
 export function createPackagerApp(context: PackagerContext): RequestListener {

@@ -29,26 +29,36 @@ const TYPES: Readonly<Record<string, string>> = {
 const PLAYLIST = /^[a-z0-9-]+\.m3u8$/;
 const MEDIA_FILE = /^[a-z0-9-]+_(?:init\.mp4|\d+\.m4s)$/;
 
-export function mountMedia(
-  app: Express,
-  { streams, clock }: { readonly streams: Streams; readonly clock: () => Date },
-): void {
-  const kept = new Map<string, PlaylistPart & { readonly isDone: boolean }>();
+interface MediaOptions {
+  readonly streams: Streams;
+  readonly clock: () => Date;
+  /** When more parts than these were read, all are read again. */
+  readonly keptParts?: number | undefined;
+}
+
+export function mountMedia(app: Express, { streams, clock, keptParts = MAX_KEPT_PARTS }: MediaOptions): void {
+  /** By the folder of a part, then by file. */
+  const kept = new Map<string, Map<string, PlaylistPart & { readonly isDone: boolean }>>();
   /**
    * A complete part is read once: keys that rotate make hundreds of parts in an hour. A part with the same
    * text stays the same object, which is parsed once: to parse that of a day takes the time of many requests.
    */
-  const readPart = async ({ name, continues, isDone }: PartRecord, path: string): Promise<PlaylistPart> => {
-    const known = kept.get(path);
+  const readPart = async (
+    { name, continues, isDone }: PartRecord,
+    folder: string,
+    file: string,
+  ): Promise<PlaylistPart> => {
+    const known = kept.get(folder)?.get(file);
     if (known?.isDone) return known;
-    const text = await readFile(path, 'utf8').catch((thrown: unknown) => {
+    const text = await readFile(join(folder, file), 'utf8').catch((thrown: unknown) => {
       if (systemCode(thrown) === 'ENOENT') return '';
       throw thrown;
     });
     if (known?.text === text && !isDone) return known;
     const part = { folder: name, continues, text, isDone };
-    if (kept.size >= MAX_KEPT_PARTS) kept.clear();
-    kept.set(path, part);
+    if (!kept.has(folder) && kept.size >= keptParts) kept.clear();
+    const files = kept.get(folder) ?? new Map();
+    kept.set(folder, files.set(file, part));
     return part;
   };
 
@@ -57,7 +67,7 @@ export function mountMedia(
     const present = parts.findIndex(({ isDone }) => !isDone);
     const listed = present < 0 ? parts : parts.slice(0, present + 1);
     const read = await Promise.all(
-      listed.map((part) => readPart(part, join(folder, part.name, system, file))),
+      listed.map((part) => readPart(part, join(folder, part.name), join(system, file))),
     );
     if (read.every(({ text }) => text === '')) throw packagerError('media_not_found');
     return read;
@@ -96,7 +106,7 @@ export function mountMedia(
   });
 }
 
-/** Some hours of keys that rotate every ten seconds; read, a part takes some 20 KB. */
+/** Half a day of keys that rotate every ten seconds; read, a part takes some 60 KB. */
 const MAX_KEPT_PARTS = 5000;
 
 function sendText(response: Response, ending: string, text: string): void {

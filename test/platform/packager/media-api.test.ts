@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { processorMs } from '../../support/processor-time';
@@ -84,6 +84,18 @@ test('a window limits what is listed, and is carried to the media playlists', as
   const { body } = await packager.api.get('/media/news/dash/manifest.mpd?window=0').expect(400);
   const description = 'window: must be a whole number of seconds, from 1 to 9999999';
   expect(body).toEqual({ errors: [{ code: 'invalid_query', description }] });
+});
+
+test('every playlist of a complete part is read once, with room for this one part', async () => {
+  const { api, home } = await startEnded({ keptParts: 1 });
+  const names = ['dash/manifest.mpd', 'hls/master.m3u8', 'hls/video.m3u8', 'hls/audio.m3u8'];
+  const textsOf = () =>
+    Promise.all(names.map(async (name) => (await api.get(`/media/news/${name}`).expect(200)).text));
+  const first = await textsOf();
+  const folder = join(home, 'media/packager-media/streams/news');
+  for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
+    if (/\.(?:mpd|m3u8)$/.test(file)) rmSync(join(folder, file));
+  expect(await textsOf()).toEqual(first);
 });
 
 test('a live manifest has the present at each request, and each new segment, and is static when the stream has ended', async () => {
