@@ -107,7 +107,7 @@ export function createReplication(options: ReplicationOptions) {
       return applied;
     },
     /** Streams of the ledger that the engine has nothing of, not even a tombstone. */
-    absent: absent as ReadonlySet<StreamId>,
+    absent,
     /** Ids of secrets that this packager does not have, by the streams whose entries they seal. */
     missingSecrets,
     /** Streams whose entries are sealed with another secret of this packager than the first. */

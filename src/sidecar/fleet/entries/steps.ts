@@ -172,11 +172,12 @@ const KEPT_MS = 90 * DAY_MS;
 interface CollectOptions extends Pick<FleetParts, 'engine' | 'keys' | 'seal' | 'clock'> {
   readonly identity: Pick<Identity, 'guard'>;
   readonly ledger: Pick<Ledger, 'records' | 'forget'>;
+  readonly replication: Pick<Replication, 'absent'>;
 }
 
 /** The ledger keeps tombstones twice as long, so that an old entry from a backup makes no file. */
 export async function collectDeleted(options: CollectOptions): Promise<void> {
-  const { engine, keys, seal, identity, ledger, clock } = options;
+  const { engine, keys, seal, identity, ledger, replication, clock } = options;
   // By the engine's clock, if this one is ahead of it: a clock that jumps must not collect too early.
   const time = clock().getTime() - Math.max(0, engine.clockAhead() ?? 0);
   const old = [...ledger.records()].filter(
@@ -188,7 +189,10 @@ export async function collectDeleted(options: CollectOptions): Promise<void> {
     const changes = group.flatMap(([streamId, { version }], index) => {
       const found = values[index];
       if (!found) {
-        if (version < time - 2 * KEPT_MS) ledger.forget(streamId);
+        if (version < time - 2 * KEPT_MS) {
+          ledger.forget(streamId);
+          replication.absent.delete(streamId);
+        }
         return [];
       }
       const opened = seal().open(found.key, found.value, streamId);

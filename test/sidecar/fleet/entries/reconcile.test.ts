@@ -122,6 +122,7 @@ test.each([
     const gone = (age: number): LedgerRecord => ({ version: NOW - age * DAY, revision: 1, tag: undefined });
     records.set('gone' as StreamId, gone(181));
     records.set('going' as StreamId, gone(179));
+    const absent = new Set(['gone', 'going'] as StreamId[]);
     const revision = cluster.set(keys.fleet, 'fleet');
     const engine = Object.assign(cluster.connect(), { ahead });
     const collect = () =>
@@ -134,12 +135,14 @@ test.each([
           records: () => records.entries(),
           forget: (streamId) => records.delete(streamId),
         },
+        replication: { absent },
         clock: () => new Date(NOW + ahead),
       });
     await collect();
     const inEngine = cluster.range((key) => key.startsWith('fleet/keys/')).map(({ key }) => key.slice(11));
     expect(inEngine).toEqual(['file', 'written again', 'young']);
     expect([...records.keys()]).toEqual(['old', 'young', 'file', 'written again', 'going']);
+    expect([...absent]).toEqual(['going']);
     const before = cluster.revision;
     await collect();
     expect(cluster.revision).toBe(before);
