@@ -124,7 +124,8 @@ function whyUnauthorized({ url = '', headers }: IncomingMessage): string {
 interface Limits {
   /** Its timer ends with `shutdown`. */
   readonly attempts: MemoryStore;
-  readonly clock: () => Date;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
   /** Resolves after this time, or earlier when the response closes. */
   readonly wait?: (ms: number, response: Response) => Promise<void>;
 }
@@ -141,7 +142,7 @@ const COUNTERS = 8192;
  * Answers requests without a valid API key: from the eleventh of an address in a minute with 429, later and
  * later. Those with a valid key are not counted, so that no client can lock others out.
  */
-function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): RequestHandler {
+function limitUnauthenticated({ attempts, now, wait = waitOrClose }: Limits): RequestHandler {
   let waiting = 0;
   const count = rateLimit({
     store: attempts,
@@ -151,10 +152,10 @@ function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): 
     legacyHeaders: false,
     keyGenerator: ({ socket }) => {
       const digest = hash('sha256', networkOf(socket.remoteAddress), 'buffer');
-      return String(digest.readUInt16LE() % COUNTERS);
+      return `${digest.readUInt16LE() % COUNTERS} ${windowAt(now(), WINDOW_MS)}`;
     },
     handler: async (request, response, next) => {
-      const { used, resetTime }: RateLimitInfo = Object(request).rateLimit;
+      const { used }: RateLimitInfo = Object(request).rateLimit;
       // A delayed answer holds memory and a connection: beyond a few, it is sent at once.
       if (waiting < MAX_WAITING) {
         waiting += 1;
@@ -162,9 +163,7 @@ function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): 
           waiting -= 1;
         });
       }
-      const left = (resetTime?.getTime() ?? 0) - clock().getTime();
-      // The clock may have been set since.
-      const seconds = Math.ceil(Math.min(Math.max(1, left), WINDOW_MS) / 1000);
+      const seconds = Math.ceil((WINDOW_MS - (now() % WINDOW_MS)) / 1000);
       const description = `${whyUnauthorized(request)} Too many requests without a valid key came from this address; one with a valid key is answered at any time.`;
       next(apiError('too_many_attempts', description, { headers: { 'retry-after': `${seconds}` } }));
     },
@@ -173,6 +172,11 @@ function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): 
     count(request, response, (thrown?: unknown) =>
       next(thrown ?? apiError('unauthorized', whyUnauthorized(request), challengeFor(request))),
     );
+}
+
+/** Part of the name of a counter: a store ends its windows by the system's clock, which may be set back by hours. */
+export function windowAt(now: number, windowMs: number): number {
+  return Math.floor(now / windowMs);
 }
 
 function delayOf(excess: number): number {

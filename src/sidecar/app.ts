@@ -59,7 +59,7 @@ export interface SidecarDependencies {
   readonly cpixRecipient?: (() => CpixRecipient | undefined) | undefined;
   readonly warnings?: readonly Problem[];
   readonly fleet?: OpenFleet | undefined;
-  /** Counts pulls of streams without a key file, by the name of the API key. */
+  /** Counts pulls of streams without a key file, by the name of the API key and the window. */
   readonly misses?: MemoryStore;
 }
 
@@ -185,7 +185,7 @@ export function createSidecar(config: SidecarConfig, dependencies: SidecarDepend
     checkRoutes(routes, rules);
     const { pullPattern: pattern, provisionOnRead } = config;
     pulls = pullRoutes(routes, {
-      ...{ store, changes, provision, rules, refusals, pattern, provisionOnRead, misses, random },
+      ...{ store, changes, provision, rules, refusals, pattern, provisionOnRead, misses, random, now },
       hasFleet: fleet !== undefined,
     });
     exportRoutes(routes);

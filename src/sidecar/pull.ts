@@ -10,7 +10,7 @@ import { toHttpError } from '../http/errors';
 import { parsedOr400, readQuery } from '../http/faults';
 import { createSemaphore } from '../http/semaphore';
 import { UnknownContentError } from '../provider/upstream';
-import { callerOf, mayRead } from './api-key';
+import { callerOf, mayRead, windowAt } from './api-key';
 import { apiError } from './errors';
 import { exportKeyFile, requireForm } from './key-files/export';
 import { actorOf, type KeyFileContext, readDocument, sendExport, streamIdOf } from './key-files/routes';
@@ -24,6 +24,8 @@ interface PullContext extends Omit<KeyFileContext, 'wait'> {
   readonly hasFleet: boolean;
   readonly misses: MemoryStore;
   readonly random: (bytes: number) => Buffer;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
 }
 
 interface Content {
@@ -52,7 +54,7 @@ const query = exportQuery.extend({ as: exportQuery.shape.as.default('cpix') });
 
 /** `idle` resolves when no stream is being provisioned. */
 export function pullRoutes(app: Express, context: PullContext): { idle(): Promise<void> } {
-  const { store, changes, provision, rules, refusals, random } = context;
+  const { store, changes, provision, rules, refusals, random, now } = context;
   const { pattern = '{contentId}', provisionOnRead, hasFleet, misses } = context;
   const places = createSemaphore(MAX_PROVISIONINGS);
   /** Streams that are being provisioned, by all their inputs. */
@@ -63,7 +65,8 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     limit: MAX_MISSES,
     standardHeaders: false,
     legacyHeaders: false,
-    keyGenerator: (_request, response) => callerOf(response as Response).name,
+    keyGenerator: (_request, response) =>
+      `${callerOf(response as Response).name} ${windowAt(now(), WINDOW_MS)}`,
     handler: (_request, _response, next) => next(tooMany()),
   });
   // Without its promise, which Node warns of.

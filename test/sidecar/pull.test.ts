@@ -435,7 +435,7 @@ describe('provisioning on read', () => {
       });
       upstream.on('/speke', { status: 404 });
       await fs.writeFile(join(sidecar.folder, 'show.key'), POST_MANUAL_FILE);
-      for (let count = 0; count < 190; count += 1) await misses.increment('default');
+      for (let count = 0; count < 190; count += 1) await misses.increment('default 0');
       const pulls = Array.from({ length: 12 }, (_, index) => sidecar.api.get(`/cpix/demo/unknown-${index}`));
       const answers = await Promise.all(pulls);
       expect(answers.map(({ status }) => status).sort()).toEqual([...Array(10).fill(404), 429, 429]);
@@ -446,6 +446,9 @@ describe('provisioning on read', () => {
       await sidecar.api.get('/cpix/demo/show').expect(200);
       const { text } = await sidecar.api.get('/metrics');
       expect(text).toMatch(/refused_total\{reason="too_many_pulls"\} 2$/m);
+      // After ten seconds, whatever the system's clock says.
+      sidecar.advance(10_000);
+      await sidecar.api.get('/cpix/demo/unknown-12').expect(404);
     },
   );
 });
