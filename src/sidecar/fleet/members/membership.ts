@@ -167,8 +167,8 @@ function createNameLease(options: PacedOptions, onHeld: () => void) {
       }
       const guard = { key: liveKey, revision: values[0]?.revision ?? 0 };
       const changed = await engine.change(changes, guard).catch((thrown: unknown) => {
-        // It may have been refused because the lease has ended.
-        lease = undefined;
+        // It may have been refused because the lease has ended. Without the right, another would be refused, too.
+        if (!(thrown instanceof EngineError && thrown.kind === 'denied')) lease = undefined;
         throw thrown;
       });
       const [first, last] = [changed?.[0], changed?.at(-1)];

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { fleetAnswer } from '../../../../src/api/fleet-answers';
+import { EngineError } from '../../../../src/sidecar/fleet/engine/engine';
 import { replicationLag } from '../../../../src/sidecar/fleet/members/packagers';
 import { FakeCluster } from '../../../support/fake-engine';
 import { fleetMember, KEYS, NO_REPORT } from '../../../support/fleet-member';
@@ -160,6 +161,19 @@ test('a packager that can not reach the engine says so once, and joins by itself
     ['warn', 'failed to renew the membership lease in etcd'],
     ['info', 'renewed the membership lease in etcd again'],
   ]);
+});
+
+test('a packager without the right to its name takes one lease, however often it tries', async () => {
+  const cluster = new FakeCluster();
+  const { membership, engine } = fleetMember(cluster, 'origin-1');
+  engine.before = ({ method }) => {
+    if (method === 'change') throw new EngineError('denied', 'permission denied');
+  };
+  await expect(membership.join()).rejects.toMatchObject({ kind: 'denied' });
+  await until(() => engine.count('change') > 3);
+  expect(engine.count('grant')).toBe(1);
+  engine.before = () => undefined;
+  await until(() => lifeOf(cluster, 'origin-1') !== undefined);
 });
 
 test('a lost answer to the registration is no other sidecar', async () => {
