@@ -178,7 +178,7 @@ export const ERRORS = {
     },
     insufficient_storage: {
       when: 'The disk is full. The old file is intact.',
-      says: 'There is no space left for key files; none was damaged. Free some space and try again.',
+      says: 'There is no space left for key files, or no inode (df -i) or quota; none was damaged. Free some and try again.',
     },
   }),
 } satisfies Readonly<Record<string, ErrorEntry>>;

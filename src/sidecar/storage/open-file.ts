@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import fs from 'fs-extra';
-import { HttpError, systemCode } from '../../http/errors';
+import { HttpError, systemCode, textProperty } from '../../http/errors';
 import { apiError } from '../errors';
 
 /** A key file has about 1 KiB; a megabyte under its name is something else. */
@@ -180,12 +180,14 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** Turns a file system's error into its answer; an `HttpError` and other errors pass unchanged. */
 export function toStorageError(doing: 'read' | 'write', thrown: unknown): unknown {
-  const code = systemCode(thrown);
-  if (thrown instanceof HttpError || code === undefined || !/^E[A-Z0-9]+$/.test(code)) return thrown;
+  // Node names some by their number alone, as EUCLEAN of a damaged file system.
+  const code = systemCode(thrown) ?? textProperty(thrown, 'code');
+  if (thrown instanceof HttpError || code === undefined) return thrown;
   const options = { cause: thrown };
   if (code === 'ENOSPC' || code === 'EDQUOT') return apiError('insufficient_storage', undefined, options);
   if (code === 'EMFILE' || code === 'ENFILE') return apiError('too_many_open_files', undefined, options);
-  const reason = REASONS[code];
+  const isOfCall = textProperty(thrown, 'syscall') !== undefined;
+  const reason = REASONS[code] ?? (isOfCall ? 'the file system reports an error' : undefined);
   if (reason === undefined) return thrown;
   const verb = doing === 'read' ? 'readable' : 'writable';
   const description = `The key-file folder is not ${verb}: ${reason} (${code}). Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.`;

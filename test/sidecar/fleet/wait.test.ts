@@ -183,7 +183,7 @@ test('a change that this packager has not made though the fleet has accepted it 
   fleet.faultHere = apiError('insufficient_storage');
   const { headers, text } = await api.post(PATH).send(PLAIN).expect(202);
   expect([headers.warning, headers['x-fleet-revision'], text]).toEqual([
-    '299 - "fleet_not_here: the fleet has accepted the change, but it is not applied in the folder of this sidecar: There is no space left for key files; none was damaged. Free some space and try again."',
+    '299 - "fleet_not_here: the fleet has accepted the change, but it is not applied in the folder of this sidecar: There is no space left for key files, or no inode (df -i) or quota; none was damaged. Free some and try again."',
     revisionOf('news'),
     PLAIN_FILE,
   ]);

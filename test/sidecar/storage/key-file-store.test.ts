@@ -307,8 +307,8 @@ test.each([
   expect(queues.map((map) => (map as Map<string, unknown>).size)).toEqual([0, 0]);
 });
 
-function systemError(code: string): Error {
-  return Object.assign(new Error(`${code}: at /a/path`), { code });
+function systemError(code: string, more: object = {}): Error {
+  return Object.assign(new Error(`${code}: at /a/path`), { code, ...more });
 }
 
 function parts(thrown: unknown) {
@@ -319,7 +319,7 @@ function parts(thrown: unknown) {
 
 const CHECK = 'Check PACKAGERDRMAPI_KEYFILESPATH, its mount and its owner.';
 
-test.each([
+test.each<[code: string, reason: string, more?: object]>([
   ['EROFS', 'the folder is mounted read-only'],
   ['EACCES', 'the user of this service may not use the folder or the file'],
   ['EPERM', 'the user of this service may not use the folder or the file'],
@@ -328,8 +328,10 @@ test.each([
   ['EIO', 'the disk reports an error'],
   ['ESTALE', 'the network file system has lost the folder'],
   ['ELOOP', 'the path holds a loop of links'],
-])('says what %s means and where to look, and keeps the cause for the log', (code, reason) => {
-  const cause = systemError(code);
+  ['EFBIG', 'the file system reports an error', { syscall: 'write' }],
+  ['Unknown system error -117', 'the file system reports an error', { syscall: 'open', errno: -117 }],
+])('says what %s means and where to look, and keeps the cause for the log', (code, reason, more = {}) => {
+  const cause = systemError(code, more);
   for (const verb of ['readable', 'writable']) {
     const problem = {
       code: `key_files_not_${verb}`,
@@ -343,7 +345,7 @@ test.each([
 test.each(['ENOSPC', 'EDQUOT'])('answers 507 to %s', (code) => {
   const cause = systemError(code);
   const description =
-    'There is no space left for key files; none was damaged. Free some space and try again.';
+    'There is no space left for key files, or no inode (df -i) or quota; none was damaged. Free some and try again.';
   expect(parts(toStorageError('write', cause))).toEqual({
     status: 507,
     problems: [{ code: 'insufficient_storage', description }],
