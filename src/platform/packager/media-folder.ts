@@ -26,7 +26,9 @@ export async function openMediaFolder(parent: string, newId: () => string) {
   const path = join(parent, NAME);
   try {
     fs.ensureDirSync(parent);
-    if (mkdirSync(path, { recursive: true, mode: 0o700 }) === undefined) refuseForeign(path);
+    if (existsSync(path)) refuseForeign(path);
+    // Not recursive: that calls a read-only file system a missing folder.
+    else mkdirSync(path, { mode: 0o700 });
     // Stays open: the path of a socket may have some 100 bytes alone.
     const held = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
     const short = process.platform === 'linux' ? `/proc/self/fd/${held}` : path;

@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import nodeFs, { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -214,5 +214,18 @@ describe('the folder of media', () => {
     const home = temporaryHome();
     writeFileSync(join(home, 'file'), '');
     await expect(open(join(home, 'file'))).rejects.toThrow(/PACKAGER_FOLDER: .* can't be used \(E\w+\)/);
+  });
+
+  test('a folder on a read-only file system is reported as that', async () => {
+    const home = temporaryHome();
+    const mkdir = jest.spyOn(nodeFs, 'mkdirSync').mockImplementation((path, options) => {
+      if (path === home) return undefined;
+      // As Node fails there.
+      const code = Object(options).recursive ? 'ENOENT' : 'EROFS';
+      throw Object.assign(new Error(code), { code });
+    });
+    const opening = expect(open(home)).rejects.toThrow("packager-media can't be used (EROFS)");
+    mkdir.mockRestore();
+    await opening;
   });
 });
