@@ -203,6 +203,17 @@ describe('the clock', () => {
     expect(ran).toEqual(['next']);
   });
 
+  test('runs soon after a machine has slept what fell due meanwhile, although timers stood still', () => {
+    jest.useFakeTimers();
+    const { clock, passes } = standingClock();
+    const ran: string[] = [];
+    clock.after(12 * 60 * 60_000, () => ran.push('the longest duration of an event'));
+    passes(13 * 60 * 60_000);
+    jest.advanceTimersByTime(10_000);
+    jest.useRealTimers();
+    expect(ran).toEqual(['the longest duration of an event']);
+  });
+
   test('runs on real time without any advance', async () => {
     const clock = createClock(() => new Date());
     const ran: string[] = [];
