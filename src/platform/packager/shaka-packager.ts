@@ -1,7 +1,6 @@
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import fs from 'fs-extra';
 import { formatUuid } from '../../drm/bytes';
 import { shakaFlags } from '../../drm/export/forms';
 import { boxesOf, type StreamKey } from '../../drm/packaging';
@@ -171,14 +170,17 @@ export function startShakaPackager({ shakaPackager, env, folder }: Programs, job
   }
 }
 
-function openUnlinked(parent: string, text: string): number {
-  const folder = mkdtempSync(join(parent, '.flags-'));
+let flagFiles = 0;
+
+/** In no folder of its own: it could not be removed where a file keeps a name until it is closed, as on NFS and FUSE. */
+function openUnlinked(folder: string, text: string): number {
+  flagFiles += 1;
+  const path = join(folder, `.flags-${flagFiles}`);
   try {
-    const path = join(folder, 'flags');
-    writeFileSync(path, text, { mode: 0o600 });
+    writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
     return openSync(path, 'r');
   } finally {
-    fs.removeSync(folder);
+    rmSync(path, { force: true });
   }
 }
 

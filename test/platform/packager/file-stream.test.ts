@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, watch } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type FileStream, packageFile } from '../../../src/platform/packager/file-stream';
@@ -169,7 +169,9 @@ part-1/video_1.m4s
   });
 
   test('the keys are in no argument, and in no file by the time that the process runs', async () => {
-    const spy = await spying(`echo "$@" >> ${root}/arguments\nls -AR ${root} >> ${root}/files\nSHAKA`);
+    const spy = await spying(
+      `echo "$@" >> ${root}/arguments\nls -AR ${root} >> ${root}/files\nreadlink /dev/fd/3 >> ${root}/opened\nSHAKA`,
+    );
     // One at a time: the file of the other may be there for a moment while the first one runs.
     for (const system of ['dash', 'hls'] as const) {
       const keys = { dash: undefined, hls: undefined, [system]: PACKAGING_KEYS[system] };
@@ -181,6 +183,9 @@ part-1/video_1.m4s
     const { dash, hls } = PACKAGING_KEYS;
     for (const secret of [dash.key, hls.key, hls.iv]) expect(given).not.toContain(secret.toString('hex'));
     expect(await readFile(join(root, 'files'), 'utf8')).not.toMatch(/flags/);
+    // A folder of its own could not be removed while it is open, on NFS and FUSE.
+    const opened = (await readFile(join(root, 'opened'), 'utf8')).trimEnd().split('\n');
+    expect(opened.map((path) => dirname(path))).toEqual([root, root]);
   });
 
   test('a program that reads a file has a limit of memory, so that a table of it that claims too much takes no more', async () => {
