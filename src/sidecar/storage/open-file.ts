@@ -98,7 +98,8 @@ export function holdFolder(parent: HeldFolder, name: string): HeldFolder | undef
   const path = `${parent.path}/${name}`;
   const descriptor = openFolder(path, TRIES);
   if (descriptor === undefined) return undefined;
-  const { dev, ino } = fstatSync(descriptor);
+  // As a number, an inode of 64 bits, as on shares of Windows, would be rounded to that of another folder.
+  const { dev, ino } = fstatSync(descriptor, { bigint: true });
   return {
     path: DESCRIPTORS === undefined ? path : `${DESCRIPTORS}/${descriptor}`,
     id: `${dev}:${ino}`,

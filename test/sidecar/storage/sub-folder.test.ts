@@ -16,7 +16,13 @@ jest.mock('node:fs', () => {
     if (code !== undefined) throw Object.assign(new Error(code), { code });
     return real.openSync(path, flags);
   };
-  return { ...real, openSync };
+  /** As of a share of Windows, where the upper bits count how often an entry was used. */
+  const fstatSync = (descriptor: number, options?: { bigint: true }) => {
+    const { dev, ino } = real.fstatSync(descriptor, { bigint: true });
+    const large = (1n << 62n) + ino;
+    return { ...real.fstatSync(descriptor), dev, ino: options?.bigint ? large : Number(large) };
+  };
+  return { ...real, openSync, fstatSync };
 });
 
 const folder = folderOfEachTest();
@@ -41,6 +47,14 @@ test.each(['ENOTDIR', 'ELOOP'])(
     expect(opened).toHaveLength(6);
   },
 );
+
+test('tells folders apart whose inodes have 64 bits and differ in the last ones', async () => {
+  const names = Array.from({ length: 20 }, (_, index) => `site-${index}`);
+  for (const name of names) await fs.ensureDir(join(folder, name));
+  const held = names.map((name) => hold(name));
+  expect(new Set(held.map((each) => each?.id)).size).toBe(20);
+  for (const each of held) each?.close();
+});
 
 test('takes one that is gone at the second look for none', () => {
   faults.push('ENOTDIR');
