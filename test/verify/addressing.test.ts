@@ -60,11 +60,20 @@ describe('DASH', () => {
   test.each<{ form: string; inside: string; options?: Parameters<typeof mpd>[1] }>([
     { form: 'SegmentTemplate with $Number$ and a duration', inside: NUMBER },
     {
+      form: 'SegmentTemplate with an endNumber before the end of the period',
+      inside: NUMBER.replace('duration', 'endNumber="3" duration'),
+      options: { attributes: 'type="static" mediaPresentationDuration="PT60S"' },
+    },
+    {
       form: 'SegmentTemplate of the AdaptationSet, with other attributes in the Representation',
       inside: '<SegmentTemplate timescale="1000" duration="2000"/>',
       options: {
         set: '<SegmentTemplate initialization="$RepresentationID$.mp4" media="$RepresentationID$$Number$.m4s"/>',
       },
+    },
+    {
+      form: 'SegmentTemplate with an endNumber that is none',
+      inside: NUMBER.replace('duration', 'endNumber="2.5" duration'),
     },
     {
       form: 'SegmentTimeline with $Number$',

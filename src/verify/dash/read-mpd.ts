@@ -9,6 +9,7 @@ import {
   type PeriodSpan,
   type TimedSegment,
   timelineSegments,
+  wholeOf,
 } from './segment-times';
 
 /** No manifest of a day with one entry for each segment has as many. */
@@ -173,7 +174,7 @@ function ofTemplate(
     Bandwidth: String(numberOf(each.attributes.bandwidth) ?? 0),
   };
   const startNumber = numberOf(template.startNumber) ?? 1;
-  const endNumber = Number(textOf(template.endNumber) ?? Number.NaN);
+  const endNumber = wholeOf(textOf(template.endNumber));
   const media = textOf(template.media) ?? '';
   // The window of a live stream moves on in time, and often without a new startNumber.
   const isTimed = media.includes('$Time');
@@ -185,7 +186,7 @@ function ofTemplate(
     const isAhead = span.end !== undefined && end > (span.elapsed ?? Infinity);
     return { ...resourceOf(address, base), seconds, number: isTimed ? Number(time) : number, isAhead };
   };
-  const lastIndex = Number.isNaN(endNumber) ? undefined : endNumber - startNumber;
+  const lastIndex = endNumber === undefined ? undefined : Number(endNumber) - startNumber;
   // With neither a timeline nor a duration, it is one segment.
   const only = { index: 0, time: 0n, duration: 0n };
   const { first, newest } = timesOf(each, template, span, lastIndex) ?? { first: only, newest: [only] };

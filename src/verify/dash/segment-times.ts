@@ -37,7 +37,7 @@ export function timelineSegments(entries: readonly XmlElement[], span: PeriodSpa
     const repeat = Number(attributes.r ?? 0);
     const next = wholeOf(entries[at + 1]?.attributes.t);
     const repeats = repeat < 0 ? repeatsUntil(time, duration, next, span) : Math.trunc(repeat) || 0;
-    if (repeats < 0) return;
+    if (repeats < 0 || !Number.isSafeInteger(repeats)) return;
     const start = { index: count, time, duration };
     first ??= start;
     const added = Array.from({ length: Math.min(NEWEST, repeats + 1) }, (_, back) => ({
@@ -88,7 +88,7 @@ export function evenSegments(
   return { first: at(0), newest };
 }
 
-function wholeOf(text: string | undefined): bigint | undefined {
+export function wholeOf(text: string | undefined): bigint | undefined {
   return text !== undefined && /^\s*\d{1,20}\s*$/.test(text) ? BigInt(text.trim()) : undefined;
 }
 

@@ -40,6 +40,14 @@ test('a repeat count of a billion takes no longer than one of two', () => {
   expect(newest[0]).toEqual({ index: 1_000_000_000, time: 2_000_000_000_000n, duration: 2000n });
 });
 
+test.each(['1e999', '9007199254740992', 'Infinity'])(
+  'an entry with the repeat count %s is passed over',
+  (r) => {
+    const entries = [entry({ t: '0', d: '2' }), entry({ d: '2', r })];
+    expect(timelineSegments(entries, SPAN).newest.map(({ index }) => index)).toEqual([0]);
+  },
+);
+
 test('times beyond 2^53, as of streams that count tenths of microseconds since 1970, stay exact', () => {
   const { newest } = timelineSegments([entry({ t: '17637912345678901', d: '20000003', r: '1' })], SPAN);
   expect(newest.map(({ time }) => time)).toEqual([17637912365678904n, 17637912345678901n]);
