@@ -110,14 +110,17 @@ function contentsOf({ body, streamIds }: ManifestItem): SharedContent[] {
   });
 }
 
-const PLACEHOLDERS = ['streamid', 'name', 'contentId', 'old', 'date', 'time'];
+/** Without a manifest. */
+const PLACES_OF_ONE = ['streamid', 'name', 'date', 'time'];
+const PLACES = ['streamid', 'name', 'contentId', 'old', 'date', 'time'];
 
 /** Fills in date and time (UTC), so that the pattern repeats the run. A fault follows the option's name. */
 export function readPattern(pattern: string, now: Date, isOfOne = false): Checked<string> {
   const found = [...pattern.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
-  const unknown = found.find((name) => !PLACEHOLDERS.includes(name));
+  const places = isOfOne ? PLACES_OF_ONE : PLACES;
+  const unknown = found.find((name) => !places.includes(name));
   if (unknown !== undefined) {
-    const known = PLACEHOLDERS.map((name) => `{${name}}`).join(', ');
+    const known = places.map((name) => `{${name}}`).join(', ');
     return refused('unknown_place', `has the unknown placeholder {${unknown}}; it takes ${known}`);
   }
   if (!isOfOne && !found.some((name) => name !== 'date' && name !== 'time'))

@@ -42,6 +42,12 @@ test.each([
   expect(readPattern(text, NOW)).toEqual({ ok: false, problem: { code, description } });
 });
 
+test.each(['contentId', 'old'])('refuses {%s} for one stream, which has no manifest', (name) => {
+  const description = `has the unknown placeholder {${name}}; it takes {streamid}, {name}, {date}, {time}`;
+  const problem = { code: 'unknown_place', description };
+  expect(readPattern(`{${name}}-{date}`, NOW, true)).toEqual({ ok: false, problem });
+});
+
 test.each([
   ['{contentId}-1', 'missing', 'has no content id in the manifest for {contentId}'],
   ['{old}-1', 'missing', 'has no key file with a content id for {old}'],
