@@ -47,12 +47,10 @@ async function readInto(
 ): Promise<void> {
   for (const found of await readdir(join(root, below), { withFileTypes: true })) {
     const path = below === '' ? found.name : `${below}/${found.name}`;
-    const isFolder = found.isDirectory();
-    // A folder counts only where a key file could stand.
-    const entry = !isFolder || path.endsWith(KEY) ? await readEntry(root, path) : undefined;
+    const entry = await readEntry(root, path);
     if (entry) entries.push(entry);
     // The sidecar's own, which no other user may enter.
-    if (!isFolder || path === FLEET_FOLDER || path.split('/').length > MAX_DEPTH) continue;
+    if (!found.isDirectory() || path === FLEET_FOLDER || path.split('/').length > MAX_DEPTH) continue;
     subFolders.push(join(root, path));
     await readInto(root, path, entries, subFolders);
   }
