@@ -169,7 +169,7 @@ describe('a failure of an upstream changes no key file', () => {
 
   it.each<[what: string, path: string, script: Script, body: object, status?: number]>([
     ['401', PATHS.config, { status: 401 }, refusedBy('configuration service'), 422],
-    ['404', PATHS.config, { status: 404 }, unknown, 422],
+    ['404', PATHS.config, { status: 404, headers: { 'content-encoding': 'gzip' } }, unknown, 422],
     ['401', PATHS.cenc, { status: 401 }, refusedBy('key provider'), 422],
     ['403', PATHS.fairplay, { status: 403 }, refusedBy('key provider'), 422],
     ['204', PATHS.config, { status: 204 }, configService('answered 204')],
