@@ -44,7 +44,7 @@ export const HTTP_ERRORS = {
   },
   malformed_json: {
     status: 400,
-    when: 'The body is not JSON. The answer does not quote it.',
+    when: 'The body is not JSON in UTF-8. The answer does not quote it.',
     says: 'The body is not valid JSON. Send one JSON object.',
   },
   bad_request: {

@@ -1,6 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import { finished, type Readable, type Transform, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { systemCode, toHttpError } from './errors';
+import { httpError, systemCode, toHttpError } from './errors';
 
 /**
  * Writes a body through `transform` to `target`. It leaves the body open, and after a failure drains the rest, so that the
@@ -28,4 +29,10 @@ export async function receiveBody(
 function isCut(thrown: Error): boolean {
   const code = systemCode(thrown);
   return code === undefined || /^(?:ECONNRESET|EPIPE|ERR_STREAM_\w+|HPE_\w+)$/.test(code);
+}
+
+/** For Express's reader of JSON, which puts replacement characters where bytes are not UTF-8. @throws HttpError 400. */
+export function requireUtf8(body: Buffer, encoding: string): void {
+  if (encoding === 'utf-8' && !isUtf8(body))
+    throw httpError('malformed_json', 'The body is not UTF-8. Send the JSON as UTF-8.');
 }

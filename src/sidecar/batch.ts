@@ -13,6 +13,7 @@ import { requireJson } from '../http/app';
 import { describeThrown, HttpError, toHttpError } from '../http/errors';
 import { parsedOr400 } from '../http/faults';
 import type { Log } from '../http/log';
+import { requireUtf8 } from '../http/receive-body';
 import { createSemaphore, type Semaphore, yieldToEventLoop } from '../http/semaphore';
 import type { Provisioned } from '../provider/provision';
 import { RefusalError } from '../provider/upstream';
@@ -286,7 +287,10 @@ function createReadBatch(mostMs = MAX_RECEIVE_MS): (request: Request, response: 
     express.json({
       limit: '16mb',
       type: () => true,
-      verify: (_request, _response, body) => refuseManyValues(body),
+      verify: (_request, _response, body, encoding) => {
+        requireUtf8(body, encoding);
+        refuseManyValues(body);
+      },
     }),
   );
   const receiving: string[] = [];

@@ -44,6 +44,18 @@ describe('a POST that is no JSON request', () => {
     await expectUnchanged(sidecar);
   });
 
+  it.each([PATH, '/api/keyfiles'])('answers 400 to JSON at %s that is not UTF-8', async (path) => {
+    const sidecar = await startWithKeyFile();
+    const fields = { keyfile: `${PLAIN_FILE}# caf\u00e9\nnote: caf\u00e9\n`, keepunknown: true };
+    const body = path === PATH ? fields : { streams: [{ streamid: 'demo', ...fields }] };
+    const refusal = errorBody('malformed_json', 'The body is not UTF-8. Send the JSON as UTF-8.');
+    const latin1 = Buffer.from(JSON.stringify(body), 'latin1');
+    const headers = { 'x-api-key': API_KEY, 'content-type': 'application/json' };
+    const answer = await rawRequest(sidecar.port, 'POST', path, headers, latin1);
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([400, refusal]);
+    await expectUnchanged(sidecar);
+  });
+
   const WHICH_TYPES =
     'Send the body as JSON, with content-type: application/json, the lines of a key file as text/plain, or a CPIX document as application/cpix+xml.';
 

@@ -9,7 +9,7 @@ export async function rawRequest(
   method: string,
   path: string,
   headers: OutgoingHttpHeaders,
-  body?: string,
+  body?: string | Buffer,
 ) {
   const request = httpRequest({ host: '127.0.0.1', port, method, path, headers, agent: false });
   // After the answer it may find that what it still sends is not read.

@@ -3,6 +3,7 @@ import { json, type RequestHandler } from 'express';
 import * as z from 'zod';
 import { HttpError } from '../../http/errors';
 import { bodyProblem, schemaFaults } from '../../http/faults';
+import { requireUtf8 } from '../../http/receive-body';
 
 /** The bytes of each body, well-formed or not. */
 export const sentBodies = new WeakMap<IncomingMessage, Buffer>();
@@ -10,8 +11,10 @@ export const sentBodies = new WeakMap<IncomingMessage, Buffer>();
 /** For Express's readers: takes a body of any declared type, and keeps its bytes for the journal. */
 export const anyBody = {
   type: () => true,
-  verify: (request: IncomingMessage, _response: unknown, bytes: Buffer) =>
-    void sentBodies.set(request, bytes),
+  verify: (request: IncomingMessage, _response: unknown, bytes: Buffer, encoding: string) => {
+    sentBodies.set(request, bytes);
+    requireUtf8(bytes, encoding);
+  },
 };
 
 const parseJson = json({ ...anyBody, limit: '256kb' });

@@ -20,6 +20,7 @@ import { parseKeyFile } from '../../drm/key-file';
 import { addressOf, type LoggedResponse, requireType, routeAt } from '../../http/app';
 import { HttpError, toHttpError } from '../../http/errors';
 import { parsedOr400, querySwitch, readQuery } from '../../http/faults';
+import { requireUtf8 } from '../../http/receive-body';
 import type { Provision } from '../../provider/provision';
 import { callerOf, requireRead, requireWrite } from '../api-key';
 import { apiError } from '../errors';
@@ -173,7 +174,8 @@ const parseJson = promisify(
   express.json({
     limit: MAX_JSON_BYTES,
     type: () => true,
-    verify: (_request, _response, body) => {
+    verify: (_request, _response, body, encoding) => {
+      requireUtf8(body, encoding);
       if (body.length > MAX_BODY_BYTES && !body.includes('"cpix"')) throw tooLarge(inKib(MAX_BODY_BYTES));
     },
   }),

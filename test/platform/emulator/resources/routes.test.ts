@@ -86,6 +86,14 @@ test.each(['text/plain; charset=ISO-8859-1', 'application/x-www-form-urlencoded'
   },
 );
 
+test('refuses JSON that is not UTF-8', async () => {
+  const { admin, site } = await shared();
+  const body = Buffer.from('{"metadata":{"title":"caf\u00e9"}}', 'latin1');
+  // As JSON, supertest would send its own text of the bytes.
+  const sent = admin.post(`${site}/media/`).type('application/octet-stream').send(body);
+  await sent.expect(400, errorBody('malformed_json', 'The body is not UTF-8. Send the JSON as UTF-8.'));
+});
+
 const ODD_IDS = ['%2F', '..%2F..%2Fetc%2Fpasswd', '%00', '__proto__', 'constructor', 'a'.repeat(3000)];
 
 test.each(ODD_IDS)('an id such as %s is of nothing', async (id) => {
