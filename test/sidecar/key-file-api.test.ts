@@ -75,6 +75,8 @@ describe('GET', () => {
   it.each([
     ['application/json', 'application/json; charset=utf-8'],
     ['application/json, text/plain;q=0.5', 'application/json; charset=utf-8'],
+    ['application/json;charset=UTF-8', 'application/json; charset=utf-8'],
+    ['application/json;charset=utf-8, text/plain;charset=utf-8', PLAIN],
     ['application/json, text/plain, */*', PLAIN],
     ['application/json;q=0.1, text/plain', PLAIN],
     ['*/*', PLAIN],

@@ -40,6 +40,9 @@ export interface KeyFileContext {
 export const KEY_FILE_PATH = '/api/keyfile/:streamid';
 const TEXT = 'text/plain';
 const JSON_TYPE = 'application/json';
+/** As answers declare them: some clients name the charset in `accept`. */
+const TEXT_ANSWER = `${TEXT}; charset=utf-8`;
+const JSON_ANSWER = `${JSON_TYPE}; charset=utf-8`;
 /** `application/xml` and `text/xml` are the same (RFC 7303 § 9.2). */
 export const CPIX_TYPES = ['application/cpix+xml', 'application/xml', 'text/xml'];
 const EXPORT_VALUES: readonly string[] = [...EXPORT_NAMES, ...EXPORT_SCHEMES];
@@ -278,7 +281,7 @@ function sendKeyFile(
 export function sendBytes(
   response: ServerResponse,
   bytes: Buffer,
-  type = `${TEXT}; charset=utf-8`,
+  type = TEXT_ANSWER,
   etag = etagOf(bytes),
 ): void {
   response.setHeader('etag', etag);
@@ -296,7 +299,7 @@ function sendDryRun(
 ): void {
   const lines = lineChanges(bytes.toString('utf8'), former);
   setCommon(response, warnings);
-  if (request.accepts([JSON_TYPE, TEXT]) === TEXT) {
+  if (request.accepts([JSON_ANSWER, TEXT_ANSWER]) === TEXT_ANSWER) {
     response.type(TEXT).send(renderLineChanges(lines));
     return;
   }
@@ -336,8 +339,8 @@ export function setCommon<Answer extends ServerResponse>(
 /** Without a preference the client gets the contract's text. */
 function prefersJson(request: Request): boolean {
   const { accept = '' } = request.headers;
-  if (!mayPreferJson(accept) || /text\/plain\s*(?:,|$)/i.test(accept)) return false;
-  return request.accepts([TEXT, JSON_TYPE]) === JSON_TYPE;
+  if (!mayPreferJson(accept) || /text\/plain\s*(?:;\s*charset=utf-8\s*)?(?:,|$)/i.test(accept)) return false;
+  return request.accepts([TEXT_ANSWER, JSON_ANSWER]) === JSON_ANSWER;
 }
 
 /** Most clients accept anything; only a header that speaks of JSON is worth weighing. */
