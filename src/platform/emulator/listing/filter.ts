@@ -114,7 +114,6 @@ class FilterReader<T> {
 
   read(): Predicate<T> {
     const predicate = this.#either();
-    this.#skipSpace();
     if (this.#at === this.text.length) return predicate;
     throw this.#fault('AND, OR or the end', JOINED);
   }
@@ -168,7 +167,6 @@ class FilterReader<T> {
       const isWithin = textRange(range);
       return (item) => field !== undefined && textsOf(field, item).some(isWithin);
     }
-    this.#skipSpace();
     const isQuoted = this.text[this.#at] === '"';
     const pattern = this.#pattern();
     const [text = ''] = pattern;

@@ -23,11 +23,6 @@ export class ItemStore<T extends { readonly id: string }> {
   /** Sets these fields, and the time of the last change. */
   change(item: T, to: Partial<T> = {}): void {
     Object.assign(item, to, { lastModified: this.now() });
-    this.changed(item);
-  }
-
-  /** To be called for each item whose fields have changed, for the watcher. */
-  changed(item: T): void {
     this.#watcher?.(item);
   }
 

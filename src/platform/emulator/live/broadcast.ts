@@ -80,7 +80,6 @@ export function createBroadcast(parts: BroadcastParts) {
     const event = state.events.add(made);
     channel.currentEventId = event.id;
     channel.status = 'active';
-    state.channels.changed(channel);
     return putOnAir(channel, event);
   }
 
@@ -111,7 +110,6 @@ export function createBroadcast(parts: BroadcastParts) {
     if (encoder) state.usage.countTime(channel.siteId, encoder.since, event.endedAt, 'live_seconds');
     channel.currentEventId = undefined;
     channel.status = 'idle';
-    state.channels.changed(channel);
     const replay = replayOf(event, channel);
     state.media.add(replay);
     notify('channel_idle', channel);

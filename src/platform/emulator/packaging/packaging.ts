@@ -336,7 +336,7 @@ function liveOrder(channel: Channel, source: string): object {
     url: `${stream_url.replace(/\/+$/, '')}/${stream_key}`,
   }));
   const order = { source, keyFile: keyFileOfChannel(channel), simulcast, protection: 'key_file' };
-  return latency === 'low' ? { ...order, latency } : order;
+  return { ...order, ...(latency === 'low' && { latency }) };
 }
 
 function fileOf(wanted: Wanted | undefined): string | undefined {

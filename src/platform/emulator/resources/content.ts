@@ -78,7 +78,6 @@ export function takeContent<Item extends Content>(
     content.file = mime_type ? { ...file, declaredType: mime_type } : file;
     content.arrivedBy = content.upload;
     content.upload = undefined;
-    content.fetching = undefined;
     content.errorMessage = null;
     state.usage.count(siteId, clock.now(), 'uploaded_bytes', file.size);
     await arrived(content.file);
@@ -102,7 +101,7 @@ export function takeContent<Item extends Content>(
     if (fetched.ok) return take(fetched.file);
     // Viewers keep the former content.
     const status = isWatchable(content) ? 'ready' : 'failed';
-    store.change(content, { fetching: undefined, errorMessage: fetched.problem, status } as Partial<Item>);
+    store.change(content, { errorMessage: fetched.problem, status } as Partial<Item>);
     return undefined;
   });
 }

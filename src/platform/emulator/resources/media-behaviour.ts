@@ -105,7 +105,6 @@ function beginContent(parts: Platform, media: Media, given: GivenUpload): void {
       return arrive(parts, media, file);
     },
   });
-  parts.state.media.changed(media);
 }
 
 const TYPES: Readonly<Record<string, string>> = {
