@@ -60,6 +60,7 @@ test.each([
   ['title: \\*special\\*', [2]],
   ['title: "\\"uns\\""', [3]],
   ['title: über', [3]],
+  ['title: uber', []],
   ['title: *', [0, 1, 2, 3, 4]],
   ['title: ""', [4]],
   ['tags: "late night"', [2]],
@@ -112,6 +113,7 @@ year: [1 2] → at character 10, TO, as in [from TO to] is expected.
 year: [1 TO 2 → at character 14, ] at the end of the range is expected.
 year: [1* TO 2] → at character 10, a bound without * is expected.
 year: [one TO 2] → the bounds of year must be numbers, or * for none.
+year: [1 TO two] → the bounds of year must be numbers, or * for none.
 created: [yesterday TO *] → the bounds of created must be ISO 8601 times, or * for none.
 created: [2030-13-01 TO *] → the bounds of created must be ISO 8601 times, or * for none.
 autor: x OR tags: y OR autor: z → autor is not a field to filter by. Fields: title, tags, year, created, custom_params.<name>.

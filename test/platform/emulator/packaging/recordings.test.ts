@@ -150,7 +150,7 @@ test('fails a clip for which there is no room', async () => {
   expect((await read(`/media/${made}/`)).error_message).toContain('EMULATOR_UPLOADSMAXMB');
 });
 
-test('forgets at a reset what it waits for, and keeps no file of it', async () => {
+test('forgets at a reset what it waits for, keeps no file of it, and fetches others', async () => {
   const { packager, onAir, control, advance, sizesOnDisk, clip } = await start();
   const { id, path } = await onAir();
   packager.recordings.set(id, RECORDED);
@@ -162,4 +162,10 @@ test('forgets at a reset what it waits for, and keeps no file of it', async () =
   await new Promise((resolve) => setTimeout(resolve, 150));
   expect(sizesOnDisk()).toEqual([]);
   expect(packager.streams.size).toBe(0);
+  packager.trouble = () => undefined;
+  const next = await onAir();
+  packager.recordings.set(next.id, RECORDED);
+  await advance(20);
+  await clip(next.path, '02', '05');
+  await until(() => sizesOnDisk().length > 0);
 });

@@ -138,12 +138,16 @@ test('a chunk that was lost is reported, and one that came already may come agai
 });
 
 test('a chunk that comes again with another length is dropped, as another one follows it', async () => {
-  const { send } = await startChunks();
+  const { emulator, send, key } = await startChunks();
   await send('0-3/8', 'abcd');
   expect(await send('0-5/8', 'abcdef')).toEqual([201, '0-5/8']);
   expect(await send('6-6/8', 'g')).toEqual([201, '0-6/8']);
   expect(await send('0-3/8', 'abcd')).toEqual([201, '0-6/8']);
   expect(await send('0-5/8', 'ABCDEF')).toEqual([201, '0-6/8']);
+  expect((await send('7-7/8', 'h'))[0]).toBe(200);
+  await processFile(emulator, key);
+  const { video } = await okV1(emulator, 'videos/show', { video_key: key });
+  expect(video).toMatchObject({ md5: md5Of('ABCDEFgh') });
 });
 
 test('a client that resumes finds out with any chunk from byte 0 where to go on', async () => {
@@ -247,6 +251,7 @@ videos/delete?video_key=, → 400 ParameterEmpty video_key is empty.
 videos/delete?video_key=a,*1001 → 400 ParameterInvalid video_key has more than 1000 keys.
 videos/create?titel=A → 405 NotSupported titel is not a parameter of /v1/videos/create. Did you mean title?
 videos/create?upload_method=fetch → 400 ParameterMissing download_url is missing.
+videos/update?video_key=VIDEO&upload_method=fetch → 400 ParameterMissing download_url is missing.
 videos/create?sourcetype=url → 400 ParameterMissing sourceurl is missing.
 videos/create?title=x*1001 → 400 ParameterInvalid title is longer than 1000 characters.
 videos/create?custom.a=x*4001 → 400 ParameterInvalid custom.a is longer than 4000 characters.
