@@ -211,6 +211,7 @@ test.each(callsIn(IN_PYTHON))('%s %s is a line of the Python client', (route = '
 const IN_PHP = String.raw`
 /v1/videos/show {"video_key":"v"} → Media->get('S', 'v');
 /v1/videos/create {"title":"it's"} → Media->create('S', ['metadata' => ['title' => 'it\'s'], 'upload' => ['method' => 'direct']]);
+/v1/videos/update {"video_key":"v","update_file":"1"} → Media->reupload('S', 'v', ['upload' => ['method' => 'direct']]);
 /v1/videos/list {} → request('GET', '/v2/sites/S/media/?page_length=50');
 /v1/videos/tracks/show {"video_key":"v","track_key":"t"} → Media->TextTrack->get('S', 'v', 't');
 /v1/videos/conversions/create {"video_key":"v","template_key":"t"} → Media->MediaRendition->create('S', 'v', ['relationships' => ['media_rendition_template' => ['id' => 't']]]);

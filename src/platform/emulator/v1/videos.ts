@@ -40,7 +40,7 @@ export const VIDEOS = {
     const { media } = call.context.library;
     const ids = mediaIds(call, required(call, 'video_key'));
     const { upload } = parts.body;
-    if (upload) requireSource(call);
+    requireSource(call);
     const file = announcedFile(call);
     const metadata = metadataIn(call, media.read(ids, view));
     // Both are checked before one of them changes anything.
