@@ -80,11 +80,10 @@ export async function testRendition(
   const wantsFirst = !live && segment && !isTested ? segments.first : undefined;
   const first = wantsFirst && (await test.other(wantsFirst, wanted, init));
   // The last one may be too short to decide, and the first one clear.
-  const isUnknown = segment?.judgement?.state === 'unknown' && !segment.judgement.cause;
-  const isLead = isUnknown && first !== undefined && !isEncrypted(first);
+  const isLead = isUndecided(segment) && first !== undefined && !isEncrypted(first);
   const [, before] = segments.newest;
   const other = isLead && before ? await test.other(before, wanted, init) : first;
-  const decides = isUnknown && other && isEncrypted(other) && other.judgement?.state !== 'unknown';
+  const decides = isUndecided(segment) && other && isEncrypted(other) && !isUndecided(other);
   const { name, text } = rendition.signalling;
   return {
     rendition,
@@ -97,6 +96,10 @@ export async function testRendition(
     former,
     substituteKey,
   };
+}
+
+function isUndecided({ judgement }: Partial<TestedSegment> = {}): boolean {
+  return judgement?.state === 'unknown' && !judgement.cause;
 }
 
 function isEncrypted({ opened }: TestedSegment): boolean {

@@ -15,6 +15,7 @@ import {
   OTHER_KEY,
   PATTERN,
   PICTURE,
+  patchBox,
   tenc,
   testEncryptionCases,
   WIDEVINE_BOX,
@@ -80,6 +81,16 @@ testEncryptionCases({
       await tenc(stream, (box) => box.fill(0, KEY_ID_AT, KEY_ID_AT + 16));
     },
     states: 'unknown decrypts',
+  },
+  'the same before a last segment of one sample: W undetermined': {
+    kind: 'hls',
+    change: async ({ folder }) => {
+      for (const type of ['senc', 'saiz', 'saio']) await hideBox(folder, /^v[12]/, type);
+      await hideBox(folder, /^v3/, 'senc');
+      await patchBox(folder, /^v3/, 'trun', (box) => box.writeUInt32BE(1, 4));
+    },
+    states: 'unknown decrypts',
+    says: /No box \(senc\) says which bytes/,
   },
   'another constant IV, and the address of another content: E license_address_differs': {
     ...ofHls((box) => box.fill(7, CONSTANT_IV + 1)),
