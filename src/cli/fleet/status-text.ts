@@ -208,15 +208,15 @@ export function viewOfStream(answer: FleetStreamAnswer, { style }: Styled): Stat
     ...(packagers.length === 0 ? ['No registered packager takes it.'] : table(style, rows)),
   ];
   const having = packagers.filter(({ has }) => has).length;
-  const of = `${number(having)} of ${count(packagers.length, 'packager')}`;
+  const have = packagers.length === 1 ? 'has' : 'have';
+  const of = `${number(having)} of ${count(packagers.length, 'packager')} ${have} it.`;
   if (state === 'unreadable') {
-    const text = `Its entry in the fleet can't be opened here; ${of} have it.`;
+    const text = `Its entry in the fleet can't be opened here; ${of}`;
     return { answer, lines, sentence: { text, style: 'red' }, isWell: false };
   }
   const isWell = packagers.every(({ live, has }) => has || !live);
-  const text = `${of} ${packagers.length === 1 ? 'has' : 'have'} it.`;
   const colour = having === packagers.length ? 'green' : isWell ? 'yellow' : 'red';
-  return { answer, lines, sentence: { text, style: colour }, isWell };
+  return { answer, lines, sentence: { text: of, style: colour }, isWell };
 }
 
 function number(value: number): string {
