@@ -32,6 +32,10 @@ beforeAll(async () => {
   issue(KEYS, FAIRPLAY_KEYS, { keyId: OTHER_ID, key: OTHER });
 });
 
+/** Makes a browser block autoplay. */
+const BLOCKED = `Object.defineProperty(HTMLMediaElement.prototype, 'autoplay', { set() {} });
+  HTMLMediaElement.prototype.play = async () => { throw new DOMException('', 'NotAllowedError'); };`;
+
 /** Gives the license server these keys. */
 function issue(...all: readonly ClipKeys[]): void {
   for (const { keyId, key } of all) emulator.context.issuedKeys.remember({ keyId, key });
@@ -195,12 +199,22 @@ describe('the content', () => {
     'shows the first picture where nothing plays by itself, and, as in Firefox, no picture is counted before it plays':
       async (own) => {
         const page = await open(own, { one: await dashItem(KEYS) }, (each) =>
-          each.addInitScript(`Object.defineProperty(HTMLMediaElement.prototype, 'autoplay', { set() {} });
+          each.addInitScript(`${BLOCKED}
             HTMLVideoElement.prototype.getVideoPlaybackQuality = () => ({ totalVideoFrames: 0 });`),
         );
         await untilState(page, 'playing');
         expect(await page.evaluate("document.querySelector('video').paused")).toBe(true);
       },
+
+    'shows the player where nothing plays by itself, and nothing is loaded before': async (own) => {
+      const sources = [{ file: `${emulator.url}/never.mp4`, type: 'video/mp4' }];
+      const page = await open(own, { one: { title: 'Blocked', sources } }, async (each) => {
+        await each.addInitScript(BLOCKED);
+        await each.route('**/never.mp4', () => undefined);
+      });
+      await page.locator('video:not([inert])').waitFor();
+      expect(await page.evaluate("document.querySelector('video').style.opacity")).toBe('1');
+    },
 
     'plays what is not packaged as it was uploaded': async (own) => {
       const media = await serveMedia(dirname(CLIP));

@@ -258,6 +258,11 @@
         tracks,
         report: (next, detail) => react(next, { ...detail, format: shown }),
       });
+      // Where autoplay is blocked, as on iPhones in Low Power Mode, nothing may be loaded before the viewer presses play.
+      // A video without a source shows whether it is: the other one is left as it is.
+      const begun = session;
+      const showControls = ({ name }) => name === 'NotAllowedError' && session === begun && say('');
+      if (autoplay) Object.assign(video.cloneNode(), { muted: true }).play().catch(showControls);
     }
 
     return {
