@@ -96,8 +96,11 @@ test('a file that is dropped becomes a media, its picture the poster, and its te
   ]);
 });
 
-test('files that are dropped together are sent one after the other; an empty one says why it was not taken', async () => {
+test('files that are dropped together are sent one after the other, also in a browser that blocks cookies; an empty one says why it was not taken', async () => {
   const { page, context } = await open({ screen: 'laptop' });
+  await page.addInitScript(
+    "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('', 'SecurityError'); } })",
+  );
   await page.goto('/dashboard/media');
   await drop(zone(page), [EMPTY, FILM]);
   await sent(page).waitFor();

@@ -5,6 +5,14 @@
   const RETRIES = 4;
   const RETRY_MS = 1000;
   const PARTS_LISTED = 1000;
+  /** Where a tab remembers uploads in parts: nowhere in a browser that blocks cookies. */
+  const storage = (() => {
+    try {
+      return sessionStorage;
+    } catch {
+      return { getItem: () => null, setItem() {}, removeItem() {} };
+    }
+  })();
   /** Rows under way: the page asks before it is left. */
   const underWay = new Set();
 
@@ -105,20 +113,20 @@
 
   async function begin(form, file, fields, signal) {
     const memory = memoryOf(form, file);
-    const remembered = JSON.parse(sessionStorage.getItem(memory));
+    const remembered = JSON.parse(storage.getItem(memory));
     try {
       if (remembered) await partsOf(remembered, 1, signal);
       if (remembered) return remembered;
     } catch (thrown) {
       if (!(thrown instanceof Refusal)) throw thrown;
-      sessionStorage.removeItem(memory);
+      storage.removeItem(memory);
     }
     const body = new URLSearchParams(fields);
     if (body.get('title') === null) body.set('title', file.name.replace(/\.[^.]*$/, ''));
     if (file.size > Number(form.dataset.partBytes)) body.set('method', 'multipart');
     // Ended early, it would not say what it has made.
     const begun = await post(form.dataset.begin, body);
-    if (begun.upload_id) sessionStorage.setItem(memory, JSON.stringify(begun));
+    if (begun.upload_id) storage.setItem(memory, JSON.stringify(begun));
     return begun;
   }
 
@@ -147,7 +155,7 @@
   }
 
   async function takeBack(row) {
-    sessionStorage.removeItem(memoryOf(row.form, row.file));
+    storage.removeItem(memoryOf(row.form, row.file));
     const undo = row.begun?.undo;
     row.begun = undefined;
     if (undo) await retried(new AbortController().signal, () => post(undo)).catch(() => undefined);
@@ -188,7 +196,7 @@
       relabel(row, 'Try again', () => (isOfForm ? form.requestSubmit() : transfer(row, fields)));
       return;
     }
-    sessionStorage.removeItem(memoryOf(form, file));
+    storage.removeItem(memoryOf(form, file));
     underWay.delete(row);
     item.classList.add('transfer-done');
     says.textContent = 'Uploaded.';
