@@ -230,10 +230,12 @@ it('finds streams and packagers among many, and says when more streams are missi
   ]);
   await page.getByLabel('Search missing streams').fill('CHANNEL');
   expect((await rows('missing')).map(([stream]) => stream)).toEqual(['live/channel-2', 'live/channel-10']);
+  expect(await page.locator('#announcement').textContent()).toMatch(/^2 of 6 streams\./);
   await page.getByRole('button', { name: 'Show the 2 streams missing at origin-2' }).click();
   expect((await rows('missing')).map(([stream]) => stream)).toEqual(['news', 'live/channel-2']);
   await page.getByLabel('Search packagers').fill('gone');
   expect((await rows('packagers')).map(([name]) => name)).toEqual(['origin-3 takes all streams']);
+  expect(await page.locator('#announcement').textContent()).toBe('1 of 4 packagers');
   await page.getByLabel('Search packagers').fill('');
   await page.getByLabel('Order of the packagers').selectOption('By name');
   expect((await rows('packagers')).map(([name]) => name?.split(' ')[0])).toEqual([

@@ -70,6 +70,7 @@ test('says so when the address is wrong or answers nothing', async () => {
   const page = await openTester('phone', 'http://127.0.0.1:1/a.mpd');
   await page.getByRole('button', { name: 'Test' }).click();
   await page.locator('#findings').getByText('nothing listens there').waitFor();
+  expect(await page.locator('#announcement').textContent()).toBe('1 fault. ');
   expect(await picture(page, 'tester-unreachable-phone')).toEqual([]);
   await page.getByText('Key file from the sidecar, former key file').click();
   await page.getByLabel('Address of the sidecar').fill('http://127.0.0.1:1');

@@ -272,8 +272,14 @@ byId('packagers').addEventListener('click', ({ target }) => {
   byId('missing-search').focus();
 });
 
+/** The count that was found changes with answers as well: it is read out only for a search. */
+const search = (show, found) => () => {
+  if (!session?.fleet) return;
+  show(session);
+  fill(byId('announcement'), byId(found).textContent);
+};
 for (const id of ['packagers-search', 'packagers-order'])
-  byId(id).addEventListener('input', () => session?.fleet && showPackagers(session));
-byId('missing-search').addEventListener('input', () => session?.fleet && showMissing(session));
+  byId(id).addEventListener('input', search(showPackagers, 'packagers-found'));
+byId('missing-search').addEventListener('input', search(showMissing, 'missing-found'));
 
 byId('api-key').focus();

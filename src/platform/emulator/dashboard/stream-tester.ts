@@ -256,7 +256,7 @@ function requireWebAddress(what: string, address: string): void {
 }
 
 function reportView(report: StreamReport, tested: Date, item: object): Html {
-  const { faults, renditions, systems, type } = report;
+  const { renditions, systems, type } = report;
   const none = html`<p class="muted">None is signalled.</p>`;
   const stage = html`<div id="stage" data-options="${JSON.stringify({ item })}"></div>
     <p class="muted" id="playback">Without script, the stream is not played.</p>`;
@@ -266,7 +266,6 @@ function reportView(report: StreamReport, tested: Date, item: object): Html {
     ${renditions.length > 0 && section('renditions', 'Renditions', renditionTable(report))}
     ${card('systems', 'DRM systems', systems.length > 0 ? systems.map(systemView) : none)}
     ${card('test', 'The test', testFacts(report, tested))}
-    <p class="unseen" role="status" id="summary">${summaryOf(faults)}</p>
   </div>`;
 }
 
@@ -293,7 +292,7 @@ function verdict({ faults, renditions, decrypted }: StreamReport): Html {
 
 function findings({ faults, decrypted, renditions }: StreamReport): Html {
   if (faults.length === 0) return html`<p class="muted">None.</p>`;
-  return html`<ol class="findings">${faults.map(
+  return html`<ol role="list" class="findings">${faults.map(
     ({ severity, code, field, description }) =>
       html`<li><p class="finding-head">${severity === 'error' ? pill('Fault', 'danger') : pill('Warning', 'warning')} <code>${code}</code>${
         field !== undefined && html` <code class="muted">${field}</code>`

@@ -13,7 +13,7 @@ const KEY_FILE = keyFileOf(KEYS);
 const send = ({ unauthenticated }: TestEmulator, fields: Readonly<Record<string, string>>) =>
   unauthenticated.post(PATH).type('form').send(fields);
 
-const summaryOf = (page: string) => /id="summary">([^<]*)/.exec(page)?.[1];
+const summaryOf = (page: string) => /id="verdict"[^>]*><p><b>([^<]*)\.</.exec(page)?.[1];
 
 /** The item for the player on the page. */
 function itemIn(page: string): unknown {

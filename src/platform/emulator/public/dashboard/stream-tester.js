@@ -22,9 +22,11 @@
         for (const id of ['tester-problems', 'report'])
           document.getElementById(id).replaceWith(fresh.getElementById(id));
         window.playStage();
+        // A live region that comes with its text is not read out.
+        const verdict = document.getElementById('verdict');
+        if (verdict) announce(verdict.textContent);
         const findings = document.getElementById('findings');
-        if (findings?.getBoundingClientRect().bottom > innerHeight)
-          document.getElementById('verdict').scrollIntoView();
+        if (findings?.getBoundingClientRect().bottom > innerHeight) verdict.scrollIntoView();
       }
       const problem = fresh.querySelector('main .card p')?.textContent ?? 'The test failed.';
       progress.textContent = report ? '' : problem;
