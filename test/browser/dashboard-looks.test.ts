@@ -32,6 +32,10 @@ const LOST_BREAKS = `[...document.querySelectorAll(':has(> wbr)')]
 const LOST_HINTS = `[...document.querySelectorAll('[aria-describedby]')]
   .flatMap((element) => element.getAttribute('aria-describedby').split(' '))
   .filter((id) => !document.getElementById(id))`;
+/** WebKit counts a list without its marks as none. */
+const LOST_LISTS = `[...document.querySelectorAll('main :is(ul, ol):not([role])')]
+  .filter((element) => getComputedStyle(element).listStyleType === 'none')
+  .map((element) => element.outerHTML.slice(0, 100) + ' is no list in WebKit')`;
 
 /** An emulator with something on every page, and the paths of all of them. */
 async function startFilled() {
@@ -149,8 +153,16 @@ test.each([
       for (const [screen, viewport] of Object.entries(sizes)) {
         await resize(page, viewport);
         const found = await picture(page, `${screen}-${name}`);
-        for (const program of [FAINT_TEXTS, SMALL_TARGETS, OVERLAPS, DOUBLE_IDS, LOST_BREAKS, LOST_HINTS])
-          found.push(...(await page.evaluate<string[]>(program)));
+        const programs = [
+          FAINT_TEXTS,
+          SMALL_TARGETS,
+          OVERLAPS,
+          DOUBLE_IDS,
+          LOST_BREAKS,
+          LOST_HINTS,
+          LOST_LISTS,
+        ];
+        for (const program of programs) found.push(...(await page.evaluate<string[]>(program)));
         faults.push(...found.map((fault) => `${screen}-${name}: ${fault}`));
       }
     }

@@ -104,7 +104,9 @@ export function mountChannelPages(app: Express, context: EmulatorContext): void 
       return [
         [
           'Simulcast targets',
-          targets.length > 0 ? html`<ul class="tags">${targets}</ul>` : html`<span class="muted">none</span>`,
+          targets.length > 0
+            ? html`<ul role="list" class="tags">${targets}</ul>`
+            : html`<span class="muted">none</span>`,
         ],
         ['Text tracks', text_tracks.length],
       ];

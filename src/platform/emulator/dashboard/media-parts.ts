@@ -126,7 +126,7 @@ export function picturesCard({ state }: EmulatorContext, media: Media, asked: As
   const list =
     pictures.length === 0
       ? html`<p class="muted">None yet. The platform takes one of the content when that is ready.</p>`
-      : html`<ul class="pictures">${items}</ul>`;
+      : html`<ul role="list" class="pictures">${items}</ul>`;
   const zone = uploadZone({
     id: 'upload-picture',
     begin: `${path}/upload`,
@@ -215,7 +215,7 @@ export function tracksCard(context: EmulatorContext, { id }: Media, asked: Asked
     more: { 'More, or fetch it from an address': TRACK_SOURCE },
     below: html`<div class="field" data-scripted><label for="track-file">File</label><input type="file" id="track-file" name="file" accept="${TRACK_FILES}"><p class="hint">Choose it, or drop it here.</p></div>`,
     attributes: html` class="form zone" data-begin="${path}" data-with-fields id="upload-track"`,
-    buttons: html`<ul class="transfers" aria-label="Uploads"></ul>`,
+    buttons: html`<ul role="list" class="transfers" aria-label="Uploads"></ul>`,
   });
   return card(
     'tracks-card',

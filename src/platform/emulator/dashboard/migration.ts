@@ -213,7 +213,7 @@ function resultOf(
     return html`${purpose}${copyableLines(`v2-call-${place}`, name, asCurl(each, origin))}`;
   });
   const differences =
-    notes.length > 0 && html`<h3>Differences</h3><ul class="notes">${notes.map(noteOf)}</ul>`;
+    notes.length > 0 && html`<h3>Differences</h3><ul role="list" class="notes">${notes.map(noteOf)}</ul>`;
   const inV2 = html`<p><code>${call.route}</code> ${pill(...VERDICTS[verdict])}</p>
     ${shown}${differences}`;
   const both =

@@ -68,7 +68,7 @@ function counts(context: EmulatorContext, request: PageRequest): Html {
   const problem =
     refused > 0 &&
     html`<p class="message" data-variant="danger"><a href="/dashboard/channels?state=refused">${refused} ${refused === 1 ? 'stream is' : 'streams are'} refused</a> by the packager: viewers have no picture. The page of the channel says why.</p>`;
-  return html`${problem}<ul class="tiles" aria-label="Counts">${tiles.map(
+  return html`${problem}<ul role="list" class="tiles" aria-label="Counts">${tiles.map(
     ([path, count, one, many = `${one}s`]) =>
       html`<li><a class="tile" href="/dashboard/${path}"><b>${count}</b> <span>${count === 1 ? one : many}</span></a></li>`,
   )}</ul>`;
@@ -131,7 +131,7 @@ function clientCard(client: Client, origin: string): Html {
   const list = facts([
     ['API key', secret(`api-key-${name}`, `API key of ${name}`, apiKey)],
     ['Shared secret', secret(`shared-secret-${name}`, `shared secret of ${name}`, sharedSecret)],
-    ['DRM systems', html`<ul class="plain">${systems}</ul>`],
+    ['DRM systems', html`<ul role="list" class="plain">${systems}</ul>`],
     [
       'Configuration service',
       copyableAddress('address of the configuration service', `${origin}/config/v1/clients`),

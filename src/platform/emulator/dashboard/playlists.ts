@@ -226,7 +226,7 @@ function manualParts(context: EmulatorContext, playlist: Playlist, query: PageQu
   const order =
     rows.length === 0
       ? html`<div class="empty"><p>No media yet. Search for some below and add them.</p></div>`
-      : html`<ol class="order" start="${first + 1}" data-order="${path}/order">${rows}</ol>${links}`;
+      : html`<ol role="list" class="order" start="${first + 1}" data-order="${path}/order">${rows}</ol>${links}`;
   const add = (media: Media) =>
     ids.includes(media.id)
       ? html`<span class="muted">in the playlist</span>`

@@ -30,7 +30,7 @@ export function uploadZone({ id, begin, send, what, accept, hint, isMultiple, fi
       <p class="hint">${hint}</p>
       ${send !== undefined && html`<p class="unscripted"><button>Upload</button></p>`}
     </div>
-    <ul class="transfers" aria-label="Uploads"></ul>
+    <ul role="list" class="transfers" aria-label="Uploads"></ul>
   </form>`;
 }
 

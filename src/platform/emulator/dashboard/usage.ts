@@ -92,8 +92,8 @@ function usagePage(context: EmulatorContext, page: Asked, problems: readonly str
     content: html`${problemList(problems)}
       <form class="chooser" action="${PATH}"><input type="hidden" name="show" value="${shown}">
         ${dayField('start_date', 'First day')}${dayField('end_date', 'Last day')}${siteChoice}<button class="outline">Show</button>
-        <ul class="spans" aria-label="The latest days">${spans}</ul></form>
-      <ul class="tiles" aria-label="Totals ${span}">${tiles}</ul>
+        <ul role="list" class="spans" aria-label="The latest days">${spans}</ul></form>
+      <ul role="list" class="tiles" aria-label="Totals ${span}">${tiles}</ul>
       ${
         busy.length === 0
           ? html`<div class="empty"><p>Nothing was used in these days. <a href="/dashboard/media#upload-media">Upload a media</a>, or ask for one as a player does.</p></div>`
