@@ -69,7 +69,7 @@ async function openEmulatorDocs() {
 async function authorize(page: Page, scheme: string, secret: string): Promise<void> {
   await page.locator('.btn.authorize').first().click();
   const form = page.locator('.modal-ux .auth-container').filter({ hasText: scheme });
-  expect(await form.locator('input').inputValue()).toBe('');
+  expect(await form.locator('input:focus').inputValue()).toBe('');
   await form.locator('input').fill(secret);
   await form.getByRole('button', { name: 'Authorize' }).click();
   await page.getByRole('button', { name: 'Close', exact: true }).first().click();

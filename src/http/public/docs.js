@@ -41,7 +41,11 @@ function Parts({ React: { createElement, Fragment, useEffect, useState } }) {
           createElement(Button, props),
       authorizationPopup: (Popup) => (props) => {
         const [opener] = useState(document.activeElement);
-        useEffect(() => () => opener.focus(), [opener]);
+        useEffect(() => {
+          // Each field takes the focus when it comes: the last one would keep it, out of sight of the first.
+          document.querySelector('.auth-container input')?.focus();
+          return () => opener.focus();
+        }, [opener]);
         return createElement(Popup, props);
       },
       JsonSchema_string: (Field) => (props) =>
