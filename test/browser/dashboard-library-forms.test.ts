@@ -57,12 +57,17 @@ async function dragTo(page: Page, name: string, other: string) {
   await page.mouse.move(from.x + from.width / 2, beyond, { steps: 4 });
 }
 
-test('media of a playlist are dragged into another order, which is kept', async () => {
+test('media of a playlist are dragged into another order, which is kept, and so is the focus', async () => {
   const { page, untilStored } = await openPlaylist('phone');
   await dragTo(page, 'One', 'Three');
   await untilShown(page, 'Two', 'Three', 'One');
+  const focused = page.evaluate(`new Promise((done) => {
+    const live = document.querySelector('.order').closest('[data-live]');
+    new MutationObserver(() => done(document.activeElement.ariaLabel)).observe(live, { childList: true });
+  })`);
   await page.mouse.up();
   await untilStored('Two', 'Three', 'One');
+  expect(await focused).toMatch(/^Move One:/);
   await page.reload();
   await untilShown(page, 'Two', 'Three', 'One');
 });

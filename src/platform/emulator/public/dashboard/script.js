@@ -69,7 +69,13 @@ async function refresh() {
     sent.set(region.id, next.innerHTML);
     for (const { id } of region.querySelectorAll('details[open]'))
       next.querySelector(`[id="${CSS.escape(id)}"]`)?.setAttribute('open', '');
+    // Focused by the pointer, it is not in use, but the keyboard may go on from there.
+    const focused = region.contains(document.activeElement) && document.activeElement.outerHTML;
     region.replaceChildren(...next.childNodes);
+    const again = [...region.querySelectorAll('a, button, summary')].find(
+      (each) => each.outerHTML === focused,
+    );
+    again?.focus({ preventScroll: true });
   }
 }
 
