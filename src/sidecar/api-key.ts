@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { type MemoryStore, type RateLimitInfo, rateLimit } from 'express-rate-limit';
 import * as z from 'zod';
 import { isWithinPrefixes } from '../api/stream-id';
@@ -124,8 +124,7 @@ function whyUnauthorized({ url = '', headers }: IncomingMessage): string {
 interface Limits {
   /** Its timer ends with `shutdown`. */
   readonly attempts: MemoryStore;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
+  readonly clock: () => Date;
   /** Resolves after this time, or earlier when the response closes. */
   readonly wait?: (ms: number, response: Response) => Promise<void>;
 }
@@ -142,7 +141,7 @@ const COUNTERS = 8192;
  * Answers requests without a valid API key: from the eleventh of an address in a minute with 429, later and
  * later. Those with a valid key are not counted, so that no client can lock others out.
  */
-function limitUnauthenticated({ attempts, now, wait = waitOrClose }: Limits): RequestHandler {
+function limitUnauthenticated({ attempts, clock, wait = waitOrClose }: Limits): RequestHandler {
   let waiting = 0;
   const count = rateLimit({
     store: attempts,
@@ -152,10 +151,10 @@ function limitUnauthenticated({ attempts, now, wait = waitOrClose }: Limits): Re
     legacyHeaders: false,
     keyGenerator: ({ socket }) => {
       const digest = hash('sha256', networkOf(socket.remoteAddress), 'buffer');
-      return `${digest.readUInt16LE() % COUNTERS} ${windowAt(now(), WINDOW_MS)}`;
+      return String(digest.readUInt16LE() % COUNTERS);
     },
     handler: async (request, response, next) => {
-      const { used }: RateLimitInfo = Object(request).rateLimit;
+      const { used } = rateOf(request);
       // A delayed answer holds memory and a connection: beyond a few, it is sent at once.
       if (waiting < MAX_WAITING) {
         waiting += 1;
@@ -163,7 +162,7 @@ function limitUnauthenticated({ attempts, now, wait = waitOrClose }: Limits): Re
           waiting -= 1;
         });
       }
-      const seconds = Math.ceil((WINDOW_MS - (now() % WINDOW_MS)) / 1000);
+      const seconds = secondsLeft(request, attempts, WINDOW_MS, clock());
       const description = `${whyUnauthorized(request)} Too many requests without a valid key came from this address; one with a valid key is answered at any time.`;
       next(apiError('too_many_attempts', description, { headers: { 'retry-after': `${seconds}` } }));
     },
@@ -174,9 +173,16 @@ function limitUnauthenticated({ attempts, now, wait = waitOrClose }: Limits): Re
     );
 }
 
-/** Part of the name of a counter: a store ends its windows by the system's clock, which may be set back by hours. */
-export function windowAt(now: number, windowMs: number): number {
-  return Math.floor(now / windowMs);
+function rateOf(request: Request): RateLimitInfo {
+  return Object(request).rateLimit;
+}
+
+/** Of a counter's window. One that ends later than it may, because the system's clock was set back, ends now. */
+export function secondsLeft(request: Request, store: MemoryStore, windowMs: number, now: Date): number {
+  const { key, resetTime } = rateOf(request);
+  const left = (resetTime?.getTime() ?? 0) - now.getTime();
+  if (left > windowMs) void store.resetKey(key);
+  return Math.ceil(Math.min(Math.max(1, left), windowMs) / 1000);
 }
 
 function delayOf(excess: number): number {

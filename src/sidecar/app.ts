@@ -59,7 +59,7 @@ export interface SidecarDependencies {
   readonly cpixRecipient?: (() => CpixRecipient | undefined) | undefined;
   readonly warnings?: readonly Problem[];
   readonly fleet?: OpenFleet | undefined;
-  /** Counts pulls of streams without a key file, by the name of the API key and the window. */
+  /** Counts pulls of streams without a key file, by the name of the API key. */
   readonly misses?: MemoryStore;
 }
 
@@ -185,7 +185,7 @@ export function createSidecar(config: SidecarConfig, dependencies: SidecarDepend
     checkRoutes(routes, rules);
     const { pullPattern: pattern, provisionOnRead } = config;
     pulls = pullRoutes(routes, {
-      ...{ store, changes, provision, rules, refusals, pattern, provisionOnRead, misses, random, now },
+      ...{ store, changes, provision, rules, refusals, pattern, provisionOnRead, misses, random, clock },
       hasFleet: fleet !== undefined,
     });
     exportRoutes(routes);

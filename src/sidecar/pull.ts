@@ -10,7 +10,7 @@ import { toHttpError } from '../http/errors';
 import { parsedOr400, readQuery } from '../http/faults';
 import { createSemaphore } from '../http/semaphore';
 import { UnknownContentError } from '../provider/upstream';
-import { callerOf, mayRead, windowAt } from './api-key';
+import { callerOf, mayRead, secondsLeft } from './api-key';
 import { apiError } from './errors';
 import { exportKeyFile, requireForm } from './key-files/export';
 import { actorOf, type KeyFileContext, readDocument, sendExport, streamIdOf } from './key-files/routes';
@@ -24,8 +24,7 @@ interface PullContext extends Omit<KeyFileContext, 'wait'> {
   readonly hasFleet: boolean;
   readonly misses: MemoryStore;
   readonly random: (bytes: number) => Buffer;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
+  readonly clock: () => Date;
 }
 
 interface Content {
@@ -54,7 +53,7 @@ const query = exportQuery.extend({ as: exportQuery.shape.as.default('cpix') });
 
 /** `idle` resolves when no stream is being provisioned. */
 export function pullRoutes(app: Express, context: PullContext): { idle(): Promise<void> } {
-  const { store, changes, provision, rules, refusals, random, now } = context;
+  const { store, changes, provision, rules, refusals, random, clock } = context;
   const { pattern = '{contentId}', provisionOnRead, hasFleet, misses } = context;
   const places = createSemaphore(MAX_PROVISIONINGS);
   /** Streams that are being provisioned, by all their inputs. */
@@ -65,9 +64,8 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     limit: MAX_MISSES,
     standardHeaders: false,
     legacyHeaders: false,
-    keyGenerator: (_request, response) =>
-      `${callerOf(response as Response).name} ${windowAt(now(), WINDOW_MS)}`,
-    handler: (_request, _response, next) => next(tooMany()),
+    keyGenerator: (_request, response) => callerOf(response as Response).name,
+    handler: (request, _response, next) => next(tooMany(secondsLeft(request, misses, WINDOW_MS, clock()))),
   });
   // Without its promise, which Node warns of.
   const countMiss = promisify((...call: Parameters<typeof limit>) => void limit(...call));
@@ -177,9 +175,9 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
 
 const UNKNOWN_CONTENT = 'This stream has no key file, and the key provider does not know its content.';
 
-function tooMany() {
+function tooMany(seconds = WINDOW_MS / 1000) {
   const description = `More than ${MAX_MISSES} streams without a key file were pulled in ${WINDOW_MS / 1000} seconds with this API key, or ${MAX_FLIGHTS} are being provisioned. Streams with a key file are answered at any time.`;
-  return apiError('too_many_pulls', description);
+  return apiError('too_many_pulls', description, { headers: { 'retry-after': `${seconds}` } });
 }
 
 const NO_CLIENT_API_KEY =
