@@ -261,6 +261,14 @@ function checkWidevineData(report: Report, bytes: Buffer): CheckKind {
     report.error(data.problem.code, THE_VALUE, `${data.problem.description}; check whether it was cut short`);
     return 'widevine_pssh_data';
   }
+  if (bytes[0] === 0x47 && bytes[188] === 0x47) {
+    report.error(
+      'unrecognised',
+      THE_VALUE,
+      'is a transport stream, which packager-drm verify tests by its playlist',
+    );
+    return 'unknown';
+  }
   const sentence =
     bytes.length < 64
       ? `decodes to ${bytes.length} bytes; a key id has 16, and nothing else of this form is known`

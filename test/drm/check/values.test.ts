@@ -71,6 +71,13 @@ describe('one value', () => {
     expect(summary({ value: text })).toEqual(expected);
   });
 
+  it('that is a transport stream is for verify', () => {
+    const { faults } = check(base64(Buffer.alloc(376, Buffer.alloc(188, 0xff).fill(0x47, 0, 1))));
+    expect(faults.map(({ description }) => description)).toEqual([
+      'The value is a transport stream, which packager-drm verify tests by its playlist.',
+    ]);
+  });
+
   it.each([[5], [null], [[]], [undefined], [{ value: 5 }]])('must be a text or an object: %j', (input) => {
     expect(summary(input)).toEqual(['unknown', 'E wrong_type']);
   });
