@@ -5,8 +5,8 @@ export interface SegmentSource extends Resource {
   readonly seconds: number | undefined;
   /** Identifies it among the others of its rendition, in their order. */
   readonly number: number | undefined;
-  /** Of a live period whose end is known: listed before its time, as those of an advertisement are. */
-  readonly isAhead?: boolean;
+  /** Of a live period whose end is known: since its end; below 0 if listed before its time, as those of an advertisement. */
+  readonly secondsOver?: number | undefined;
   readonly init?: Resource | undefined;
   readonly keys?: readonly KeyLine[] | undefined;
 }

@@ -93,9 +93,9 @@ function stalledFindings(
   now: Date,
 ): StreamFinding[] {
   return tested.flatMap(({ rendition, newest }) => {
-    const still = memory.secondsStill(rendition.name, now);
+    const still = Math.min(memory.secondsStill(rendition.name, now), newest?.secondsOver ?? Infinity);
     // A whole file, as of subtitles, has no further segments.
-    if (newest && (newest.number === undefined || newest.isAhead)) return [];
+    if (newest && newest.number === undefined) return [];
     if (still < Math.max(STILL_SECONDS, STILL_SEGMENTS * (newest?.seconds ?? 0))) return [];
     const text = `${THIS} does not advance: no new segment has come for more than ${STILL_SEGMENTS} segment durations; check whether the encoder still sends, and whether a CDN serves an old manifest`;
     return streamFinding('error', 'playlist_not_moving', rendition.name, text);

@@ -183,8 +183,8 @@ function ofTemplate(
     const address = fillTemplate(media, { ...values, Number: String(number), Time: String(time) });
     const seconds = Number(duration) / span.timescale;
     const end = (Number(time + duration) - span.presentationTimeOffset) / span.timescale;
-    const isAhead = span.end !== undefined && end > (span.elapsed ?? Infinity);
-    return { ...resourceOf(address, base), seconds, number: isTimed ? Number(time) : number, isAhead };
+    const secondsOver = span.end === undefined ? undefined : span.elapsed && span.elapsed - end;
+    return { ...resourceOf(address, base), seconds, number: isTimed ? Number(time) : number, secondsOver };
   };
   const lastIndex = endNumber === undefined ? undefined : Number(endNumber) - startNumber;
   // With neither a timeline nor a duration, it is one segment.
