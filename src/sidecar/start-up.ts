@@ -241,7 +241,7 @@ export function warningsOfFileSystem(folder: string, mode: number, newId: () => 
     rmSync(path);
     const modeFault = {
       code: 'mode_not_kept',
-      description: `The file system of the key-file folder keeps no modes: key files have ${octal(kept)} in place of ${octal(mode)}, which decides who can read content keys. Mount it with the right mode (for 0640 fmask=0137, of CIFS file_mode=0640), or set PACKAGERDRMAPI_KEYFILEMODE to the present one.`,
+      description: `The file system of the key-file folder keeps no modes: key files have ${octal(kept)} in place of ${octal(mode)}, which decides who can read content keys. Mount it with the right mode (for 0640 fmask=0137, of CIFS file_mode=0640), or set PACKAGERDRMAPI_KEYFILEMODE=${octal(kept & 0o666)}.`,
     };
     return [...(((kept ^ mode) & 0o666) === 0 ? [] : [modeFault]), ...(foldsCase ? [CASE_FAULT] : [])];
   } catch {

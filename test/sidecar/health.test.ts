@@ -1,11 +1,12 @@
 import { chmodSync } from 'node:fs';
 import { chmod, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readSidecarConfig } from '../../src/sidecar/config';
 import { refuseCacheFolder, warningOfShortKey, warningsOfFileSystem } from '../../src/sidecar/start-up';
 import { temporaryFolder } from '../support/after-test';
 import { faultsOf } from '../support/faults-of';
 import * as faulty from '../support/faulty-fs';
-import { errorBody, startSidecar, startUnswept } from '../support/start-sidecar';
+import { API_KEY, errorBody, startSidecar, startUnswept } from '../support/start-sidecar';
 
 const { chmodSync: realChmod } = jest.requireActual<typeof import('node:fs')>('node:fs');
 
@@ -102,8 +103,8 @@ test('logs probes at debug, and those that fail where they are seen', async () =
 });
 
 describe('warns of a file system', () => {
-  const codesIn = (folder: string) =>
-    warningsOfFileSystem(folder, 0o640, () => 'abc').map(({ code }) => code);
+  const warningsIn = (folder: string) => warningsOfFileSystem(folder, 0o640, () => 'abc');
+  const codesIn = (folder: string) => warningsIn(folder).map(({ code }) => code);
 
   it('that takes capitals and small letters for the same', async () => {
     const folder = await temporaryFolder();
@@ -113,10 +114,16 @@ describe('warns of a file system', () => {
     expect(await readdir(folder)).toEqual(['.PACKAGERDRMAPI-ABC.TMP']);
   });
 
-  it('that keeps no modes', async () => {
+  it('that keeps no modes, with one for key files that the configuration takes', async () => {
     const folder = await temporaryFolder();
-    jest.mocked(chmodSync).mockImplementationOnce((path) => realChmod(path, 0o666));
-    expect(codesIn(folder)).toEqual(['mode_not_kept']);
+    jest.mocked(chmodSync).mockImplementationOnce((path) => realChmod(path, 0o755));
+    const [warning] = warningsIn(folder);
+    expect(warning?.code).toBe('mode_not_kept');
+    const [, mode] = /0755 in place of 0640.* set PACKAGERDRMAPI_KEYFILEMODE=(\d+)\.$/.exec(
+      warning?.description ?? '',
+    ) as string[];
+    const env = { PACKAGERDRMAPI_APIKEY: API_KEY, PACKAGERDRMAPI_KEYFILEMODE: mode };
+    expect(readSidecarConfig(env, () => '').keyFileMode).toBe(0o644);
     jest.mocked(chmodSync).mockImplementationOnce((path) => realChmod(path, 0o750));
     expect(codesIn(folder)).toEqual([]);
   });
