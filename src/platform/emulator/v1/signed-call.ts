@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
 import typeIs from 'type-is';
@@ -44,12 +45,14 @@ function readBody(request: Pick<Request, 'headers'> & { body?: unknown }): {
 } {
   const { body } = request;
   const type = request.headers['content-type'] ?? '';
-  const text = Buffer.isBuffer(body) ? body.toString('utf8').replace(/^\ufeff/, '') : '';
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+  const text = bytes.toString('utf8').replace(/^\ufeff/, '');
   if (text.trim() === '') return { form: [], json: [] };
   if (typeIs.is(type, ['multipart/form-data'])) {
     const message = 'Send parameters in the query, or as application/x-www-form-urlencoded or JSON.';
     throw v1Error('CallInvalid', message);
   }
+  if (!isUtf8(bytes)) throw v1Error('ParameterEncodingError', 'The body is not UTF-8. Send it as UTF-8.');
   // Released clients declare JSON as text/plain, or not at all, and curl as a form. No parameter starts with a brace.
   if (!/^\s*\{/.test(text)) return { form: readParameters(text.trim(), 'The form'), json: [] };
   const parsed = parseJson(text);

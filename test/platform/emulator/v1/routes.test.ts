@@ -67,6 +67,7 @@ test.each([
   ['a form that is too large', `title=${'x'.repeat(300_000)}`, 413, 'FileSizeInvalid'],
   ['JSON that is none', '{"title": ', 400, 'CallInvalid'],
   ['a form that is not UTF-8', 'title=%C3', 400, 'ParameterEncodingError'],
+  ['JSON that is not UTF-8', Buffer.from('{"title": "\u00e9"}', 'latin1'), 400, 'ParameterEncodingError'],
   ['JSON of great depth', `${'{"a":'.repeat(20)}1${'}'.repeat(20)}`, 400, 'ParameterInvalid'],
 ])('%s is refused', async (_what, body, status, code) => {
   const { unauthenticated } = await shared();
