@@ -90,7 +90,7 @@ export interface TrackJudgement extends Judgement {
   readonly keyId: Buffer | undefined;
 }
 
-/** The judgement of a segment: its worst track, in the order garbage, no_key, unknown, decrypts, clear. */
+/** The judgement of a segment: its worst track, in the order garbage, clear against what is said, no_key, unknown, decrypts, clear. */
 export interface MediaJudgement extends Judgement {
   readonly tracks: readonly TrackJudgement[];
 }

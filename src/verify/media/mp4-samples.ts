@@ -196,10 +196,13 @@ class Mp4Reader {
     // The guard hides boxes uuid, such as the senc of PIFF, of which cenc was made.
     const piff = this.#bodies(holder, 'free').find((body) => body.subarray(0, 16).equals(PIFF_SENC));
     const [senc = piff?.subarray(16)] = this.#bodies(holder, 'senc');
-    if (senc && senc.length >= 8) {
-      const hasSubsamples = (senc.readUInt32BE(0) & 2) !== 0;
-      const entries = new EntryReader(senc, 8);
-      const count = senc.readUInt32BE(4);
+    // PIFF may have algorithm, length of the IVs and key id before the count.
+    const flags = senc?.[3] ?? 0;
+    const before = flags & 1 ? 24 : 4;
+    if (senc && senc.length >= before + 4) {
+      const hasSubsamples = (flags & 2) !== 0;
+      const entries = new EntryReader(senc, before + 4);
+      const count = senc.readUInt32BE(before);
       const own = protections.map((protection, index) =>
         index < count ? entries.read(protection?.ivSize ?? 0, hasSubsamples) : undefined,
       );

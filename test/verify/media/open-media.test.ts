@@ -254,19 +254,22 @@ function withRuns(segment: Buffer): Buffer {
   return Buffer.concat([changed.subarray(0, data + first), gap, changed.subarray(data + first)]);
 }
 
-/** IVs in the box of PIFF alone, which became `senc`. */
-function asPiff(segment: Buffer): Buffer {
+/** IVs in the box of PIFF alone, which became `senc`; it may name the algorithm, the length of the IVs and the key itself. */
+const asPiff = (own: Buffer) => (segment: Buffer) => {
   const at = segment.indexOf('senc');
-  const body = segment.subarray(at + 4, at - 4 + segment.readUInt32BE(at - 4));
-  const uuid = plainBox('uuid', Buffer.from('a2394f525a9b4f14a2446c427c648df4', 'hex'), body);
+  const flags = numbers(segment.readUInt32BE(at + 4) | (own.length > 0 ? 1 : 0));
+  const body = segment.subarray(at + 8, at - 4 + segment.readUInt32BE(at - 4));
+  const id = Buffer.from('a2394f525a9b4f14a2446c427c648df4', 'hex');
+  const uuid = plainBox('uuid', Buffer.concat([id, flags, own]), body);
   const changed = withMore(segment, uuid);
   for (const name of ['senc', 'saiz']) changed.write('free', changed.indexOf(name), 'latin1');
   return changed;
-}
+};
 
 test.each<[what: string, change: (segment: Buffer) => Buffer]>([
   ['two runs', withRuns],
-  ['IVs in the box of PIFF', asPiff],
+  ['IVs in the box of PIFF', asPiff(Buffer.alloc(0))],
+  ['IVs and parameters in the box of PIFF', asPiff(Buffer.concat([Buffer.from([0, 0, 1, 8]), KEY_ID]))],
   ['offsets in the segment', withBase(0)],
   ['offsets in one file with the init segment', (segment) => withBase(cenc.init('v').length)(segment)],
   ['offsets in one file with all segments', withBase(900_000)],
