@@ -222,9 +222,15 @@ describe('the content', () => {
         { file: `${emulator.url}/manifests/nothing0.m3u8`, type: 'application/vnd.apple.mpegurl' },
         { file: `${media}/clip.mp4`, type: 'video/mp4' },
       ];
-      const page = await open(own, { one: { title: 'Uploaded <b>', sources } });
+      let asked = 0;
+      const page = await open(own, { one: { title: 'Uploaded <b>', sources } }, async (each) =>
+        each.on('request', (request) => {
+          if (request.url().endsWith('/clip.mp4')) asked += 1;
+        }),
+      );
       expect(await untilState(page, 'playing')).toMatchObject({ format: 'file', isEncrypted: false });
       await until(async () => (await decoded(page)).frames > 10);
+      expect(asked).toBe(1);
       expect(await page.locator('video').getAttribute('aria-label')).toBe('Uploaded <b>');
     },
   });

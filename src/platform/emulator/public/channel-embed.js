@@ -259,10 +259,11 @@
         report: (next, detail) => react(next, { ...detail, format: shown }),
       });
       // Where autoplay is blocked, as on iPhones in Low Power Mode, nothing may be loaded before the viewer presses play.
-      // A video without a source shows whether it is: the other one is left as it is.
+      // A video without a source shows whether it is: the other one is left as it is, and nothing is loaded twice.
       const begun = session;
       const showControls = ({ name }) => name === 'NotAllowedError' && session === begun && say('');
-      if (autoplay) Object.assign(video.cloneNode(), { muted: true }).play().catch(showControls);
+      const sourceless = Object.assign(make('video'), { autoplay: true, muted: true, playsInline: true });
+      sourceless.play().catch(showControls);
     }
 
     return {
