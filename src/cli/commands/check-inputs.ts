@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { checkInput } from '../../api/check';
 import type { CheckedInput } from '../../drm/check/check';
 import { beginsAsManifest, type ForwardReader, outlineManifest, outlineMedia } from '../../drm/check/outline';
-import { looksLikeSegment } from '../../drm/check/segment';
+import { looksLikeSegment, looksLikeTransportStream } from '../../drm/check/segment';
 import { looksLikeCpixBytes } from '../../drm/cpix/read';
 import type { Problem } from '../../http/errors';
 import { shown } from '../../terminal/text';
@@ -147,7 +147,9 @@ type Content = Awaited<ReturnType<typeof readContent>>;
 /** `isWhole`: nothing was left out that could matter. @throws CliError when the input can't be checked. */
 async function readContent(reader: Reader, name: string) {
   const head = await reader.read(MAX_WHOLE + 1);
-  if (head.length <= MAX_WHOLE) return { value: contentOf(head, name), isWhole: true };
+  // Nothing of a transport stream is checked: its kind alone is reported.
+  if (head.length <= MAX_WHOLE || looksLikeTransportStream(head))
+    return { value: contentOf(head.subarray(0, MAX_WHOLE), name), isWhole: true };
   reader.unread(head);
   if (looksLikeSegment(head)) {
     const { bytes, isWhole } = await outlineMedia(reader);

@@ -26,7 +26,7 @@ import {
 } from './playready';
 import { type CheckKind, type CheckResult, type Claim, Report } from './report';
 import { maskSecrets } from './secrets';
-import { describeSegment, looksLikeSegment } from './segment';
+import { describeSegment, looksLikeSegment, looksLikeTransportStream } from './segment';
 import {
   type ByteForm,
   type ByteText,
@@ -261,7 +261,7 @@ function checkWidevineData(report: Report, bytes: Buffer): CheckKind {
     report.error(data.problem.code, THE_VALUE, `${data.problem.description}; check whether it was cut short`);
     return 'widevine_pssh_data';
   }
-  if (bytes[0] === 0x47 && bytes[188] === 0x47) {
+  if (looksLikeTransportStream(bytes)) {
     report.error(
       'unrecognised',
       THE_VALUE,

@@ -25,6 +25,11 @@ export function looksLikeSegment(bytes: Buffer): boolean {
   return FIRST_TYPE.test(bytes.toString('latin1', 4, 8)) && (bytes[0] ?? 0) < 0x20;
 }
 
+/** Two packets of it. */
+export function looksLikeTransportStream(bytes: Buffer): boolean {
+  return bytes[0] === 0x47 && bytes[188] === 0x47;
+}
+
 export function describeSegment(report: Report, bytes: Buffer): CheckKind {
   const segment = readSegment(report, bytes);
   const { protections, hasMovie, hasMedia } = segment;

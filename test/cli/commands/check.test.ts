@@ -257,6 +257,16 @@ describe('a file of more than 1 MiB', () => {
     expect([code, reported(stdout)]).toEqual([0, ['This is an mp4 file.']]);
   });
 
+  test('is not read when it is a transport stream, which is for verify', async () => {
+    const packet = Buffer.alloc(188).fill(0x47, 0, 1);
+    await fs.writeFile(join(cwd, 'segment.ts'), Buffer.alloc(188 * 6000, packet));
+    const { code, stdout } = await check(['segment.ts']);
+    expect([code, reported(stdout).at(-1)]).toEqual([
+      1,
+      'error: The value is a transport stream, which packager-drm verify tests by its playlist.',
+    ]);
+  });
+
   test('is not waited for from a pipe when it is none of these', async () => {
     execFileSync('mkfifo', [join(cwd, 'pipe.txt')]);
     const writer = fs.createWriteStream(join(cwd, 'pipe.txt'));
