@@ -305,7 +305,7 @@ export class FakeEngine implements Engine {
 class FakeWatch implements Watch {
   #next: number;
   /** The last known state of the engine. */
-  #seen: Moment | undefined;
+  #seen: Moment;
   #isLost = false;
   #isClosed = false;
   #isTelling = false;
@@ -319,6 +319,7 @@ class FakeWatch implements Watch {
     private readonly leave: () => void,
   ) {
     this.#next = options.from;
+    this.#seen = options.since;
   }
 
   close(): void {
@@ -362,8 +363,7 @@ class FakeWatch implements Watch {
 
   #end(): WatchEnd | undefined {
     const at = this.cluster.moment;
-    const seen = this.#seen;
-    if (at.revision < this.#next - 1 || (seen && at.cluster !== seen.cluster)) return 'restored';
+    if (at.revision < this.#next - 1 || at.cluster !== this.#seen.cluster) return 'restored';
     return this.#next < this.cluster.compacted ? 'compacted' : undefined;
   }
 
