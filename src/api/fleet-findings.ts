@@ -159,7 +159,7 @@ function* checkAlarms(answer: FleetAnswer): Generator<Finding> {
       yield error(
         'fleet_engine_alarm',
         message,
-        'a server has damaged data, and no change is accepted: remove the server from the cluster, add it again with an empty folder, and then disarm the alarm; docs/fleet.md says how',
+        'a server has damaged data, and no change is accepted. It may be one that does not answer or is gone: etcdctl alarm list shows its member id. Remove that one from the cluster, add it again with an empty folder, and then disarm the alarm; docs/fleet.md says how',
       );
   }
 }

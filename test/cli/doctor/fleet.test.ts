@@ -146,7 +146,7 @@ an engine without a leader:
 a full engine:
   fault fleet_engine_alarm: The engine warns of NOSPACE (http://etcd-1:2379): its quota is used up, and it accepts no changes → compact and defragment it, then disarm the alarm, with the user and certificates that etcdctl needs there; then turn compaction on, or give it a larger --quota-backend-bytes: etcdctl --endpoints=http://etcd-1:2379,http://etcd-2:2379 compact 7 && etcdctl --endpoints=http://etcd-1:2379,http://etcd-2:2379 defrag && etcdctl --endpoints=http://etcd-1:2379,http://etcd-2:2379 alarm disarm
 damaged data:
-  fault fleet_engine_alarm: The engine warns of CORRUPT (http://etcd-1:2379) → a server has damaged data, and no change is accepted: remove the server from the cluster, add it again with an empty folder, and then disarm the alarm; docs/fleet.md says how
+  fault fleet_engine_alarm: The engine warns of CORRUPT (http://etcd-1:2379) → a server has damaged data, and no change is accepted. It may be one that does not answer or is gone: etcdctl alarm list shows its member id. Remove that one from the cluster, add it again with an empty folder, and then disarm the alarm; docs/fleet.md says how
 a quota that is nearly used up:
   warning fleet_quota: More than 80 % of the quota of the engine is used: http://etcd-1:2379 (85 %). When it is used up nothing can be changed → compact and defragment it, with the user and certificates that etcdctl needs there, or give it a larger --quota-backend-bytes: etcdctl --endpoints=http://etcd-1:2379 compact 7 && etcdctl --endpoints=http://etcd-1:2379 defrag
 a quota that is not reported:
