@@ -65,7 +65,10 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
     standardHeaders: false,
     legacyHeaders: false,
     keyGenerator: (_request, response) => callerOf(response as Response).name,
-    handler: (request, _response, next) => next(tooMany(secondsLeft(request, misses, WINDOW_MS, clock()))),
+    handler: (request, _response, next) => {
+      const seconds = secondsLeft(request, misses, WINDOW_MS, clock());
+      next(tooMany({ 'retry-after': `${seconds}` }));
+    },
   });
   // Without its promise, which Node warns of.
   const countMiss = promisify((...call: Parameters<typeof limit>) => void limit(...call));
@@ -175,9 +178,9 @@ export function pullRoutes(app: Express, context: PullContext): { idle(): Promis
 
 const UNKNOWN_CONTENT = 'This stream has no key file, and the key provider does not know its content.';
 
-function tooMany(seconds = WINDOW_MS / 1000) {
+function tooMany(headers?: Record<string, string>) {
   const description = `More than ${MAX_MISSES} streams without a key file were pulled in ${WINDOW_MS / 1000} seconds with this API key, or ${MAX_FLIGHTS} are being provisioned. Streams with a key file are answered at any time.`;
-  return apiError('too_many_pulls', description, { headers: { 'retry-after': `${seconds}` } });
+  return apiError('too_many_pulls', description, headers && { headers });
 }
 
 const NO_CLIENT_API_KEY =
