@@ -45,12 +45,12 @@ export function validateOpenApi(document: unknown): unknown {
   return JSON.parse(String(answer));
 }
 
-/** Tests for every description of an API. */
-export function itDescribesAnApi(document: Description): void {
+/** Tests for every description of an API. @param served the document in the form that clients get. */
+export function itDescribesAnApi(document: Description, served: object = document): void {
   const operations = operationsOf(document);
 
   it('is OpenAPI 3.1 by an independent validator', () => {
-    expect(validateOpenApi(document)).toEqual({ valid: true, version: '3.1', errors: [] });
+    expect(validateOpenApi(served)).toEqual({ valid: true, version: '3.1', errors: [] });
   });
 
   it('gives every operation an id of its own', () => {
@@ -70,14 +70,14 @@ export function itDescribesAnApi(document: Description): void {
   });
 
   it('has schemas that are JSON Schema in the strict sense', () => {
-    const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false });
+    const strict = { strict: true, allowUnionTypes: true, strictRequired: false };
+    // What is compiled is not run.
+    const ajv = new Ajv2020({ ...strict, code: { optimize: false } });
     addFormats(ajv);
     ajv.addVocabulary(['components']);
     const { schemas } = document.components;
-    for (const name of Object.keys(schemas))
-      expect(() =>
-        ajv.compile({ $ref: `#/components/schemas/${name}`, components: { schemas } }),
-      ).not.toThrow();
+    const anyOf = Object.keys(schemas).map((name) => ({ $ref: `#/components/schemas/${name}` }));
+    expect(() => ajv.compile({ anyOf, components: { schemas } })).not.toThrow();
   });
 
   it('describes every parameter, and every field of every body and answer', () => {
