@@ -1,15 +1,19 @@
 import { createClock } from '../../../src/platform/emulator/clock';
 import { deriveKeys } from '../../../src/platform/emulator/upstreams/key-provider';
+import { onceForAll } from '../../support/after-test';
 import { errorBody } from '../../support/error-body';
 import { signedPath } from '../../support/sign-v1';
 import { startEmulator, type TestEmulator } from '../../support/start-emulator';
+
+/** For tests that leave nothing behind. */
+const shared = onceForAll(() => startEmulator());
 
 const CHANNELS = '/v2/sites/demosite/channels/';
 
 test.each(['a b', '[::1', 'x:99999', '%', 'user@host', 'host/path', 'host?', 'host#', '\\'])(
   'addresses in answers are those of loopback when the Host header %j is none',
   async (host) => {
-    const emulator = await startEmulator();
+    const emulator = await shared();
     const path = '/v2/sites/demosite/playlists/manual_playlist/';
     const { id } = (await emulator.admin.post(path).send({ metadata: {} }).expect(201)).body;
     const { body } = await emulator.unauthenticated.get(`/v2/playlists/${id}`).set('host', host);

@@ -67,7 +67,7 @@ test.each([
   ['another scheme', `Basic ${SECRET}`, 401],
   ['a part of the secret', SECRET.slice(0, -1), 401],
 ])('takes %s for what it is', async (_name, authorization, status) => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await twoSites();
   await unauthenticated.get(CHANNELS).set('authorization', authorization).expect(status);
 });
 

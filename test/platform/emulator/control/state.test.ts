@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { openStateFile } from '../../../../src/platform/emulator/control/saved-state';
-import { temporaryFolder } from '../../../support/after-test';
+import { onceForAll, temporaryFolder } from '../../../support/after-test';
 import { faultsOf } from '../../../support/faults-of';
 import { processorMs } from '../../../support/processor-time';
 import { startEmulator } from '../../../support/start-emulator';
@@ -140,6 +140,15 @@ const changed = (place: string, fields: string) => (state: State) => {
   return JSON.stringify(copy);
 };
 
+const withSome = onceForAll(async () => {
+  const emulator = await startEmulator();
+  const { admin, createChannel, createWebhook, connect } = emulator;
+  await connect(await createChannel());
+  createWebhook('https://receiver.example/', ['channel_idle']);
+  await admin.post('/v2/sites/demosite/playlists/manual_playlist/').send({ metadata: {} }).expect(201);
+  return emulator;
+});
+
 type Wrong = [what: string, text: (state: State) => string, description: string | undefined];
 
 test.each<Wrong>([
@@ -156,10 +165,7 @@ test.each<Wrong>([
 ])(
   'refuses a state %s, by PUT and as a file, and keeps the one that there is',
   async (_name, text, description) => {
-    const { control, context, admin, createChannel, createWebhook, connect } = await startEmulator();
-    await connect(await createChannel());
-    createWebhook('https://receiver.example/', ['channel_idle']);
-    await admin.post('/v2/sites/demosite/playlists/manual_playlist/').send({ metadata: {} }).expect(201);
+    const { control, context } = await withSome();
     const { body: state } = await control.get('/state?reveal=true');
     const sent = text(state);
     const { status, body } = await control.put('/state').type('json').send(sent);

@@ -2,9 +2,13 @@ import { randomBytes } from 'node:crypto';
 import type { Response, Test } from 'supertest';
 import { createClock } from '../../../../src/platform/emulator/clock';
 import { FaultSwitches } from '../../../../src/platform/emulator/control/faults';
+import { onceForAll } from '../../../support/after-test';
 import { errorBody, invalidBody } from '../../../support/error-body';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { tableRows } from '../../../support/table-rows';
+
+/** For tests that leave nothing behind. */
+const shared = onceForAll(() => startEmulator());
 
 const CHANNELS = '/v2/sites/demosite/channels/';
 const injected = (code: string) => errorBody(code, 'A fault switch of the control port did this.');
@@ -23,7 +27,7 @@ test.each([
   [{ advance_seconds: 1e12 }, 'advance_seconds: must be at most a year'],
   [[], 'The body must be a JSON object with advance_seconds.'],
 ])('refuses to move the clock by %j', async (body, description) => {
-  const { control } = await startEmulator();
+  const { control } = await shared();
   await control.post('/clock').send(body).expect(400, invalidBody(description));
   expect((await control.get('/clock')).body.now).toBe('2030-01-01T00:00:00.000000+00:00');
 });
@@ -156,7 +160,7 @@ webhook:abcd1234 → target: there is no webhook with this id; GET /state lists 
 `.replaceAll('NEAREST', 'target: the platform has no such route; did you mean');
 
 test.each(tableRows(WRONG))('refuses the fault %s', async (given = '', ...faults) => {
-  const { control } = await startEmulator();
+  const { control } = await shared();
   const fault = given.startsWith('{') ? JSON.parse(given) : { target: given, kind: 'fail' };
   const { status, body } = await control.post('/faults').send(fault);
   const descriptions = faults.map((each) =>

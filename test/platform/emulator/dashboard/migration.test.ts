@@ -1,6 +1,10 @@
+import { onceForAll } from '../../../support/after-test';
 import { createV1 } from '../../../support/call-v1';
 import { textOf } from '../../../support/read-page';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+
+/** For tests that leave nothing behind. */
+const shared = onceForAll(() => startEmulator());
 
 const PATH = '/dashboard/migration';
 const SECRET = 'demo-api-secret-0123456789';
@@ -41,7 +45,7 @@ test('shows the call of v2 for a curl command, and what is different, as text, a
 });
 
 test('reads an address that has the word curl in it', async () => {
-  const { text } = await paste(await startEmulator(), '/v1/videos/list?search=curl');
+  const { text } = await paste(await shared(), '/v1/videos/list?search=curl');
   expect(text).toContain('/v1/videos/list Ready');
 });
 
@@ -112,7 +116,7 @@ test('changes the thumbnail that the call before has made', async () => {
 });
 
 test('shows what v2 does not support, with the answer of v1', async () => {
-  const emulator = await startEmulator();
+  const emulator = await shared();
   const { html, text } = await paste(emulator, '/v1/accounts/tags/list', 'run');
   expect(text).toContain('Not supported in v2');
   expect(text).toContain('There is no call of v2 to run.');
@@ -129,7 +133,7 @@ test.each([
   ],
   ["curl 'a.test/v1/videos/list", "The text has a quote (') that is not closed."],
 ])('says what is wrong with %j', async (call, problem) => {
-  const emulator = await startEmulator();
+  const emulator = await shared();
   const { status, html, text } = await paste(emulator, call, 'run');
   expect([status, html.includes('role="alert"')]).toEqual([400, true]);
   expect(text).toContain(problem);

@@ -1,5 +1,9 @@
+import { onceForAll } from '../../../support/after-test';
 import { complaintsOf, rowsOf } from '../../../support/read-page';
 import { fieldsOfForm, startLibraryPages, type TestLibraryPages } from '../../../support/start-library-pages';
+
+/** For tests that leave nothing behind. */
+const shared = onceForAll(() => startLibraryPages());
 
 /** The id of a playlist to recommend. */
 async function makePlaylist({ post, context, siteId }: TestLibraryPages): Promise<string> {
@@ -15,7 +19,7 @@ test.each([
   ['[1, 2,]', 'line 1, column 7'],
   ["'", 'line 1, column 1'],
 ])('says where %j is not JSON, and keeps it in the form', async (setup_config, place) => {
-  const { post, context, siteId } = await startLibraryPages();
+  const { post, context, siteId } = await shared();
   const { status, text } = await post('players', { site: siteId, name: 'Main', setup_config });
   expect([status, complaintsOf(text)]).toEqual([
     400,
@@ -48,8 +52,10 @@ async function startTagged() {
   return { ...emulator, first, second };
 }
 
+const tagged = onceForAll(startTagged);
+
 test('lists all tags by their names, with how many media have each', async () => {
-  const { page } = await startTagged();
+  const { page } = await tagged();
   const text = await page('tags');
   const counts = rowsOf(text).map(([tag, media]) => `${tag} ${media}`);
   expect(counts).toEqual(['.. 1 media', 'late 1 media', 'news 2 media']);
@@ -83,7 +89,7 @@ test.each([
   [{ site: 'demosite', old_tag: 'news', new_tag: ' ' }, ['New tag is empty.']],
   [{ site: 'elsewher', old_tag: 'news', new_tag: 'x' }, ['The account has no such site.']],
 ])('refuses to rename by %j', async (sent, problems) => {
-  const { post, first } = await startTagged();
+  const { post, first } = await tagged();
   const { status, text } = await post('tags/rename_tag', sent);
   expect([status, complaintsOf(text)]).toEqual([400, problems]);
   expect(first.metadata.tags).toEqual(['news', 'late']);

@@ -1,9 +1,13 @@
+import { onceForAll } from '../../../support/after-test';
 import { FAIRPLAY_KEYS, KEYS, keyFileOf, servedClip } from '../../../support/packaged-clip';
 import { textOf } from '../../../support/read-page';
 import { serve } from '../../../support/serve';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { tableRows } from '../../../support/table-rows';
 import { until } from '../../../support/until';
+
+/** For tests that leave nothing behind. */
+const shared = onceForAll(() => startEmulator());
 
 const PATH = '/dashboard/stream-tester';
 
@@ -22,7 +26,7 @@ function itemIn(page: string): unknown {
 }
 
 test('leads from /verify to the page, with the address filled in', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const address = 'https://cdn.example.com/a.mpd?token=b&c';
   const { status, headers } = await unauthenticated.get('/verify').query({ url: address });
   expect(status).toBe(302);
@@ -32,7 +36,7 @@ test('leads from /verify to the page, with the address filled in', async () => {
 });
 
 test('lets the page load its own files alone, and the stream from anywhere', async () => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const { headers, text } = await unauthenticated.get(PATH);
   expect(headers['content-security-policy']).toBe(
     "default-src 'none';base-uri 'none';connect-src 'self' http: https:;form-action 'self';" +
@@ -50,7 +54,7 @@ test.each([
   ['for another host', { host: 'evil.example' }, 'host_refused', PATH],
   ['of a webhook', { 'user-agent': 'packager-drm-emulator-webhook' }, 'webhook_refused', PATH],
 ])('refuses a request %s', async (_of, headers, code, path) => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const { status, body } = await unauthenticated.get(path).set({ ...headers, accept: 'application/json' });
   expect([status, body.errors]).toEqual([403, [{ code, description: expect.any(String) }]]);
 });
@@ -81,7 +85,7 @@ test.each([
   ['key_file', 'Key file'],
   ['former', 'Former key file'],
 ])('refuses a %s that is no key file with one sentence, and fetches nothing', async (field, label) => {
-  const emulator = await startEmulator();
+  const emulator = await shared();
   const sent = { url: 'http://127.0.0.1:1/m.mpd', [field]: 'MIT License\n\nNo key.' };
   const { status, text } = await send(emulator, sent);
   expect(status).toBe(400);
@@ -90,7 +94,7 @@ test.each([
 });
 
 test('reports that a player that plays does not prove the key file', async () => {
-  const emulator = await startEmulator();
+  const emulator = await shared();
   const address = await servedClip('dash', KEYS);
   const key = Buffer.alloc(16, 0x55).toString('base64');
   const wrong = KEY_FILE.replace(/(content-key: ).*/, `$1${key}`);
@@ -120,7 +124,7 @@ test.each([
   [302, 'The service at this address is no sidecar: it answered 302.'],
   [200, 'The service at this address is no sidecar: it answered 200.'],
 ])('says why a sidecar that answers %i gives no key file', async (status, problem) => {
-  const emulator = await startEmulator();
+  const emulator = await shared();
   const { url: sidecar } = await serve((_request, response) => {
     response.writeHead(status, { location: '/elsewhere', 'content-type': 'text/html' }).end();
   });
@@ -140,12 +144,12 @@ url=http://127.0.0.1:1/&sidecar=http://10.0.0.1&stream_id=news&api_key=key → T
 `;
 
 test.each(tableRows(INCOMPLETE))('says what is missing in %j', async (fields, problem) => {
-  const { status, text } = await send(await startEmulator(), Object.fromEntries(new URLSearchParams(fields)));
+  const { status, text } = await send(await shared(), Object.fromEntries(new URLSearchParams(fields)));
   expect([status, textOf(text)]).toEqual([400, expect.stringContaining(problem ?? '')]);
 });
 
 test('does not fetch from a private network, and follows no redirect into one', async () => {
-  const emulator = await startEmulator();
+  const emulator = await shared();
   const { url: redirecting } = await serve((_request, response) => {
     response.writeHead(302, { location: 'http://192.168.0.1/a.mpd' }).end();
   });

@@ -10,14 +10,13 @@ let delivery: TestDelivery;
 let path: string;
 let media: string;
 
-async function begin(starting: Promise<TestDelivery>): Promise<void> {
-  delivery = await starting;
-  const film = await delivery.film();
-  media = film.media;
-  path = `/videos/${film.media}-${film.rendition}.mp4`;
+async function start() {
+  const delivery = await startDelivery();
+  const { media, rendition } = await delivery.film();
+  return { delivery, media, path: `/videos/${media}-${rendition}.mp4` };
 }
 
-const shared = onceForAll(() => startDelivery());
+const shared = onceForAll(start);
 
 const asked = (headers: Readonly<Record<string, string>> = {}, asks = path) =>
   fetch(`${delivery.url}${asks}`, { headers });
@@ -25,7 +24,9 @@ const asked = (headers: Readonly<Record<string, string>> = {}, asks = path) =>
 const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer());
 
 describe('a file', () => {
-  beforeEach(() => begin(shared()));
+  beforeEach(async () => {
+    ({ delivery, media, path } = await shared());
+  });
 
   test('sends a rendition byte for byte, for players of every origin, to be asked for again each time', async () => {
     const response = await asked();
@@ -128,10 +129,11 @@ describe('a file', () => {
   });
 
   test('answers 404 for a file that somebody has taken from the disk', async () => {
-    const { context } = delivery;
+    const { context, film, get } = delivery;
+    const { media, rendition } = await film();
     const file = context.state.media.find(media)?.file;
     if (file) await context.uploads.files.remove(file);
-    expect(await delivery.get(path)).toEqual(NOTHING);
+    expect(await get(`/videos/${media}-${rendition}.mp4`)).toEqual(NOTHING);
   });
 
   test('sends files of a folder whose name begins with a dot', async () => {
@@ -164,7 +166,9 @@ const untilCounted = (wanted: object) =>
   until(async () => JSON.stringify(await usedOn()) === JSON.stringify(wanted));
 
 describe('answers to viewers', () => {
-  beforeEach(() => begin(startDelivery()));
+  beforeEach(async () => {
+    ({ delivery, media, path } = await start());
+  });
 
   test('counts documents that viewers get, on the day they get them', async () => {
     const playlist = await delivery.playlist('trending_playlist');
@@ -215,7 +219,7 @@ describe('answers to viewers', () => {
   });
 
   test('counts no more than the file of a viewer who goes away', async () => {
-    const large = await delivery.film({}, Buffer.alloc(20_000_000));
+    const large = await delivery.film({}, Buffer.alloc(8_000_000));
     const controller = new AbortController();
     const response = await fetch(`${delivery.url}/videos/${large.media}-${large.rendition}.mp4`, {
       signal: controller.signal,
@@ -223,6 +227,6 @@ describe('answers to viewers', () => {
     await response.body?.getReader().read();
     controller.abort();
     await until(async () => (await usedOn()).bytes > 0);
-    expect((await usedOn()).bytes).toBeLessThan(20_000_000);
+    expect((await usedOn()).bytes).toBeLessThan(8_000_000);
   });
 });

@@ -6,12 +6,12 @@ import { until } from '../../../support/until';
 
 let emulator: TestEmulator;
 
-beforeEach(async () => {
-  emulator = await startEmulator();
-});
-
 const channels = () => `/v2/sites/${emulator.siteId}/channels`;
-const create = (metadata: object) => emulator.createChannel(metadata);
+
+async function create(metadata: object) {
+  emulator = await startEmulator();
+  return emulator.createChannel(metadata);
+}
 
 async function channelDocument({ id }: { id: string }): Promise<unknown> {
   const { status, body } = await emulator.unauthenticated.get(`/live/channels/${id}.json`);
@@ -62,7 +62,7 @@ const METADATA = {
 };
 
 async function start(metadata: object = {}): Promise<string> {
-  channel = await emulator.createChannel({ ...METADATA, ...metadata });
+  channel = await create({ ...METADATA, ...metadata });
   return emulator.connect(channel);
 }
 
@@ -146,11 +146,16 @@ test('answers a live HLS playlist while the event is on, and a closed one for th
   );
 });
 
+const streaming = onceForAll(async () => {
+  const emulator = await startEmulator();
+  return { ...emulator, ...(await emulator.onAir()) };
+});
+
 test.each(['', '?width=0', '?width=-1', '?width=99999', '?width="onload="x', '?width=1&width=2'])(
   'draws the poster at its own size when asked for it with "%s"',
   async (query) => {
-    const event = await start();
-    const { status, body } = await get(`/v2/media/${event}/poster.svg${query}`);
+    const { unauthenticated, id } = await streaming();
+    const { status, body } = await unauthenticated.get(`/v2/media/${id}/poster.svg${query}`);
     expect(status).toBe(200);
     expect(String(body)).toContain('<svg xmlns="http://www.w3.org/2000/svg" width="1280" height="720"');
     // The signs at the end of an Arabic title are at its left.

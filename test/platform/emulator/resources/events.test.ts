@@ -1,4 +1,5 @@
 import { EVENT_REFUSALS } from '../../../../src/platform/emulator/live/live-event';
+import { onceForAll } from '../../../support/after-test';
 import { errorBody } from '../../../support/error-body';
 import { answered } from '../../../support/resource-bodies';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
@@ -245,9 +246,14 @@ trim_in_point=00:00:60&trim_out_point=00:60:00 → trim_in_point: FORM → trim_
 trim_in_point=00:00:01&trim_in_point=00:00:01&trim_out_point=00:00:02 → trim_in_point: is given twice.
 trim_in_point=00:00:01&trim_out_point=00:00:01.000 → trim_out_point: must be after trim_in_point.
 `.replaceAll('FORM', 'must be a time as HH:MM:SS.mmm.');
+const recorded = onceForAll(async () => {
+  const onAir = await startOnAir();
+  await onAir.emulator.advance(100);
+  return onAir;
+});
+
 test.each(tableRows(WRONG_CLIPS))('refuses the clip ?%s, and makes no media', async (query, ...faults) => {
-  const { emulator, path } = await startOnAir();
-  await emulator.advance(100);
+  const { emulator, path } = await recorded();
   const refused = errorBody('invalid_parameter', ...faults);
   await emulator.admin.put(`${path}clip/?${query}`).expect(400, refused);
   expect(emulator.context.state.media.all()).toEqual([]);

@@ -1,7 +1,11 @@
+import { onceForAll } from '../../../support/after-test';
 import { invalidBody } from '../../../support/error-body';
 import { answered, MEDIA_METADATA } from '../../../support/resource-bodies';
 import { FILM, startLibrary } from '../../../support/start-library';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
+
+/** For tests that leave nothing behind. */
+const shared = onceForAll(() => startLibrary());
 
 /** A media that was made now, with nothing said of it. */
 const CREATED = {
@@ -121,7 +125,7 @@ test.each([
   [{ trim_in_point: '00:00:00.500', trim_out_point: '00:00:01.000' }, 0.5],
   [{ trim_in_point: '00:00:01', trim_out_point: '01:00:00' }, 1],
 ])('the trim points %j leave %d s, and are shown from the start', async (points, duration) => {
-  const { create, read, send, advance } = await startLibrary();
+  const { create, read, send, advance } = await shared();
   const { id, upload_link, ...made } = await create({ upload: points });
   expect(made).toMatchObject(points);
   await send(upload_link);
@@ -198,7 +202,7 @@ test.each([
   ['9999-12-31T23:59:59-01:00', 'must be in the years 1 to 9999 in UTC'],
   ['2030-01-01', 'must be a time in ISO 8601 with its offset, such as 2030-01-31T12:00:00Z'],
 ])('the start date "%s" is refused', async (publish_start_date, fault) => {
-  const { admin, site } = await startLibrary();
+  const { admin, site } = await shared();
   const refused = invalidBody(`metadata.publish_start_date: ${fault}`);
   await admin.post(`${site}/media`).send({ metadata: { publish_start_date } }).expect(400, refused);
 });

@@ -1,3 +1,4 @@
+import { onceForAll } from '../../../support/after-test';
 import { invalidBody } from '../../../support/error-body';
 import { answered } from '../../../support/resource-bodies';
 import { FILM, startLibrary } from '../../../support/start-library';
@@ -226,10 +227,12 @@ describe('originals and renditions', () => {
     }
   });
 
+  const shared = onceForAll(() => startLibrary());
+
   test.each(['originals', 'media_renditions', 'text_tracks'])(
     '%s of an unknown media are not found',
     async (name) => {
-      const { admin, site } = await startLibrary();
+      const { admin, site } = await shared();
       const path = `${site}/media/nothing0/${name}`;
       const made = admin.post(path).send(name === 'media_renditions' ? wanted('small') : {});
       for (const answer of [await made, await admin.get(path), await admin.get(`${path}/nothing0`)])

@@ -1,3 +1,4 @@
+import { onceForAll } from '../../../support/after-test';
 import { invalidBody } from '../../../support/error-body';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { FILM, startLibrary } from '../../../support/start-library';
@@ -64,6 +65,9 @@ test('a tag that nobody has, and a new name that is the old one, change nothing'
   expect(await notifications()).toEqual([]);
 });
 
+/** For tests that change nothing. */
+const shared = onceForAll(start);
+
 test.each([
   ['rename_tag', {}, ['old_tag: is missing', 'new_tag: is missing']],
   ['rename_tag', undefined, ['old_tag: is missing', 'new_tag: is missing']],
@@ -71,7 +75,7 @@ test.each([
   ['remove_tag', { tags: ['x'] }, ['tags is not a field of this request. Did you mean tag?']],
   ['remove_tag', { tag: null }, ['tag: is missing']],
 ])('%s with %j is refused', async (action, body, faults) => {
-  const { admin, site, tags } = await start();
+  const { admin, site, tags } = await shared();
   const before = await tags();
   const refused = invalidBody(...faults);
   await admin.put(`${site}/${action}/`).send(body).expect(400, refused);
@@ -138,7 +142,7 @@ describe('the usage', () => {
     [{ end_date: '0000-01-10' }, ['end_date: is no day that exists']],
     [{ start_date: 7 }, ['start_date: must be a string']],
   ])('days such as %j are refused', async (body, faults) => {
-    const { admin, site } = await startLibrary();
+    const { admin, site } = await shared();
     const refused = invalidBody(...faults);
     await admin.put(`${site}/query_usage/`).send(body).expect(400, refused);
   });

@@ -1,8 +1,12 @@
 import { fairPlayKeyId } from '../../../../src/drm/packaging';
 import { IssuedKeys } from '../../../../src/platform/emulator/upstreams/clearkey-license';
 import { deriveKeys } from '../../../../src/platform/emulator/upstreams/key-provider';
+import { onceForAll } from '../../../support/after-test';
 import { errorBody, invalidBody } from '../../../support/error-body';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+
+/** For tests that leave nothing behind. */
+const shared = onceForAll(() => startEmulator());
 
 const PATH = '/keyprovider/clearkey';
 /** Key id and content key of the default client's content `demo`, base64url. */
@@ -83,13 +87,13 @@ test.each<[string, object, string[]]>([
     ],
   ],
 ])('answers 400 to a license request with %s', async (_case, body, descriptions) => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const refused = invalidBody(...descriptions);
   await unauthenticated.post(PATH).send(body).expect(400, refused);
 });
 
 test('refuses a license request that is too large', async () => {
-  const { body } = await ask(await startEmulator(), 'A'.repeat(16_384)).expect(413);
+  const { body } = await ask(await shared(), 'A'.repeat(16_384)).expect(413);
   expect(body.errors[0].code).toBe('body_too_large');
 });
 

@@ -1,11 +1,15 @@
 import fc from 'fast-check';
 import { openEnvelope } from '../../../../src/drm/envelope';
 import { type ContentKeys, deriveKeys } from '../../../../src/platform/emulator/upstreams/key-provider';
+import { onceForAll } from '../../../support/after-test';
 import { anyCharacter } from '../../../support/any-character';
 import { errorBody } from '../../../support/error-body';
 import { rawRequest } from '../../../support/raw-http';
 import { right } from '../../../support/right';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
+
+/** For tests that leave nothing behind. */
+const shared = onceForAll(() => startEmulator());
 
 const KEY = 'demo-client-api-key';
 const PLAYREADY_URL = 'https://playready-license.example.com/rightsmanager.asmx';
@@ -69,7 +73,7 @@ async function fetchKeys(emulator: TestEmulator, kind: Kind, contentId: string) 
 }
 
 test.each(KINDS)('answers every field of %s in an envelope', async (kind) => {
-  expect(await fetchKeys(await startEmulator(), kind, 'demo')).toEqual(ANSWERS[kind]);
+  expect(await fetchKeys(await shared(), kind, 'demo')).toEqual(ANSWERS[kind]);
 });
 
 test('answers the same envelope after a restart', async () => {
@@ -78,7 +82,7 @@ test('answers the same envelope after a restart', async () => {
 });
 
 test('seals the envelope for its client alone', async () => {
-  const emulator = await startEmulator();
+  const emulator = await shared();
   const envelope = await fetchEnvelope(emulator, 'cenc', 'demo');
   const { name: client, sharedSecret } = emulator.client;
   const mismatch = { ok: false, problem: expect.objectContaining({ code: 'hash_mismatch' }) };
@@ -87,7 +91,7 @@ test('seals the envelope for its client alone', async () => {
 });
 
 test.each(['a', '0', 'A-b_c.d', '...', 'x'.repeat(200)])('takes the content id %s', async (contentId) => {
-  const keys = await fetchKeys(await startEmulator(), 'fairplay', contentId);
+  const keys = await fetchKeys(await shared(), 'fairplay', contentId);
   expect(keys.laurl).toBe(`skd://fairplay-license.example.com/license/${contentId}`);
 });
 
@@ -95,7 +99,7 @@ test.each([
   ['with a wrong key, whatever its content id', 'fairplay/demo/a%20b', 'wrong', 401, 'api_key_refused'],
   ['for another kind of keys', 'clearkey/demo/film', KEY, 404, 'not_found'],
 ] as const)('answers no keys to a request %s', async (_case, path, key, status, code) => {
-  const { unauthenticated } = await startEmulator();
+  const { unauthenticated } = await shared();
   const response = await unauthenticated.get(`/keyprovider/${path}`).set('API-KEY', key);
   expect([response.status, response.body.errors[0].code]).toEqual([status, code]);
 });
@@ -104,7 +108,7 @@ test.each([
 test.each(['.', '..', '%2e', '%2E%2e', 'a%2Fb', 'a%20b', 'a%00', 'caf%C3%A9', 'a+b', 'a~', 'x'.repeat(201)])(
   'answers 400 to the content id %s',
   async (contentId) => {
-    const { port, client } = await startEmulator();
+    const { port, client } = await shared();
     const path = `/keyprovider/cenc/${client.name}/${contentId}`;
     const { status, text } = await rawRequest(port, 'GET', path, { 'API-KEY': client.apiKey });
     const description = 'A content id is 1 to 200 letters, digits, _, - and ., and not . or ..';
@@ -131,9 +135,7 @@ const REFUSED = errorBody('api_key_refused', "The header API-KEY does not hold t
 test.each<Record<string, string>>([{ 'API-KEY': KEY }, { API_KEY: KEY }, { 'API-KEY': KEY, API_KEY: KEY }])(
   'answers the record to the API key in %j',
   async (sent) => {
-    const { status, headers, body } = await (await startEmulator()).unauthenticated
-      .get(CONFIG_PATH)
-      .set(sent);
+    const { status, headers, body } = await (await shared()).unauthenticated.get(CONFIG_PATH).set(sent);
     expect([status, headers['cache-control'], body]).toEqual([200, 'no-store', RECORD]);
   },
 );
@@ -144,13 +146,13 @@ test.each<[string, Record<string, string>, object]>([
   ['another key', { 'API-KEY': 'demo-client-api-kez' }, REFUSED],
   ['a right and a wrong key', { 'API-KEY': KEY, API_KEY: 'other' }, REFUSED],
 ])('answers 401 to %s', async (_case, headers, body) => {
-  await (await startEmulator()).unauthenticated.get(CONFIG_PATH).set(headers).expect(401, body);
+  await (await shared()).unauthenticated.get(CONFIG_PATH).set(headers).expect(401, body);
 });
 
 test('answers 404 to the name of a client that does not exist', async () => {
   const sentence = 'There is no client of this name. The emulator knows the one that EMULATOR_CLIENT names.';
   const unknown = errorBody('client_unknown', sentence);
-  await (await startEmulator()).api.get('/config/v1/clients/nobody').expect(404, unknown);
+  await (await shared()).api.get('/config/v1/clients/nobody').expect(404, unknown);
 });
 
 test('answers the record of the client that the environment names', async () => {

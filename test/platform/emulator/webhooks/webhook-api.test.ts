@@ -1,3 +1,4 @@
+import { onceForAll } from '../../../support/after-test';
 import { errorBody, invalidBody } from '../../../support/error-body';
 import { answered } from '../../../support/resource-bodies';
 import { startEmulator } from '../../../support/start-emulator';
@@ -30,6 +31,9 @@ async function start() {
   };
 }
 
+/** For tests that leave nothing behind. */
+const shared = onceForAll(start);
+
 test('shows the secret of a webhook when it is created, and never again', async () => {
   const { admin, webhooks } = await start();
   const response = await admin.post('/v2/webhooks').send({ metadata: METADATA });
@@ -53,7 +57,7 @@ const WRONG = `
 test.each(tableRows(WRONG))(
   'answers 400 to the create call %#, and creates nothing',
   async (given = '', ...descriptions) => {
-    const { admin, webhooks } = await start();
+    const { admin, webhooks } = await shared();
     const metadata = { ...METADATA, ...JSON.parse(given) };
     const refused = invalidBody(...descriptions);
     await admin.post('/v2/webhooks').send({ metadata }).expect(400, refused);
@@ -62,7 +66,7 @@ test.each(tableRows(WRONG))(
 );
 
 test('answers 403 that names each site out of reach, whether or not it exists', async () => {
-  const { foreign, webhooks } = await start();
+  const { foreign, webhooks } = await shared();
   const metadata = { ...METADATA, site_ids: ['othrsite', 'demosite', 'nosuchst'] };
   const refused = [0, 2].map(
     (place) => `metadata.site_ids.${place}: this credential does not reach a site with this id.`,
