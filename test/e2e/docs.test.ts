@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { folderOfEachTest } from '../support/after-test';
 import { startBoth } from '../support/built-pair';
 import { DIST } from '../support/built-program';
-import { SHAKA_PACKAGER } from '../support/packaged-samples';
+import { SHAKA_PACKAGER } from '../support/package-stream';
 
 const CLIP = resolve(__dirname, '../../src/platform/demo/clip.mp4');
 const DOCS = resolve(__dirname, '../../docs');

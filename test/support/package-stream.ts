@@ -2,9 +2,12 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import fs from 'fs-extra';
+import { shakaPackagerOfNpm } from '../../src/platform/packager/shaka-packager';
 import { afterAllTests, temporaryFolder } from './after-test';
 
 const run = promisify(execFile);
+
+export const SHAKA_PACKAGER = shakaPackagerOfNpm(process.platform, process.arch, __filename);
 
 /** The media to package: six seconds of picture and sound. */
 export const SOURCE = join(__dirname, '../vectors/media/stream.mp4');
@@ -76,7 +79,7 @@ export async function packageStream({
     '--quiet',
     ...flags,
   ];
-  await run(process.execPath, [require.resolve('shaka-packager'), ...args]);
+  await run(SHAKA_PACKAGER, args);
   await fs.remove(flagFile);
   if (playlists === 'hls')
     await Promise.all(['v', 'a'].map((name) => dropIdentity(join(folder, `${name}.m3u8`))));

@@ -4,9 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createFile, Log, MP4BoxBuffer } from 'mp4box';
 import type { PackagingKeys } from '../../src/drm/packaging';
-import { shakaPackagerOfNpm } from '../../src/platform/packager/shaka-packager';
-
-export const SHAKA_PACKAGER = shakaPackagerOfNpm(process.platform, process.arch, __filename);
+import { SHAKA_PACKAGER } from './package-stream';
 
 const DASH_KEY_ID = Buffer.from('11111111222233334444555566667777', 'hex');
 const HLS_KEY_ID = Buffer.from('aaaaaaaabbbbccccddddeeeeffff0000', 'hex');

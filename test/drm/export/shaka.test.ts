@@ -7,8 +7,9 @@ import { exportCpix } from '../../../src/drm/export/export-cpix';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
 import { folderOfEachTest } from '../../support/after-test';
 import { cbcsDocument } from '../../support/cbcs-document';
+import { SHAKA_PACKAGER } from '../../support/package-stream';
 import { CLIP } from '../../support/packaged-clip';
-import { decryptedFile, SHAKA_PACKAGER, samplesOf } from '../../support/packaged-samples';
+import { decryptedFile, samplesOf } from '../../support/packaged-samples';
 import { right } from '../../support/right';
 import { keyFileText } from '../../support/start-stream';
 

@@ -10,13 +10,8 @@ import { type FileStream, packageFile } from '../../../src/platform/packager/fil
 import { joinMediaPlaylists, masterPlaylist } from '../../../src/platform/packager/playlists/hls-playlists';
 import { CLEAR } from '../../../src/platform/packager/shaka-packager';
 import { errorBody } from '../../support/error-body';
-import {
-  decryptedSamples,
-  joinSegments,
-  PACKAGING_KEYS,
-  SHAKA_PACKAGER,
-  samplesOf,
-} from '../../support/packaged-samples';
+import { SHAKA_PACKAGER } from '../../support/package-stream';
+import { decryptedSamples, joinSegments, PACKAGING_KEYS, samplesOf } from '../../support/packaged-samples';
 import {
   filesOf,
   MEDIA_VECTORS,
