@@ -10,10 +10,21 @@ import { cli, refused } from '../support/run-cli';
 import { API_KEY, startSidecar } from '../support/start-sidecar';
 import { pem, pemPath, shows } from '../support/tls';
 
+/** The API of a sidecar at an address, whose answers may be so much shorter than usual. */
+function apiOf(url: string, less = 0) {
+  const connection = readConnection({ url, key: 'k' }, {}, '/');
+  const send = createHttpCall(connection);
+  return createSidecarApi(connection, new AbortController().signal, ({ maxBytes, ...request }) =>
+    send({ ...request, maxBytes: maxBytes - less }),
+  );
+}
+
 test('cuts an answer of more than 64 MiB, as if it did not end', async () => {
   const { url, on } = await startFakeUpstream();
-  on('/api/keyfile/news', { body: Buffer.alloc(64 * 1024 * 1024 + 1, ' ') });
-  expect(await get(url)).toEqual(unreachable(url, "the answer does not end, or is larger than a sidecar's"));
+  on('/readyz', { body: { status: 'ready' } });
+  const { ready } = apiOf(url, 64 * 1024 * 1024 - 3);
+  const description = expect.stringContaining("the answer does not end, or is larger than a sidecar's");
+  await expect(ready()).rejects.toMatchObject({ exitCode: 3, problems: [{ description }] });
 });
 
 test.each([
@@ -33,8 +44,7 @@ test.each([
 
 test('takes no page for the word that a sidecar is ready', async () => {
   const upstream = await startFakeUpstream();
-  const connection = readConnection({ url: upstream.url, key: 'k' }, {}, '/');
-  const { ready } = createSidecarApi(connection, new AbortController().signal, createHttpCall(connection));
+  const { ready } = apiOf(upstream.url);
   upstream.on('/readyz', { headers: { 'content-type': 'text/html' }, body: '<html>' });
   await expect(ready()).rejects.toMatchObject({ exitCode: 3, problems: [{ code: 'not_a_sidecar' }] });
   upstream.on('/readyz', { body: { status: 'ready' } });

@@ -3,16 +3,16 @@ import { buffer } from 'node:stream/consumers';
 import { listening } from './listening';
 
 /**
- * A proxy before a sidecar, which calls a function with each request before it goes on; the answer is lost if that
- * returns `cut`.
+ * A proxy before a sidecar, which calls a function with each request before it goes on, with the address that this may
+ * give it; the answer is lost if the function returns `cut`.
  */
 export async function startProxy(
   target: string,
   before: (request: IncomingMessage) => unknown,
 ): Promise<string> {
   const server = createServer(async (request, response) => {
-    const { method = '', url = '' } = request;
     const isCut = (await before(request)) === 'cut';
+    const { method = '', url = '' } = request;
     const headers = Object.entries(request.headers).flatMap(([name, value]): [string, string][] =>
       /^(?:x-api-key|content-type|if-(?:none-)?match)$/.test(name) ? [[name, String(value)]] : [],
     );
