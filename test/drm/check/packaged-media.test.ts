@@ -175,11 +175,11 @@ describe('an init segment', () => {
 
   it('throws nothing wherever it is cut, or whatever one of its bytes is', () => {
     for (const [first, bytes] of [CENC, CBCS, BARE].entries()) {
-      for (let at = 8 + first; at < bytes.length; at += 3) {
-        check(bytes.toString('base64', 0, at));
+      for (let at = 8 + first; at < bytes.length; at += 5) {
+        check(bytes.subarray(0, at));
         const copy = Buffer.from(bytes);
         copy[at] = 255 - (copy[at] ?? 0);
-        expect(['init_segment', 'media_segment', 'unknown']).toContain(check(copy.toString('base64')).kind);
+        expect(['init_segment', 'media_segment', 'unknown']).toContain(check(copy).kind);
       }
     }
   });

@@ -224,9 +224,10 @@ describe('a PlayReady header', () => {
     expect(summary(base64(bytes))).toEqual(expected);
   });
 
-  // At an odd address, and one byte too long: Node 24 wrote past the text's memory, which ended the process.
+  // At an odd address, and one byte too long: Node 24 wrote past the text's memory, which ended the process. Each place
+  // in a block of memory that the text may end at comes often.
   test('behind a record of odd length, cut short, is read at any length', () => {
-    for (let length = 0; length < 2000; length++) {
+    for (let length = 0; length < 2000; length += 3) {
       const value = Buffer.concat([utf16(CBC + ' '.repeat(length)), Buffer.alloc(1)]);
       const object = buildPlayReadyObject([
         { type: 3, value: Buffer.alloc(1) },
