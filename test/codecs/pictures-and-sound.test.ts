@@ -23,7 +23,7 @@ function read(name: string) {
 }
 
 test.each(['cenc', 'cbcs'] as const)(
-  'under %s the right key decrypts each picture, and of ten others none',
+  'under %s the right key decrypts each picture, and of three others none',
   async (scheme) => {
     const { init, segment } = await packaged(scheme, 'hevc-stream.mp4');
     const media = opened(init('v'), segment('v', 2));
@@ -33,7 +33,7 @@ test.each(['cenc', 'cbcs'] as const)(
       evidence: '20 of 20 pictures are valid H.265 to the last bit.',
     });
     const noise = /^(\d+) of \1 pictures are noise: none are valid H\.265 to the last bit/;
-    for (let number = 0; number < 10; number += 1) {
+    for (let number = 0; number < 3; number += 1) {
       const key = createHash('sha256').update(`key ${number}`).digest().subarray(0, 16);
       const { state, evidence } = judgeMedia(media, [{ key }]);
       expect([number, state, evidence]).toEqual([number, 'garbage', expect.stringMatching(noise)]);

@@ -166,12 +166,6 @@ test('a key id of its own is nothing against a stream that FairPlay alone plays'
   expect([codesOf(report).errors, statesOf(report)]).toEqual([[], ['decrypts', 'decrypts']]);
 });
 
-test('SAMPLE-AES in MPEG-TS decrypts with key and IV of the key file', async () => {
-  const report = await (await startStream('hls', { extension: 'ts' })).verify();
-  expectToPlay(report);
-  expect(report.renditions.map(({ scheme }) => scheme)).toEqual(['sample-aes', 'sample-aes']);
-});
-
 describe('AES-128', () => {
   const key = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
 

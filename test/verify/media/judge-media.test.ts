@@ -140,10 +140,10 @@ test('a key for another key id is no key', () => {
 });
 
 describe.each(['v', 'a'] as const)('of %s', (track) => {
-  test('of ten other keys not one decrypts, whatever the scheme', () => {
+  test('of three other keys not one decrypts, whatever the scheme', () => {
     for (const media of [of(cenc, track), of(cbcs, track), ofTs(sampleAes, track)]) {
       expect(judged(media, { key: KEY })).toEqual({ state: 'decrypts' });
-      for (let number = 0; number < 10; number += 1) {
+      for (let number = 0; number < 3; number += 1) {
         expect(judgeMedia(media, [{ key: otherKey(number) }]).state).toBe('garbage');
       }
     }
