@@ -107,6 +107,10 @@ export async function startEmulator(env: Environment = {}) {
     async advance(seconds: number): Promise<void> {
       await control.post('/clock').send({ advance_seconds: seconds }).expect(200);
     },
+    /** Counts so many requests for every caller of this minute. */
+    countRequests(totalHits: number): void {
+      for (const window of context.state.rateWindows.values()) window.totalHits = totalHits;
+    },
     /** The log as written, at level `debug`, once it has this many lines. */
     logOf: linesOf,
   };
