@@ -1,3 +1,5 @@
+import { createChannel } from '../../../../src/platform/emulator/resources/channels';
+import { channelMetadata } from '../../../support/channel-metadata';
 import { rowsOf, textOf } from '../../../support/read-page';
 import { startPackaged } from '../../../support/start-delivery';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
@@ -110,8 +112,10 @@ test('finds channels by words of title, id and tags, and by state, says how many
 
 test('keeps what was searched for on the other pages of the list', async () => {
   const emulator = await startEmulator();
-  for (let number = 1; number <= 52; number += 1)
-    await emulator.createChannel({ title: number === 30 ? 'Other' : `Show & tell ${number}` });
+  for (let number = 1; number <= 52; number += 1) {
+    const title = number === 30 ? 'Other' : `Show & tell ${number}`;
+    createChannel(emulator.context, emulator.siteId, channelMetadata({ title }));
+  }
   const first = await emulator.unauthenticated.get('/dashboard/channels?q=show+%26+tell&state=unused');
   expect(rowsOf(first.text)).toHaveLength(50);
   expect(textOf(first.text)).toContain('51 of 52 channels');

@@ -2,9 +2,13 @@ import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import { onceForAll } from '../../../support/after-test';
 import { serve, serveRaw } from '../../../support/serve';
 import { startUploads, uploadsAlone } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
+
+/** For fetches that keep nothing. */
+const shared = onceForAll(() => startUploads());
 
 const MB = 1024 * 1024;
 const WANTED = { maxBytes: MB, signal: new AbortController().signal };
@@ -44,7 +48,7 @@ test.each([
   ['https://169.254.169.254/', 'The address that it is redirected to must not be an address of a private'],
   ['http://', 'The address answered 302 without a location to go to.'],
 ])('a redirect to %s is not followed', async (location, reason) => {
-  const { context } = await startUploads();
+  const { context } = await shared();
   const { url } = await serve((_request, response) => response.writeHead(302, { location }).end());
   const fetched = await context.uploads.fetchFile(url, WANTED);
   expect(fetched).toEqual({ ok: false, problem: expect.stringContaining(reason) });
@@ -54,13 +58,13 @@ test.each([
   ['https://192.168.1.1/a.mp4', 'The address must not be an address of a private network'],
   ['http://localhost:1/', 'The file could not be fetched: connection refused.'],
 ])('from %s nothing is fetched', async (url, reason) => {
-  const { context } = await startUploads();
+  const { context } = await shared();
   const fetched = await context.uploads.fetchFile(url, WANTED);
   expect(fetched).toEqual({ ok: false, problem: expect.stringContaining(reason) });
 });
 
 test('the control port and the dashboard refuse to be fetched', async () => {
-  const { context, controlUrl, url } = await startUploads();
+  const { context, controlUrl, url } = await shared();
   for (const address of [`${controlUrl}/state?reveal=true`, `${url}/dashboard`]) {
     expect(await context.uploads.fetchFile(address, WANTED)).toEqual(failed('The address answered 403.'));
   }
@@ -82,7 +86,7 @@ test.each([
   ['is no HTTP', 'SSH-2.0-OpenSSH\r\n\r\n', keepOpen, 'The file could not be fetched: not http.'],
   ['is cut', HALF, (socket: Socket) => socket.end(), 'The connection ended before the file had come.'],
 ])('an answer that %s fails and leaves nothing', async (_what, answer, then, reason) => {
-  const { context, sizesOnDisk } = await startUploads();
+  const { context, sizesOnDisk } = await shared();
   const url = await serveRaw((socket) => socket.write(answer, () => then(socket)));
   expect(await context.uploads.fetchFile(url, WANTED)).toEqual(failed(reason));
   expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[], 0]);

@@ -8,7 +8,7 @@ import request from 'supertest';
 import { errorBody, toHttpError } from '../../../../src/http/errors';
 import { listen } from '../../../../src/http/server';
 import { receiveForm } from '../../../../src/platform/emulator/uploads/upload-form';
-import { afterTest } from '../../../support/after-test';
+import { afterTest, onceForAll } from '../../../support/after-test';
 import { startUploads } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
 
@@ -62,6 +62,8 @@ const NO_FORM =
 const UNREADABLE = "The form can't be read: it ends early, or its parts are not as the boundary says.";
 const VIDEO = 'form-data; name="video"; filename="a.mp4"';
 
+const unsent = onceForAll(() => startForm());
+
 test.each([
   ['application/json', '{}', 415, 'unsupported_media_type', NO_FORM],
   ['multipart/form-data', formOf('x'), 415, 'unsupported_media_type', NO_FORM],
@@ -73,7 +75,7 @@ test.each([
   [FORM_TYPE, formOf('cut here', undefined, ''), 400, 'invalid_body', UNREADABLE],
   [FORM_TYPE, 'no form at all', 400, 'invalid_body', UNREADABLE],
 ])('of a bad form %# nothing is kept', async (type, body, status, code, description) => {
-  const { form, taken, sizesOnDisk, context } = await startForm();
+  const { form, taken, sizesOnDisk, context } = await unsent();
   await form.post('/').set('content-type', type).send(body).expect(status, errors(code, description));
   await until(() => context.uploads.files.usedBytes === 0);
   expect([taken, sizesOnDisk()]).toEqual([[], []]);
