@@ -56,20 +56,6 @@ test('the metadata of a media are kept as they were sent, with moments in UTC', 
   });
 });
 
-test('a file that is sent in parts is put together, and no part stays on the disk', async () => {
-  const { create, read, send, unauthenticated, advance, sizesOnDisk } = await startLibrary();
-  const { id, upload_id, upload_token, upload_link } = await create({ upload: { method: 'multipart' } });
-  expect(upload_link).toBeUndefined();
-  const bearer = { authorization: `Bearer ${upload_token}` };
-  const { body } = await unauthenticated.get(`/v2/uploads/${upload_id}/parts?page_length=2`).set(bearer);
-  await send(body.parts[0].upload_link, FILM.subarray(0, 1000));
-  await send(body.parts[1].upload_link, FILM.subarray(1000));
-  await unauthenticated.put(`/v2/uploads/${upload_id}/complete`).set(bearer).expect(202);
-  await advance(1);
-  expect(await read(`/media/${id}`)).toMatchObject({ status: 'ready', duration: 2, mime_type: 'video/mp4' });
-  expect(sizesOnDisk()).toEqual([FILM.length]);
-});
-
 describe('upload by fetch', () => {
   const notifiedWhenReady = (id: string) =>
     ['thumbnail_created', 'media_available', 'conversions_complete'].map((event) => `${event} ${id}`);

@@ -168,16 +168,6 @@ test('a video is created, uploaded as a form, and shown as v1 shows it', async (
   });
 });
 
-test('v2 shows the resources of v1, and the other way round', async () => {
-  const emulator = await startEmulator();
-  const video_key = await createV1(emulator, 'video', { title: 'A', 'custom.a': '1', tags: 'x' });
-  const { body } = await emulator.admin.get(`${V2}${video_key}/`).expect(200);
-  expect(body.metadata).toMatchObject({ title: 'A', custom_params: { a: '1' }, tags: ['x'] });
-  const made = await emulator.admin.post(V2).send({ metadata: { title: 'B' } });
-  const { video } = await okV1(emulator, 'videos/show', { video_key: made.body.id });
-  expect(video).toMatchObject({ title: 'B' });
-});
-
 test('an update changes what it names: single custom parameters, too', async () => {
   const emulator = await startEmulator();
   const custom = { 'custom.keep': '1', 'custom.change': '1', 'custom.go': '1' };
