@@ -23,6 +23,7 @@ import {
   objections,
   startDescribed,
 } from '../../support/start-described';
+import { answersFor } from '../../support/start-provisioning';
 import { API_KEY, startSidecar } from '../../support/start-sidecar';
 
 interface Oddity {
@@ -87,9 +88,15 @@ it.each(OPERATIONS)(
   async ({ method, path, operation }) => {
     const { sidecar } = await startDescribed();
     const statuses = new Set<number>();
+    const found: object[] = [];
     const names = operation.parameters.map(({ name }) => name);
-    for (const [what, { streamid = 'news', query = '', headers = {}, type, body }] of ODDITIES) {
+    for (const [what, oddity] of ODDITIES) {
+      const { streamid = 'news', query = '', headers = {}, type, body } = oddity;
       const target = addressOf(path, streamid) + query;
+      // Without a body, some are alike.
+      const isAlike =
+        NO_BODY.includes(method) && body !== undefined && query === '' && !('headers' in oddity);
+      if (isAlike) continue;
       // HTTP itself answers 304 where nothing is said of it (RFC 9110 § 13.1.2: something is there).
       if (headers['if-none-match'] !== undefined && !names.includes('If-None-Match')) continue;
       const sent = request(sidecar.url)
@@ -98,24 +105,22 @@ it.each(OPERATIONS)(
       if (body !== undefined && !NO_BODY.includes(method))
         void sent.type(type ?? 'application/json').send(body);
       const answer = await sent.buffer(true);
-      const documented = operation.responses[answer.status];
-      expect([what, answer.status, documented === undefined]).toEqual([what, answer.status, false]);
       statuses.add(answer.status);
-      const content = answer.type === '' ? undefined : documented?.content?.[answer.type];
-      expect([what, answer.type, content === undefined]).toEqual([
-        what,
-        answer.type,
-        documented?.content === undefined,
-      ]);
+      const documented = operation.responses[answer.status];
+      const content = documented?.content?.[answer.type];
+      const isNamed = documented && (content || !documented.content);
       const given = answer.type === 'application/json' ? answer.body : answer.text;
-      for (const fields of ['described', 'any'] as const)
-        expect([what, content ? objections(content.schema, given, fields) : []]).toEqual([what, []]);
-      for (const name of ['etag', 'warning', 'retry-after', 'x-fleet-revision']) {
-        const described = Object.keys(documented?.headers ?? {}).map((header) => header.toLowerCase());
-        const isSilent = answer.headers[name] !== undefined && !described.includes(name);
-        expect([what, name, isSilent]).toEqual([what, name, false]);
-      }
+      const faults = (['described', 'any'] as const).map((fields) =>
+        content ? objections(content.schema, given, fields) : [],
+      );
+      const headersNamed = Object.keys(documented?.headers ?? {}).map((header) => header.toLowerCase());
+      const silent = ['etag', 'warning', 'retry-after', 'x-fleet-revision'].filter(
+        (name) => answer.headers[name] !== undefined && !headersNamed.includes(name),
+      );
+      if (!isNamed || [...faults.flat(), ...silent].length > 0)
+        found.push({ what, status: answer.status, type: answer.type, faults, silent });
     }
+    expect(found).toEqual([]);
     // It was no single refusal that answered all of them.
     expect(statuses.size).toBeGreaterThan(path.startsWith('/api') ? 2 : 0);
   },
@@ -180,9 +185,9 @@ const get =
   ({ sidecar }) =>
     sidecar.api.get(path);
 const post =
-  (body: object | string, path = KEY_FILE, type = 'application/json', headers = {}): Provoke =>
+  (body: object | string, path = KEY_FILE, type = 'application/json'): Provoke =>
   ({ sidecar }) =>
-    sidecar.api.post(path).set(headers).type(type).send(body);
+    sidecar.api.post(path).type(type).send(body);
 const remove =
   (path: string): Provoke =>
   ({ sidecar }) =>
@@ -227,19 +232,16 @@ const OTHER_CMAF_KEY = CMAF_KEYS.replace(cenc.contentkey, 'SvEMxZMGndWHIqCMoD45Y
 const ALGORITHM = 'cmafstreaming-cenc-algorithm';
 const ZERO = 'AAAAAAAAAAAAAAAAAAAAAA==';
 
-/** Each error provoked, and the operation whose description must name it. Connections and time have tests of their own. */
+/**
+ * Each error provoked that no odd request is answered with, and the operation whose description must name it. Connections and
+ * time have tests of their own.
+ */
 const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
   ['invalid_stream_id', 'readKeyFile', get('/api/keyfile/.news')],
-  ['invalid_path', 'readKeyFile', get('/api/keyfile/%ff')],
-  ['invalid_query', 'writeKeyFile', post(SUPPLIED, `${KEY_FILE}?dryrun=yes`)],
-  ['invalid_body', 'writeKeyFiles', post({}, '/api/keyfiles')],
-  ['unknown_field', 'writeKeyFile', post({ cenc, widevin: {} })],
-  ['unknown_line', 'writeKeyFile', importing(`${fileOf(SUPPLIED)}vendor-tier: gold\n`)],
   ['missing_line', 'writeKeyFile', importing(CMAF_KEYS)],
   ['wrong_constant', 'writeKeyFile', importing(`${CMAF_KEYS}${ALGORITHM}: AES\n`)],
   ['cmaf_disagrees', 'writeKeyFile', importing(`${fileOf(SUPPLIED)}${OTHER_CMAF_KEY}${ALGORITHM}: AESCTR\n`)],
   ['no_lines', 'writeKeyFile', importing('vendor-tier: gold\n', '?keepunknown=true')],
-  ['malformed_json', 'checkKeyMaterial', post('{', '/api/check')],
   ['key_id_byte_order', 'writeKeyFile', post(SWAPPED)],
   [
     'checksum_mismatch',
@@ -264,28 +266,17 @@ const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
   ],
   ['unknown_scheme', 'writeKeyFile', post({ cenc, widevine: { psshdata: 'IgRzaG93SAE=' } })],
   ['escaped_ampersand', 'writeKeyFile', post({ cenc, playready: { laurl: 'https://a/b?c=1&amp;d=2' } })],
-  ['invalid_cpix', 'writeKeyFile', post('<CPIX', KEY_FILE, 'application/cpix+xml')],
   ['cpix_choice', 'writeKeyFile', post(CPIX_OF_TRACKS, KEY_FILE, 'application/cpix+xml')],
   ['cpix_not_usable', 'writeKeyFile', post({ cpix: CPIX_OF_TRACKS, track: 'SD', systems: ['playready'] })],
-  ['unauthorized', 'readKeyFile', ({ sidecar }) => sidecar.unauthenticated.get(KEY_FILE)],
-  ['key_file_not_found', 'removeKeyFile', remove('/api/keyfile/absent')],
   ['key_file_malformed', 'readKeyFile', withFile('odd.key', 'a: b\nno line\n', '/api/keyfile/odd')],
   ['keys_missing', 'readKeyFile', withFile('a.key', fileOf({ cenc }), '/api/keyfile/a?as=cpix&scheme=cbcs')],
-  ['precondition_failed', 'writeKeyFile', post(SUPPLIED, KEY_FILE, 'json', { 'if-none-match': '*' })],
-  ['invalid_header', 'writeKeyFiles', post({ streams: [] }, '/api/keyfiles', 'json', { 'if-match': '*' })],
   ['cursor_expired', 'listKeyFiles', get('/api/keyfiles?cursor=gone.2')],
-  ['body_too_large', 'writeKeyFile', post({ drmjson: 'x'.repeat(64 * 1024) })],
-  ['unsupported_media_type', 'writeKeyFiles', post('x', '/api/keyfiles', 'text/plain')],
   ['client_unknown', 'writeKeyFile', provision('/config/demo', 404)],
   ['client_api_key_refused', 'writeKeyFile', provision('/config/demo', 403)],
   ['config_service_failed', 'writeKeyFile', provision('/config/demo', 500)],
   ['key_provider_failed', 'writeKeyFile', provision('/keys/cenc/demo/somecontentid', 500)],
   ['provisioning_not_configured', 'writeKeyFile', alone((api) => api.post(KEY_FILE).send(FROM_PROVIDER))],
   ['fleet_not_configured', 'readFleet', alone((api) => api.get('/api/fleet'))],
-  ['fleet_entry_not_found', 'readFleetStream', get('/api/fleet/archive')],
-  ['invalid_query', 'readFleet', get('/api/fleet?prefix=news')],
-  ['invalid_query', 'importIntoFleet', post({}, '/api/fleet/import?limit=1001')],
-  ['packager_not_found', 'retirePackager', remove('/api/fleet/packagers/nobody')],
   ['packager_live', 'retirePackager', remove('/api/fleet/packagers/origin-1')],
   ['fleet_entry_unreadable', 'writeKeyFile', inFleet('fleet_entry_unreadable', post(SUPPLIED))],
   ['fleet_unavailable', 'writeKeyFile', inFleet('fleet_unavailable', post(SUPPLIED))],
@@ -300,9 +291,14 @@ const PROVOKED: [code: ErrorCode, operationId: string, provoke: Provoke][] = [
   ['fleet_joining', 'isReady', inFleet('fleet_joining', get('/readyz'))],
 ];
 
+const forAll = onceForAll(startDescribed);
+
 it.each(PROVOKED)('%s of %s is answered as it is described', async (code, operationId, provoke) => {
   const found = OPERATIONS.find(({ operation }) => operation.operationId === operationId);
-  const { status, body } = await provoke(await startDescribed());
+  const described = await forAll();
+  described.upstream.onEach(answersFor('demo'));
+  described.fleet.fault = undefined;
+  const { status, body } = await provoke(described);
   const { schema = {} } = found?.operation.responses[status]?.content?.['application/json'] ?? {};
   expect([Object(body).errors?.[0]?.code, objections(schema, body)]).toEqual([code, []]);
 });
