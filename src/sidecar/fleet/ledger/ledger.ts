@@ -35,8 +35,7 @@ export interface LedgerHead {
   readonly highest: number;
 }
 
-/** The file is rewritten when it has this many lines more than there are records. */
-const SLACK_LINES = 10_000;
+type Hooks = Pick<FleetHooks, 'newId' | 'log'>;
 
 interface Waiting {
   readonly line: string;
@@ -44,8 +43,8 @@ interface Waiting {
   readonly done: (failure?: { readonly thrown: unknown } | undefined) => void;
 }
 
-/** Damaged lines are logged and skipped. @throws as `openLedgerFile`. */
-export async function openLedger(folder: string, { newId, log }: Pick<FleetHooks, 'newId' | 'log'>) {
+/** It is rewritten at so many lines more than records. Damaged ones are logged and skipped. @throws as `openLedgerFile`. */
+export async function openLedger(folder: string, { newId, log }: Hooks, slackLines = 10_000) {
   const file = await openLedgerFile(folder, newId);
   const { records, found, lines, damaged, highest: highestFound } = readLines(file.found);
   let head: Omit<LedgerHead, 'highest'> = found ?? { id: newId() };
@@ -87,7 +86,7 @@ export async function openLedger(folder: string, { newId, log }: Pick<FleetHooks
       );
       for (const { done } of batch) done(failure);
       appended += batch.length;
-      if (appended > records.size + SLACK_LINES) await rewrite();
+      if (appended > records.size + slackLines) await rewrite();
     }
     writing = undefined;
   };
