@@ -101,14 +101,14 @@ describe('a client that was refused', () => {
 });
 
 test('an answer to a slow client goes on while that takes something of it', async () => {
-  const size = 16 * 1024 * 1024;
-  const { port } = await serve((_request, response) => response.end('x'.repeat(size)));
+  const size = 8 * 1024 * 1024;
+  const { port } = await serve((_request, response) => response.end('x'.repeat(size)), { answerMs: 1000 });
   const { socket } = await hostile(port, { says: `${HEAD}\r\n`, reads: false });
   let taken = 0;
   socket.on('data', (chunk) => {
     taken += chunk.length;
     socket.pause();
-    setTimeout(() => socket.resume(), 2);
+    setTimeout(() => socket.resume(), 10);
   });
   await until(() => taken > size);
   expect(refused).toEqual([]);
@@ -118,7 +118,7 @@ test.each([
   ['a request has all its time when an answer before it', `${HEAD}\r\nGET /late HTTP/1.1\r\nhost: a\r\n\r\n`],
   ['an answer has all its time when a part of it', 'GET /parts HTTP/1.1\r\nhost: a\r\n\r\n'],
 ])('%s was taken late', async (_what, says) => {
-  const big = 'x'.repeat(64 * 1024 * 1024);
+  const big = 'x'.repeat(16 * 1024 * 1024);
   let spoken: Socket | undefined;
   const { port } = await serve(({ url, socket }, response) => {
     spoken = (socket as unknown as PiecewiseSocket).inner;

@@ -89,20 +89,22 @@ describe('the provider cache, in an outage', () => {
     expect(await sidecar.files()).toEqual({ 'demo.key': PROVIDED_FILE });
   });
 
-  it.each([
-    [-HOUR, '0 seconds'],
-    [1999, '1 second'],
-    [119_000, '119 seconds'],
-    [2 * MINUTE, '2 minutes'],
-    [2 * HOUR - 1, '119 minutes'],
-    [2 * DAY - 1, '47 hours'],
-    [7 * DAY, '7 days'],
-  ])('shows an age of %i ms as %s', async (passed, age) => {
+  it('shows an age in the largest unit of which it has two', async () => {
     const { sidecar, time, cut } = await startKept();
     cut();
-    time.passed = passed;
-    const { headers } = await post(sidecar).expect(200, PROVIDED_FILE);
-    expect(headers.warning).toBe(warningOf(age));
+    for (const [passed, age] of [
+      [-HOUR, '0 seconds'],
+      [1999, '1 second'],
+      [119_000, '119 seconds'],
+      [2 * MINUTE, '2 minutes'],
+      [2 * HOUR - 1, '119 minutes'],
+      [2 * DAY - 1, '47 hours'],
+      [7 * DAY, '7 days'],
+    ] as const) {
+      time.passed = passed;
+      const { headers } = await post(sidecar).expect(200, PROVIDED_FILE);
+      expect(headers.warning).toBe(warningOf(age));
+    }
   });
 
   it('asks the provider again every time, and returns the new values as soon as it is back', async () => {

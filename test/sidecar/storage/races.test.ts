@@ -42,7 +42,7 @@ test('a sub-folder that is swapped for a link in the middle of requests leads no
     statuses.set(`${what} ${status}`, (statuses.get(`${what} ${status}`) ?? 0) + 1);
   };
   await swapping(join(folder, 'site'), outside, async () => {
-    for (let round = 0; round < 40; round += 1) {
+    for (let round = 0; round < 20; round += 1) {
       await Promise.all([
         ...[`site%2Flive-${round}`, `site%2Fdeep%2F${round}`].map((streamId) =>
           api
