@@ -6,8 +6,10 @@ import { anyCharacter } from '../support/any-character';
 import { errorBody } from '../support/error-body';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
 import { rawRequest } from '../support/raw-http';
-import { API_KEY, startSidecar } from '../support/start-sidecar';
+import { API_KEY, sidecarForAll, startSidecar } from '../support/start-sidecar';
 
+const sidecar = sidecarForAll();
+const { api, files } = sidecar;
 const HEADERS = { 'x-api-key': API_KEY };
 const JSON_HEADERS = { ...HEADERS, 'content-type': 'application/json' };
 
@@ -63,30 +65,27 @@ const TAKEN: [what: string, encoded: string, file: string][] = [
 
 describe('a stream id in the path', () => {
   it.each(REFUSED)('answers 400 to %s, whatever the method', async (_what, path, body) => {
-    const { port, files } = await startSidecar();
     const url = `/api/keyfile${path}`;
     const answers = [
-      await rawRequest(port, 'GET', url, HEADERS),
-      await rawRequest(port, 'DELETE', url, HEADERS),
-      await rawRequest(port, 'POST', url, JSON_HEADERS, JSON.stringify(CENC_ONLY)),
+      await rawRequest(sidecar.port, 'GET', url, HEADERS),
+      await rawRequest(sidecar.port, 'DELETE', url, HEADERS),
+      await rawRequest(sidecar.port, 'POST', url, JSON_HEADERS, JSON.stringify(CENC_ONLY)),
     ];
     expect(answers.map(({ status, text }) => [status, JSON.parse(text)])).toEqual(Array(3).fill([400, body]));
     expect(await files()).toEqual({});
   });
 
   it.each(TAKEN)('takes %s and names the file after it', async (_what, encoded, file) => {
-    const { port, files } = await startSidecar();
     const url = `/api/keyfile/${encoded}`;
-    const posted = await rawRequest(port, 'POST', url, JSON_HEADERS, JSON.stringify(CENC_ONLY));
+    const posted = await rawRequest(sidecar.port, 'POST', url, JSON_HEADERS, JSON.stringify(CENC_ONLY));
     expect([posted.status, posted.text]).toEqual([200, CENC_ONLY_FILE]);
     expect(await files()).toMatchObject({ [file]: CENC_ONLY_FILE });
-    const deleted = await rawRequest(port, 'DELETE', url, HEADERS);
+    const deleted = await rawRequest(sidecar.port, 'DELETE', url, HEADERS);
     expect([deleted.status, deleted.text]).toEqual([200, CENC_ONLY_FILE]);
     expect(Object.values(await files()).filter((content) => content !== 'folder')).toEqual([]);
   });
 
   it('distinguishes streams by case', async () => {
-    const { api, files } = await startSidecar();
     await api.post('/api/keyfile/Demo').send(CENC_ONLY).expect(200);
     await api.get('/api/keyfile/demo').expect(404);
     expect(await files()).toEqual({ 'Demo.key': CENC_ONLY_FILE });

@@ -3,7 +3,7 @@ import { invalidBody } from '../support/error-body';
 import { refusedUrl } from '../support/fake-upstream';
 import { POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
 import { PATHS, PROVIDED, PROVIDED_FILE, sealed, startProvisioning } from '../support/start-provisioning';
-import { startSidecar, type TestSidecar } from '../support/start-sidecar';
+import { sidecarForAll, startSidecar, type TestSidecar } from '../support/start-sidecar';
 
 const PATH = '/api/keyfile/news';
 const post = (api: TestSidecar['api'], body: object) => api.post(PATH).send(body);
@@ -25,13 +25,14 @@ cupertinostreaming-aes128-iv-include-in-chunklist: true
 `;
 
 describe('a key for HLS with AES-128', () => {
+  const { api, files } = sidecarForAll();
+
   it.each([
     ['alone', { aes: AES }, file()],
     ['with an IV, which is in the playlist', { aes: { ...AES, iv: IV } }, WITH_IV],
     ['without one where it is null', { aes: { ...AES, iv: null }, fairplay: null }, file()],
     ['next to DASH', { ...DASH, aes: AES }, DASH_FILE + file()],
   ])('is written %s, is no fault to a check, and is taken over as it is', async (_what, body, text) => {
-    const { api } = await startSidecar({ cmaf: false });
     const { headers } = await api.post(PATH).send(body).expect(200, text);
     expect(headers.warning).toBeUndefined();
     const { body: found } = await api.post('/api/check').send(body).expect(200);
@@ -49,13 +50,11 @@ describe('a key for HLS with AES-128', () => {
     [{ aes: { key: KEY } }, 'aes.url: is missing'],
     [{ aes: { ...AES, url: 'skd://a' } }, 'aes.url: must be an address that starts with https:// or http://'],
   ])('is refused as %j', async (body, description) => {
-    const { api, files } = await startSidecar();
     await post(api, body).expect(400, invalidBody(description));
     expect(await files()).toEqual({});
   });
 
   it('has no form of another packager, and is named where it is left out', async () => {
-    const { api } = await startSidecar();
     await api.post(PATH).send({ aes: AES }).expect(200);
     const alone = await api.get(`${PATH}?as=cpix`).expect(409);
     expect(alone.text).toContain('its HLS lines are not of FairPlay');

@@ -202,25 +202,19 @@ describe('a request', () => {
   const MISNAMED = unauthorized('Send the API key in the header x-api-key; API-KEY is not read.');
 
   describe('the API key', () => {
-    it.each(METHODS)('answers 401 to a %s without the key', async (method) => {
+    it('answers 401 to every method without the key', async () => {
       const { port } = await startSidecar();
-      const answer = await rawRequest(port, method, PATH, {});
-      expect(answer.status).toBe(401);
-      expect(answer.text).toBe(method === 'HEAD' ? '' : JSON.stringify(MISSING));
+      for (const method of METHODS) {
+        const answer = await rawRequest(port, method, PATH, {});
+        expect([answer.status, answer.text]).toEqual([401, method === 'HEAD' ? '' : JSON.stringify(MISSING)]);
+      }
     });
 
-    it.each([
-      ['another key', `${API_KEY.slice(0, -1)}X`],
-      ['a shorter key', API_KEY.slice(0, -1)],
-      ['a longer key', `${API_KEY}s`],
-      ['the key in other case', API_KEY.toUpperCase()],
-      ['an empty key', ''],
-      ['the key in quotes', `"${API_KEY}"`],
-      ['the key as a Bearer token', `Bearer ${API_KEY}`],
-      ['a very long key', 'k'.repeat(10_000)],
-    ])('answers 401 to %s', async (_what, key) => {
+    it('answers 401 to another key, and to the key with something more or less', async () => {
       const { unauthenticated } = await startSidecar();
-      await unauthenticated.get(PATH).set('x-api-key', key).expect(401, WRONG);
+      const near = [`${API_KEY.slice(0, -1)}X`, API_KEY.slice(0, -1), `${API_KEY}s`, API_KEY.toUpperCase()];
+      for (const key of [...near, `"${API_KEY}"`, `Bearer ${API_KEY}`, 'k'.repeat(10_000), ''])
+        await unauthenticated.get(PATH).set('x-api-key', key).expect(401, WRONG);
     });
 
     it('answers 401 to two x-api-key headers, even when both are right', async () => {
@@ -252,15 +246,12 @@ describe('a request', () => {
       expect(await files()).toEqual({ 'demo.key': POST_MANUAL_FILE });
     });
 
-    it.each([
-      ['a path that names nothing', '/api/nothing'],
-      ['a refused stream id', '/api/keyfile/..'],
-      ['an undecodable stream id', '/api/keyfile/%E0%A4%A'],
-      ['the path in capitals', '/API/KEYFILE/demo'],
-    ])('shows an unauthenticated client nothing about %s', async (_what, path) => {
+    it('shows an unauthenticated client nothing about any path', async () => {
       const { port } = await startSidecar();
-      const answer = await rawRequest(port, 'GET', path, {});
-      expect([answer.status, JSON.parse(answer.text)]).toEqual([401, MISSING]);
+      for (const path of ['/api/nothing', '/api/keyfile/..', '/api/keyfile/%E0%A4%A', '/API/KEYFILE/demo']) {
+        const answer = await rawRequest(port, 'GET', path, {});
+        expect([path, answer.status, JSON.parse(answer.text)]).toEqual([path, 401, MISSING]);
+      }
     });
 
     it('answers before a body arrives', async () => {
@@ -270,14 +261,5 @@ describe('a request', () => {
       expect(answer).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n/);
       expect(answer.split('\r\n\r\n')[1]).toBe(JSON.stringify(MISSING));
     });
-
-    it.each(['application/json', 'text/html'])(
-      'looks at no %s body of an unauthenticated client',
-      async (type) => {
-        const { unauthenticated } = await startSidecar();
-        const body = `{"broken": ${'x'.repeat(70_000)}`;
-        await unauthenticated.post(PATH).set('content-type', type).send(body).expect(401, MISSING);
-      },
-    );
   });
 });

@@ -4,16 +4,17 @@ import fs from 'fs-extra';
 import { parseKeyFile } from '../../src/drm/key-file';
 import { temporaryFolder } from '../support/after-test';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { errorBody, startSidecar } from '../support/start-sidecar';
+import { errorBody, sidecarForAll, startSidecar } from '../support/start-sidecar';
 import { keyFileSamples } from '../vectors/drm-vectors';
 
 const PATH = '/api/keyfile/demo';
+const sidecar = sidecarForAll();
+const { api, files } = sidecar;
 const NOT_FOUND = errorBody('key_file_not_found', 'This stream has no key file.');
 const PLAIN = 'text/plain; charset=utf-8';
 
 describe('POST', () => {
   it.each(['created', 'overwritten'])('answers 200 with the lines of the key file it has %s', async (how) => {
-    const { api, files } = await startSidecar();
     if (how === 'overwritten') await api.post(PATH).send(CENC_ONLY).expect(200, CENC_ONLY_FILE);
     const answer = await api.post(PATH).send(POST_MANUAL).expect(200).expect('content-type', PLAIN);
     expect(answer.text).toBe(POST_MANUAL_FILE);
@@ -24,7 +25,6 @@ describe('POST', () => {
   });
 
   it.each(keyFileSamples)('writes the lines of the published sample %s', async (_name, sample) => {
-    const { api } = await startSidecar();
     const answer = await api.post(PATH).send(sample.values).expect(200);
     const published = sample.lines.map((line) => line.replace(/(include-in-chunklist): true$/, '$1: false'));
     expect(answer.text.trimEnd().split('\n').sort()).toEqual(published.sort());
@@ -39,7 +39,6 @@ describe('POST', () => {
   it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"'])(
     'takes a body of type %s behind a byte order mark and white space',
     async (type) => {
-      const { api } = await startSidecar();
       const text = `\ufeff \r\n\t${JSON.stringify(CENC_ONLY)}`;
       await api.post(PATH).set('content-type', type).send(text).expect(200, CENC_ONLY_FILE);
     },
@@ -48,9 +47,8 @@ describe('POST', () => {
 
 describe('GET', () => {
   it('answers 200 with the file byte for byte', async () => {
-    const { api, folder } = await startSidecar();
     const text = '# by hand\r\n\r\nname:value\u00e9\r\nno line end';
-    await fs.writeFile(join(folder, 'demo.key'), text);
+    await fs.writeFile(join(sidecar.folder, 'demo.key'), text);
     const answer = await api.get(PATH).expect(200, text).expect('content-type', PLAIN);
     expect(answer.headers).toMatchObject({
       'cache-control': 'no-store',
@@ -59,15 +57,13 @@ describe('GET', () => {
   });
 
   it('answers 404 for a stream without a key file', async () => {
-    const { api } = await startSidecar();
     await api.get(PATH).expect(404, NOT_FOUND);
     await api.get('/api/keyfile/no%2Fsuch%2Ffolder').expect(404, NOT_FOUND);
   });
 
   it('serves no file that is not a key file of the folder', async () => {
-    const { api, folder } = await startSidecar();
-    await fs.writeFile(join(folder, 'demo.txt'), 'text');
-    await fs.writeFile(join(folder, 'demo'), 'bare');
+    await fs.writeFile(join(sidecar.folder, 'demo.txt'), 'text');
+    await fs.writeFile(join(sidecar.folder, 'demo'), 'bare');
     await api.get(PATH).expect(404, NOT_FOUND);
     await api.get('/api/keyfile/demo.txt').expect(404, NOT_FOUND);
   });
@@ -82,7 +78,6 @@ describe('GET', () => {
     ['*/*', PLAIN],
     ['', PLAIN],
   ])('answers Accept: %s with %s', async (accept, type) => {
-    const { api } = await startSidecar();
     await api.post(PATH).send(POST_MANUAL).expect(200);
     const answer = await api.get(PATH).set('accept', accept).expect(200).expect('content-type', type);
     if (type === PLAIN) expect(answer.text).toBe(POST_MANUAL_FILE);
@@ -90,8 +85,7 @@ describe('GET', () => {
   });
 
   it('answers 409 as JSON, and 200 as text, for a file that a hand has spoilt', async () => {
-    const { api, folder } = await startSidecar();
-    await fs.writeFile(join(folder, 'demo.key'), 'name: value\nspoilt\n');
+    await fs.writeFile(join(sidecar.folder, 'demo.key'), 'name: value\nspoilt\n');
     await api.get(PATH).expect(200, 'name: value\nspoilt\n');
     const why =
       'Line 2 of the key file is not "name: value". Read the file as text/plain, or write it again.';
@@ -104,7 +98,6 @@ describe('GET', () => {
 });
 
 it('HEAD answers as GET does, without the body', async () => {
-  const { api } = await startSidecar();
   await api.head(PATH).expect(404);
   await api.post(PATH).send(POST_MANUAL).expect(200);
   const answer = await api.head(PATH).expect(200).expect('content-type', PLAIN);
@@ -114,7 +107,6 @@ it('HEAD answers as GET does, without the body', async () => {
 
 describe('DELETE', () => {
   it('answers 200 with the contents as they were, and removes the file', async () => {
-    const { api, files } = await startSidecar();
     await api.post(PATH).send(POST_MANUAL).expect(200);
     await api.delete(PATH).expect(200, POST_MANUAL_FILE).expect('content-type', PLAIN);
     expect(await files()).toEqual({});
@@ -125,18 +117,8 @@ describe('DELETE', () => {
   });
 });
 
-describe('other methods and paths', () => {
-  it('answer 405 with Allow to a PUT', async () => {
-    const { api } = await startSidecar();
-    const description = 'This path accepts GET, HEAD, POST, DELETE, not PUT.';
-    await api
-      .put(PATH)
-      .expect(405, { errors: [{ code: 'method_not_allowed', description }] })
-      .expect('allow', 'GET, HEAD, POST, DELETE');
-  });
-
+describe('other paths', () => {
   it('lead browsers from the root to /docs, and answer 404 to other clients', async () => {
-    const { api } = await startSidecar();
     const ask = (accept: string) => api.get('/').set('accept', accept);
     const chromium = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
     await ask(chromium).expect(302).expect('location', 'docs').expect('vary', 'accept');
@@ -145,7 +127,6 @@ describe('other methods and paths', () => {
   });
 
   it('answer 404 to what is none of them', async () => {
-    const { api } = await startSidecar();
     for (const path of ['/', '/api', '/api/', '/api/keyfiles/demo', '/keyfile/demo', '/healthz/x'])
       expect((await api.get(path).expect(404)).body.errors[0].code).toBe('not_found');
   });
@@ -194,10 +175,9 @@ const CASES: [what: string, streamId: string, description: string, place: Place]
 it.each(CASES)(
   '%s makes each request answer 409 and is left as it is',
   async (_what, streamId, description, place) => {
-    const { api, folder, files } = await startSidecar();
     const outside = await temporaryFolder();
     await fs.writeFile(join(outside, 'secret.key'), 'outside: secret\n');
-    place(folder, outside);
+    place(sidecar.folder, outside);
     const before = [await files(), await fs.readdir(outside, { recursive: true })];
     const path = `/api/keyfile/${streamId}`;
     for (const ask of [api.get(path), api.post(path).send(CENC_ONLY), api.delete(path)])

@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseKeyFile } from '../../src/drm/key-file';
-import { startSidecar } from '../support/start-sidecar';
+import { sidecarForAll } from '../support/start-sidecar';
 
+const { api } = sidecarForAll();
 const FOLDER = resolve(__dirname, '../vectors/key-files');
 
 interface PublicKeyFile {
@@ -34,7 +35,6 @@ test('each public key file has its source', () => {
 test.each(FILES)('$file is imported without a change of meaning', async (expected) => {
   const { file, keepUnknown = false, parts, findings } = expected;
   const text = readFileSync(resolve(FOLDER, file), 'utf8');
-  const { api } = await startSidecar();
   const path = `/api/keyfile/news?keepunknown=${keepUnknown}`;
   const written = await api.post(path).set('content-type', 'text/plain').send(text).expect(200);
   const read = await api.get('/api/keyfile/news').expect(200);

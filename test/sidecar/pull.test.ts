@@ -10,7 +10,6 @@ import { readCpix } from '../../src/drm/cpix/read';
 import { type SpekeQuestion, spekeKeyId, writeSpekeRequest } from '../../src/drm/cpix/speke';
 import { keyFileLines, renderKeyFile } from '../../src/drm/key-file';
 import { fairPlayKeyId } from '../../src/drm/packaging';
-import type { SidecarConfig } from '../../src/sidecar/config';
 import { temporaryFolder } from '../support/after-test';
 import { recipientNamed } from '../support/cpix';
 import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
@@ -23,7 +22,7 @@ import {
   SHARED_SECRET,
   startProvisioning,
 } from '../support/start-provisioning';
-import { API_KEY, apiKeysFile, startSidecar } from '../support/start-sidecar';
+import { API_KEY, apiKeysFile, sidecarForAll, startSidecar } from '../support/start-sidecar';
 import { answering, startSpeke } from '../support/start-speke';
 
 const KEY = { 'x-api-key': API_KEY };
@@ -46,11 +45,13 @@ const CBCS = {
   boxes: {},
 };
 
-async function started(
-  config: Partial<SidecarConfig> = {},
-  files: Record<string, string> = { show: POST_MANUAL_FILE },
-) {
-  const sidecar = await startSidecar(config);
+const shared = sidecarForAll();
+
+/** Puts key files into the folder of a sidecar. */
+async function filled<Filled extends { readonly folder: string }>(
+  sidecar: Filled,
+  files: Readonly<Record<string, string>> = { show: POST_MANUAL_FILE },
+): Promise<Filled> {
   for (const [name, text] of Object.entries(files))
     await fs.outputFile(join(sidecar.folder, `${name}.key`), text);
   return sidecar;
@@ -68,7 +69,7 @@ const speke = (question: Partial<SpekeQuestion> = {}) =>
 
 describe('stand-ins of packagers', () => {
   it('nginx-vod-module gets its JSON of each scheme', async () => {
-    const { port } = await started();
+    const { port } = await filled(shared);
     const path = '/cpix/demo/show?as=nginx-vod&scheme=';
     expect(await pullAsNginxVod(port, `${path}cenc`, API_KEY)).toEqual(CENC);
     expect(await pullAsNginxVod(port, `${path}cbcs`, API_KEY)).toEqual(CBCS);
@@ -77,7 +78,7 @@ describe('stand-ins of packagers', () => {
   });
 
   it('shaka-packager gets a document of each scheme, by GET and by a POST of a request', async () => {
-    const { url } = await started();
+    const { url } = await filled(shared);
     const pull = (scheme: 'cenc' | 'cbcs') =>
       pullAsShaka(`${url}/cpix/demo/show?scheme=${scheme}`, { scheme, headers: KEY });
     expect(await pull('cenc')).toEqual(CENC);
@@ -91,7 +92,7 @@ describe('stand-ins of packagers', () => {
   });
 
   it('Unified and others send Basic alone, when they are asked for it', async () => {
-    const { unauthenticated, api } = await started();
+    const { unauthenticated, api } = await filled(await startSidecar());
     const { headers, body } = await unauthenticated.get('/cpix/demo/show').expect(401);
     expect(headers['www-authenticate']).toBe('Basic realm="packager-drm-api", charset="UTF-8"');
     expect(body.errors[0].code).toBe('unauthorized');
@@ -110,7 +111,7 @@ describe('stand-ins of packagers', () => {
 });
 
 it('slows down clients without an API key at the routes of packagers, too', async () => {
-  const { unauthenticated, api } = await started();
+  const { unauthenticated, api } = await filled(await startSidecar());
   const path = '/cpix/demo/show';
   for (let count = 0; count < 10; count += 1) await unauthenticated.get(path).auth('', 'wrong').expect(401);
   await unauthenticated.post('/speke/v2/demo').expect(429);
@@ -118,7 +119,7 @@ it('slows down clients without an API key at the routes of packagers, too', asyn
 });
 
 it('is the export of the key file, with its entity tag, and HEAD', async () => {
-  const { api } = await started();
+  const { api } = await filled(shared);
   const { headers, text } = await api.get('/cpix/demo/show').buffer(true).expect(200);
   const exported = await api.get('/api/keyfile/show?as=cpix').buffer(true);
   expect([text, headers.etag, headers['content-type']]).toEqual([
@@ -133,10 +134,8 @@ it('is the export of the key file, with its entity tag, and HEAD', async () => {
 
 describe('the stream of a pull', () => {
   it('is made of client and content id by the pattern', async () => {
-    const { api } = await started(
-      { pullPattern: 'live/{client}/{contentId}_source' },
-      { 'live/demo/show_source': POST_MANUAL_FILE },
-    );
+    const pattern = { pullPattern: 'live/{client}/{contentId}_source' };
+    const { api } = await filled(await startSidecar(pattern), { 'live/demo/show_source': POST_MANUAL_FILE });
     await api.get('/cpix/demo/show').expect(200);
     await api.get('/cpix/other/show').expect(404);
     await api.post('/speke/v2/demo').set('x-speke-version', '2.0').send(speke()).expect(200);
@@ -144,7 +143,7 @@ describe('the stream of a pull', () => {
   });
 
   it('is the content id without one, in a sub-folder with its slashes encoded', async () => {
-    const { api } = await started({}, { 'live/show': POST_MANUAL_FILE });
+    const { api } = await filled(shared, { 'live/show': POST_MANUAL_FILE });
     await api.get('/cpix/any/live%2Fshow').expect(200);
     await api
       .post('/speke/v2/any')
@@ -157,7 +156,7 @@ describe('the stream of a pull', () => {
   });
 
   it('does not exist outside of the prefixes of the API key, and the log says why', async () => {
-    const sidecar = await started(await keysFile(), {
+    const sidecar = await filled(await startSidecar(await keysFile()), {
       'sport/one': POST_MANUAL_FILE,
       news: POST_MANUAL_FILE,
     });
@@ -177,7 +176,7 @@ describe('the stream of a pull', () => {
 
 describe('SPEKE', () => {
   const post = async (xml: string | Buffer, version = '2.0', files?: Record<string, string>) => {
-    const { api } = await started({}, files);
+    const { api } = await filled(shared, files);
     return api
       .post('/speke/v2/demo')
       .set({ 'x-speke-version': version, 'content-type': 'application/xml' })

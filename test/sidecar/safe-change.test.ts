@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../support/post-manual';
-import { errorBody, startSidecar } from '../support/start-sidecar';
+import { errorBody, sidecarForAll } from '../support/start-sidecar';
 
 const PATH = '/api/keyfile/live';
+const sidecar = sidecarForAll();
+const { api } = sidecar;
 const MANUAL_TAG = tagOf(POST_MANUAL_FILE);
 const CENC_TAG = tagOf(CENC_ONLY_FILE);
 
@@ -15,7 +17,6 @@ function tagOf(text: string): string {
 const failed = (description: string) => errorBody('precondition_failed', description);
 
 test('answers POST, GET and DELETE with the tag of the file', async () => {
-  const { api } = await startSidecar();
   for (const accept of ['text/plain', 'application/json']) {
     const headers = { accept };
     await api.post(PATH).set(headers).send(POST_MANUAL).expect(200).expect('etag', MANUAL_TAG);
@@ -27,7 +28,6 @@ test('answers POST, GET and DELETE with the tag of the file', async () => {
 test.each([[MANUAL_TAG], [`W/${MANUAL_TAG}`], [`"other", ${MANUAL_TAG}`], ['*']])(
   'answers 304 without a body to If-None-Match: %s',
   async (tags) => {
-    const { api } = await startSidecar();
     await api.post(PATH).send(POST_MANUAL).expect(200);
     const { text } = await api.get(PATH).set('if-none-match', tags).expect(304).expect('etag', MANUAL_TAG);
     expect(text).toBe('');
@@ -36,7 +36,6 @@ test.each([[MANUAL_TAG], [`W/${MANUAL_TAG}`], [`"other", ${MANUAL_TAG}`], ['*']]
 );
 
 test('does not let the second of two engineers overwrite the first', async () => {
-  const sidecar = await startSidecar();
   await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
   const change = () => sidecar.api.post(PATH).set('if-match', MANUAL_TAG);
   await change().send(CENC_ONLY).expect(200, CENC_ONLY_FILE);
@@ -52,7 +51,6 @@ test('does not let the second of two engineers overwrite the first', async () =>
 });
 
 test('lets one of many changes at the same time through', async () => {
-  const { api } = await startSidecar();
   await api.post(PATH).send(POST_MANUAL).expect(200);
   const bodies = Array.from({ length: 10 }, (_, index) => ({
     ...CENC_ONLY,
@@ -73,14 +71,12 @@ test.each([
   ['post', 'if-none-match', `W/${MANUAL_TAG}`],
   ['delete', 'if-match', CENC_TAG],
 ] as const)('refuses a %s with %s: %s', async (method, header, tags) => {
-  const sidecar = await startSidecar();
   await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
   await sidecar.api[method](PATH).set(header, tags).send(CENC_ONLY).expect(412);
   expect(await sidecar.files()).toEqual({ 'live.key': POST_MANUAL_FILE });
 });
 
 test('refuses If-Match for a stream without a key file, and creates it with If-None-Match: *', async () => {
-  const sidecar = await startSidecar();
   for (const tags of ['*', MANUAL_TAG]) {
     await sidecar.api
       .post(PATH)
@@ -97,7 +93,6 @@ test('refuses If-Match for a stream without a key file, and creates it with If-N
 });
 
 test('recognizes a file that another program changed', async () => {
-  const sidecar = await startSidecar();
   await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
   await writeFile(join(sidecar.folder, 'live.key'), `${POST_MANUAL_FILE}# by hand\n`);
   await sidecar.api.delete(PATH).set('if-match', MANUAL_TAG).expect(412);
@@ -113,7 +108,6 @@ test.each([
   ['if-none-match', 'nonsense'],
   ['if-match', `${MANUAL_TAG} ${MANUAL_TAG}`],
 ])('refuses %s: %s, which is no entity tag', async (header, tag) => {
-  const sidecar = await startSidecar();
   await sidecar.api.post(PATH).send(POST_MANUAL).expect(200);
   const { body } = await sidecar.api.post(PATH).set(header, tag).send(CENC_ONLY).expect(400);
   expect(body.errors[0].code).toBe('invalid_header');

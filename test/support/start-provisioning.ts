@@ -1,8 +1,10 @@
+import fs from 'fs-extra';
 import { sealEnvelope } from '../../src/drm/envelope';
 import type { SidecarDependencies } from '../../src/sidecar/app';
 import type { SidecarConfig } from '../../src/sidecar/config';
 import { drmVectors } from '../vectors/drm-vectors';
-import { type Script, startFakeUpstream } from './fake-upstream';
+import { onceForAll } from './after-test';
+import { type FakeUpstream, type Script, startFakeUpstream } from './fake-upstream';
 import { startSidecar } from './start-sidecar';
 
 const {
@@ -60,12 +62,29 @@ export async function startProvisioning(
   dependencies?: Partial<SidecarDependencies>,
 ) {
   const upstream = await startFakeUpstream();
-  upstream.on(PATHS.config, { body: { id: 7, shared_secret: SHARED_SECRET, drm: ['widevine'] } });
-  upstream.on(PATHS.cenc, { body: cenc_response });
-  upstream.on(PATHS.fairplay, { body: fairplay_response });
+  answerAll(upstream);
   const urls = urlsOf(upstream);
   const sidecar = await startSidecar({ ...urls, ...overrides }, clock, dependencies);
   return { sidecar, upstream, urls };
+}
+
+function answerAll(upstream: FakeUpstream): void {
+  upstream.on(PATHS.config, { body: { id: 7, shared_secret: SHARED_SECRET, drm: ['widevine'] } });
+  upstream.on(PATHS.cenc, { body: cenc_response });
+  upstream.on(PATHS.fairplay, { body: fairplay_response });
+}
+
+/** The same, once for the tests of a file that ask for it: each finds the folder empty, and the upstreams as at the start. */
+export function provisioningForAll() {
+  const started = onceForAll(startProvisioning);
+  return async () => {
+    const { sidecar, upstream } = await started();
+    await fs.emptyDir(sidecar.folder);
+    upstream.received.length = 0;
+    upstream.holdUntil(0);
+    answerAll(upstream);
+    return { sidecar, upstream };
+  };
 }
 
 /** The addresses of both upstreams in one, as the configuration names them. */

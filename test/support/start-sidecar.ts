@@ -7,7 +7,7 @@ import { createKeyRing } from '../../src/sidecar/api-key';
 import { createSidecar, type SidecarDependencies } from '../../src/sidecar/app';
 import { readSidecarConfig, type SidecarConfig } from '../../src/sidecar/config';
 import { openAudit } from '../../src/sidecar/observe/audit';
-import { afterTest, temporaryFolder } from './after-test';
+import { afterTest, onceForAll, temporaryFolder } from './after-test';
 import { API_KEY } from './api-key';
 import { publicFolder } from './public-folder';
 import { until } from './until';
@@ -25,6 +25,41 @@ export async function startSidecar(...given: Parameters<typeof startUnswept>) {
   const { sweep, ...sidecar } = await startUnswept(...given);
   await sweep();
   return sidecar;
+}
+
+/**
+ * One for all tests of a file or `describe`, each of which finds its folder empty. All but `folder`, `port` and `url`
+ * may be taken out of it before it is started. Its log can't be read: that would end it.
+ */
+export function sidecarForAll(overrides?: Partial<SidecarConfig>) {
+  let sidecar: TestSidecar;
+  const started = onceForAll(() => startSidecar(overrides));
+  beforeEach(async () => {
+    sidecar = await started();
+    await fs.emptyDir(sidecar.folder);
+  });
+  const client = (name: 'api' | 'unauthenticated') => {
+    const methods = (['get', 'head', 'post', 'put', 'delete'] as const).map((method) => [
+      method,
+      (path: string) => sidecar[name][method](path),
+    ]);
+    return Object.fromEntries(methods) as TestSidecar['api'];
+  };
+  return {
+    api: client('api'),
+    unauthenticated: client('unauthenticated'),
+    batch: (body: object) => sidecar.batch(body),
+    files: () => sidecar.files(),
+    get folder() {
+      return sidecar.folder;
+    },
+    get port() {
+      return sidecar.port;
+    },
+    get url() {
+      return sidecar.url;
+    },
+  };
 }
 
 /** The same before its clean-up at the start, which `sweep` does. */
@@ -101,6 +136,8 @@ export async function startUnswept(
     },
     /** Its request handler. */
     handler: sidecar.handler,
+    /** What it has logged so far: the line of a request is written after its answer. */
+    logged: text,
     /** Stops the sidecar before the test ends. */
     stop: close,
     /** Stops the sidecar, so that the last line is there, and answers the log as written at level `debug`. */

@@ -5,10 +5,12 @@ import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
 import { rawRequest } from '../../support/raw-http';
 import { seriesOf } from '../../support/start-observed';
 import { PROVIDED } from '../../support/start-provisioning';
-import { API_KEY, errorBody, startSidecar } from '../../support/start-sidecar';
+import { API_KEY, errorBody, sidecarForAll, startSidecar } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const PATH = '/api/keyfiles';
+const sidecar = sidecarForAll();
+const { api } = sidecar;
 
 describe('a batch is refused as a whole', () => {
   it.each<[what: string, body: object, code: string, description: string]>([
@@ -22,27 +24,21 @@ describe('a batch is refused as a whole', () => {
       'stream is not a field of this request. Did you mean streams?',
     ],
   ])('%s', async (_what, body, code, description) => {
-    const sidecar = await startSidecar();
     await sidecar.api.post(PATH).send(body).expect(400, errorBody(code, description));
     expect(await sidecar.files()).toEqual({});
   });
 
   it('as malformed JSON, as another type, and beyond 16 MiB', async () => {
-    const { api } = await startSidecar();
     const { body } = await api.post(PATH).type('json').send('{"streams":[').expect(400);
     expect(body.errors[0].code).toBe('malformed_json');
     await api.post(PATH).type('text').send('a').expect(415);
-    const large = JSON.stringify({ streams: [{ streamid: 'a'.repeat(16 * 1024 * 1024) }] });
-    await api
-      .post(PATH)
-      .type('json')
-      .send(large)
-      .expect(413, errorBody('body_too_large', 'The body is larger than this route accepts: 16384 KiB.'));
+    const tooLarge = errorBody('body_too_large', 'The body is larger than this route accepts: 16384 KiB.');
+    const large = ' '.repeat(16 * 1024 * 1024 + 1);
+    await api.post(PATH).type('json').send(large).expect(413, tooLarge);
   });
 });
 
 it('reports ten faults of an entry at most, and those of a group for every member', async () => {
-  const sidecar = await startSidecar();
   const cenc = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`f${index}`, 1]));
   const groups = [{ members: ['b', 'c'], cenc: 7 }];
   const { results } = await sidecar.batch({ streams: [{ streamid: 'a', cenc }], groups });
@@ -54,7 +50,6 @@ it('reports ten faults of an entry at most, and those of a group for every membe
 });
 
 it('fails a document of elements in elements without harm to others', async () => {
-  const sidecar = await startSidecar();
   const groups = [{ smil: `<smil><body>${'<par>'.repeat(100_000)}`, ...CENC_ONLY }];
   const streams = [{ streamid: 'a', ...CENC_ONLY }];
   const [{ body }] = await Promise.all([
@@ -104,17 +99,15 @@ async function sendOver(port: number, body: string, length = body.length) {
 
 describe('a client', () => {
   it('that goes away has its batch done all the same', async () => {
-    const sidecar = await startSidecar();
-    const streams = Array.from({ length: 100 }, (_, index) => ({ streamid: `s-${index}`, ...CENC_ONLY }));
+    const streams = Array.from({ length: 50 }, (_, index) => ({ streamid: `s-${index}`, ...CENC_ONLY }));
     const socket = await sendOver(sidecar.port, JSON.stringify({ streams }));
     const names = () => fs.readdir(sidecar.folder);
     await until(async () => (await names()).some((name) => name.endsWith('.key')));
     socket.destroy();
-    await until(async () => (await names()).filter((name) => name.endsWith('.key')).length === 100);
-  }, 20_000);
+    await until(async () => (await names()).filter((name) => name.endsWith('.key')).length === 50);
+  });
 
   it('that sends half a batch has none of it done, and leaves its place to others', async () => {
-    const sidecar = await startSidecar();
     for (let count = 0; count < 6; count += 1) {
       const socket = await sendOver(sidecar.port, '{"streams":[{"streamid":"a"', 1000);
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -134,16 +127,14 @@ const fieldsOf = (count: number) =>
 describe('a batch is refused before it is parsed', () => {
   const values = 'The body holds more than 250000 values. Send several batches. Nothing was written.';
   it.each([
-    ['objects without end', `{"streams":[${'{},'.repeat(4_000_000)}{}]}`, values],
-    ['lists in lists without end', `{"streams":${'['.repeat(400_000)}`, values],
+    ['objects without end', `{"streams":[${'{},'.repeat(250_000)}{}]}`, values],
+    ['lists in lists without end', `{"streams":${'['.repeat(250_001)}`, values],
     ['an entry of 290,000 fields', JSON.stringify({ streams: [fieldsOf(290_000)] }), values],
   ])('for %s', async (_what, body, description) => {
-    const sidecar = await startSidecar();
     await sidecar.api.post(PATH).type('json').send(body).expect(400, errorBody('invalid_body', description));
   });
 
   it('but not for the marks and names in a text', async () => {
-    const sidecar = await startSidecar();
     const drmjson = `${'{,[":\\'.repeat(60_000)}${Array.from({ length: 1000 }, (_, i) => `"${i}":`).join('')}`;
     const streams = [
       { streamid: 'a', drmjson: '\\', ...CENC_ONLY },
@@ -154,10 +145,9 @@ describe('a batch is refused before it is parsed', () => {
   });
 
   it('but not ten thousand streams with every field there is', async () => {
-    const sidecar = await startSidecar();
     const { cenc } = CENC_ONLY;
     const streams = Array.from({ length: 10_000 }, (_, index) => ({
-      streamid: `.${index}`,
+      streamid: `s-${index}`,
       cenc,
       playready: { laurl: '', checksum: '' },
       widevine: { psshdata: '' },
@@ -166,13 +156,13 @@ describe('a batch is refused before it is parsed', () => {
       cmaf: true,
       drmjson: '',
     }));
-    const body = await sidecar.batch({ streams });
-    expect(body.summary).toEqual({ created: 0, changed: 0, unchanged: 0, failed: 10_000 });
-  }, 20_000);
+    // It is parsed, since that finds the unknown field.
+    const { body } = await api.post(PATH).send({ streams, unknown: 1 }).expect(400);
+    expect(body.errors[0].code).toBe('unknown_field');
+  });
 });
 
 it('fails an entry that is larger than a single POST may be, however deep it is', async () => {
-  const sidecar = await startSidecar();
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
   const text = `{"streams":[{"streamid":"a","drmjson":${deep}}]}`;
   const { body } = await sidecar.api.post(PATH).type('json').send(text).expect(200);
@@ -180,7 +170,6 @@ it('fails an entry that is larger than a single POST may be, however deep it is'
 });
 
 it.each(['If-Match', 'If-None-Match'])('refuses a batch with %s, and writes nothing', async (header) => {
-  const sidecar = await startSidecar();
   const description =
     'If-Match and If-None-Match are for single streams: a batch has many files. Nothing was written; leave them out, or POST to /api/keyfile/{streamid}.';
   await sidecar.api

@@ -5,9 +5,11 @@ import { etagOf } from '../../../src/drm/bytes';
 import type { ApiKey } from '../../../src/sidecar/api-key';
 import { PLAIN, PLAIN_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import { startBatch } from '../../support/start-batch';
-import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { sidecarForAll } from '../../support/start-sidecar';
 
 const PATH = '/api/keyfiles';
+const sidecar = sidecarForAll();
+const { api } = sidecar;
 const CENC_TAG = etagOf(Buffer.from(PLAIN_FILE));
 const MANUAL_TAG = etagOf(Buffer.from(POST_MANUAL_FILE));
 
@@ -23,14 +25,11 @@ const unchanged = (streamid: string, etag = CENC_TAG) => ({
 });
 const summary = (counts: object) => ({ created: 0, changed: 0, unchanged: 0, failed: 0, ...counts });
 
-async function post(sidecar: TestSidecar, body: object, query = '') {
-  return (
-    await sidecar.api
-      .post(PATH + query)
-      .send(body)
-      .expect(200)
-  ).body;
-}
+const post = async (body: object, query = '') => {
+  const answer = await api.post(PATH + query).send(body);
+  expect(answer.status).toBe(200);
+  return answer.body;
+};
 
 /** Distinguishes every file from one that was written again with the same bytes. */
 async function marks(folder: string): Promise<Record<string, string>> {
@@ -46,8 +45,7 @@ async function marks(folder: string): Promise<Record<string, string>> {
 
 describe('streams and groups', () => {
   it('are written, with a result for each in the order of the request', async () => {
-    const sidecar = await startSidecar();
-    const answer = await post(sidecar, {
+    const answer = await post({
       groups: [{ members: ['a_720p', { streamid: 'a_360p' }], folder: 'live', ...PLAIN }],
       streams: [
         { streamid: 'z', ...POST_MANUAL },
@@ -69,13 +67,12 @@ describe('streams and groups', () => {
   });
 
   it('are answered as JSON that nobody stores', async () => {
-    const { body, headers } = await (await startSidecar()).api.post(PATH).send({ streams: [] }).expect(200);
+    const { body, headers } = await api.post(PATH).send({ streams: [] }).expect(200);
     expect(body).toEqual({ results: [], summary: summary({}) });
     expect(headers['cache-control']).toBe('no-store');
   });
 
   it('leave as it is what would not change, so that a batch can be repeated', async () => {
-    const sidecar = await startSidecar();
     const body = {
       streams: [
         { streamid: 'a', ...PLAIN },
@@ -83,15 +80,15 @@ describe('streams and groups', () => {
       ],
       groups: [{ members: ['c', 'd'], ...PLAIN }],
     };
-    await post(sidecar, body);
+    await post(body);
     const before = await marks(sidecar.folder);
-    expect(await post(sidecar, body)).toEqual({
+    expect(await post(body)).toEqual({
       results: [unchanged('a'), unchanged('b', MANUAL_TAG), unchanged('c'), unchanged('d')],
       summary: summary({ unchanged: 4 }),
     });
     expect(await marks(sidecar.folder)).toEqual(before);
     body.streams[0] = { streamid: 'a', ...POST_MANUAL };
-    expect(await post(sidecar, body)).toEqual({
+    expect(await post(body)).toEqual({
       results: [
         { ...created('a', MANUAL_TAG), result: 'changed' },
         unchanged('b', MANUAL_TAG),
@@ -107,12 +104,11 @@ describe('streams and groups', () => {
   });
 
   it('warn of the name of a group, and write it', async () => {
-    const sidecar = await startSidecar();
     const description =
       'The packager reads no key file of a group (.smil); each of its member streams needs its own, and a group in a batch or in a manifest writes them all.';
     const warnings = [{ code: 'group_name', description }];
     expect(
-      await post(sidecar, {
+      await post({
         streams: [{ streamid: 'live/a.smil', ...PLAIN }],
         groups: [{ members: ['b.SMIL'], ...PLAIN }],
       }),
@@ -127,16 +123,15 @@ describe('streams and groups', () => {
 });
 
 it('a dry run returns the lines that would change, and writes nothing', async () => {
-  const sidecar = await startSidecar();
   const [old, same] = ['old', 'same'].map((streamid) => ({ streamid, ...PLAIN }));
-  await post(sidecar, { streams: [old, same] });
+  await post({ streams: [old, same] });
   const cenc = { ...PLAIN.cenc, contentkey: Buffer.alloc(16, 1).toString('base64') };
   const other = { streamid: 'old', cenc, playready: { laurl: PLAIN.playready.laurl } };
   const body = {
     streams: [other, same, { streamid: 'bad', cenc: 1 }],
     groups: [{ members: ['new'], ...PLAIN }],
   };
-  const answer = await post(sidecar, body, '?dryrun=true');
+  const answer = await post(body, '?dryrun=true');
   const name = 'mpegdashstreaming-cenc-content-key';
   const mask = '********';
   expect(answer).toMatchObject({
@@ -179,13 +174,12 @@ it('a batch of many has its most streams, those of a SMIL document counted', asy
 });
 
 it('a batch of many runs while another does over the same streams, and leaves each file whole', async () => {
-  const sidecar = await startSidecar();
   const members = Array.from({ length: 30 }, (_, index) => `live/s-${index}`);
   const streams = (fields: object) => members.map((streamid) => ({ streamid, ...fields }));
   const answers = await Promise.all([
-    post(sidecar, { streams: streams(PLAIN) }),
-    post(sidecar, { streams: streams(POST_MANUAL) }),
-    post(sidecar, {
+    post({ streams: streams(PLAIN) }),
+    post({ streams: streams(POST_MANUAL) }),
+    post({
       groups: [{ members, ...PLAIN }],
     }),
   ]);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import fs from 'fs-extra';
 import { ALL_ERRORS, apiError } from '../../../src/sidecar/errors';
+import { onceForAll } from '../../support/after-test';
 import { createFakeFleet } from '../../support/fake-fleet';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../../support/post-manual';
 import { apiKeysFile, errorBody, startSidecar, type TestSidecar } from '../../support/start-sidecar';
@@ -20,6 +21,13 @@ async function startInFleet(options?: Parameters<typeof createFakeFleet>[0]) {
   return { fleet, sidecar, api: sidecar.api };
 }
 
+/** For requests that change nothing. */
+const shared = onceForAll(async () => {
+  const started = await startInFleet();
+  started.fleet.setLive('origin-2', false);
+  return started;
+});
+
 const ROUTES = [
   ['get', '/api/fleet'],
   ['get', '/api/fleet/news'],
@@ -28,13 +36,10 @@ const ROUTES = [
   ['delete', '/api/fleet/packagers/origin-2'],
 ] as const;
 
-test.each(ROUTES)('without a fleet, %s %s says how to have one', async (method, path) => {
+test('without a fleet, each route says how to have one', async () => {
   const { api } = await startSidecar();
-  const { status, body } = await api[method](path);
-  expect([status, body]).toEqual([
-    404,
-    errorBody('fleet_not_configured', ALL_ERRORS.fleet_not_configured.says),
-  ]);
+  const missing = errorBody('fleet_not_configured', ALL_ERRORS.fleet_not_configured.says);
+  for (const [method, path] of ROUTES) await api[method](path).expect(404, missing);
 });
 
 const LIMITED = 'The API key site-a is limited to some streams, but the API of the fleet covers all.';
@@ -45,8 +50,7 @@ const FORBIDDEN = [
 ];
 
 test.each(FORBIDDEN)('%s %s is refused to %s', async (method, path, apiKey, description) => {
-  const { sidecar, fleet } = await startInFleet();
-  fleet.setLive('origin-2', false);
+  const { sidecar, fleet } = await shared();
   const { status, body } = await sidecar.unauthenticated[method](path).set('x-api-key', apiKey);
   expect([status, body.errors[0].code]).toEqual([403, 'forbidden']);
   expect(body.errors[0].description.startsWith(description)).toBe(true);
@@ -101,48 +105,32 @@ test('a stream that the fleet never had is a 404, a deleted one is described', a
 
 test.each([
   ['put', '/api/fleet', 'GET, HEAD'],
-  ['post', '/api/fleet/news', 'GET, HEAD'],
   ['delete', '/api/fleet/news', 'GET, HEAD'],
   ['delete', '/api/fleet/import', 'GET, HEAD, POST'],
   ['put', '/api/fleet/Reseal', 'GET, HEAD, POST'],
   ['get', '/api/fleet/packagers/origin-2', 'DELETE'],
 ] as const)('%s %s is refused with the methods that there are', async (method, path, allow) => {
-  const { api } = await startInFleet();
+  const { api } = await shared();
   const { body, headers } = await api[method](path).expect(405);
   expect(headers.allow).toBe(allow);
   expect(body.errors[0].code).toBe('method_not_allowed');
 });
 
+const LATER_FOUND = 'found is for the first step of an import: leave it out where after is given.';
+
 test.each([
-  ['get', '/api/fleet?prefix=a', 'prefix is not a parameter of this request.'],
-  [
-    'post',
-    '/api/fleet/import?limt=1',
-    'limt is not a parameter of this request. Did you mean limit? Nothing was changed.',
-  ],
-  [
-    'post',
-    '/api/fleet/import?limit=1.5',
-    'limit: must be a whole number from 1 to 1000. Nothing was changed.',
-  ],
+  ['get', '/api/fleet?prefix=a', 'prefix is not '],
+  ['post', '/api/fleet/import?limt=1', 'limt is not '],
+  ['post', '/api/fleet/import?limit=1.5', 'limit: '],
   ['post', '/api/fleet/import?after=a&after=b', 'after: is given twice. Nothing was changed.'],
-  ['post', '/api/fleet/import?found=yes', 'found: must be true or false. Nothing was changed.'],
-  [
-    'post',
-    '/api/fleet/import?found=true&after=a',
-    'found is for the first step of an import: leave it out where after is given. Nothing was changed.',
-  ],
-  ['post', '/api/fleet/reseal?after=%E2%82%AC', 'after: must be a stream id. Nothing was changed.'],
-  [
-    'post',
-    '/api/fleet/reseal?found=true',
-    'found is not a parameter of this request. Parameters: after, limit. Nothing was changed.',
-  ],
-] as const)('%s %s does nothing, and says why', async (method, path, description) => {
-  const { api, fleet } = await startInFleet();
-  fleet.setLive('origin-2', false);
+  ['post', '/api/fleet/import?found=yes', 'found: '],
+  ['post', '/api/fleet/import?found=true&after=a', `${LATER_FOUND} Nothing was changed.`],
+  ['post', '/api/fleet/reseal?after=%E2%82%AC', 'after: must be a stream id. '],
+  ['post', '/api/fleet/reseal?found=true', 'found is not '],
+] as const)('%s %s does nothing, and says why: %s', async (method, path, why) => {
+  const { api, fleet } = await shared();
   const { status, body } = await api[method](path);
-  expect([status, body]).toEqual([400, errorBody('invalid_query', description)]);
+  expect([status, body]).toEqual([400, errorBody('invalid_query', expect.stringContaining(why))]);
   expect(fleet.calls).toEqual(['start']);
 });
 
@@ -150,7 +138,7 @@ test.each([
   ['/api/fleet/.news', 'No part of a stream id may start with a dot.'],
   ['/api/fleet/a/b', 'Write the slashes of a stream id as %2F.'],
 ])('%s is no stream', async (path, description) => {
-  const { api } = await startInFleet();
+  const { api } = await shared();
   const { body } = await api.get(path).expect(400);
   expect(body).toEqual(errorBody('invalid_stream_id', description));
 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fs from 'fs-extra';
-import { temporaryFolder } from '../../support/after-test';
+import { onceForAll, temporaryFolder } from '../../support/after-test';
 import { CENC_ONLY, POST_MANUAL } from '../../support/post-manual';
 import { seriesOf } from '../../support/start-observed';
 import {
@@ -13,7 +13,7 @@ import {
   SHARED_SECRET,
   startProvisioning,
 } from '../../support/start-provisioning';
-import { API_KEY, apiKeysFile, startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { API_KEY, apiKeysFile, startSidecar } from '../../support/start-sidecar';
 import { until } from '../../support/until';
 
 const ROUTE = '/api/keyfile/:streamid';
@@ -172,28 +172,42 @@ describe('audited refusals', () => {
   const PATH = '/api/keyfile/live';
   const READER = 'the-key-of-a-reader-0123456789';
 
-  async function startAudited() {
+  const started = onceForAll(async () => {
     const file = join(await temporaryFolder(), 'audit.log');
     const keys = await apiKeysFile({ name: 'reader', key: READER, scope: 'read', streams: ['live'] });
-    const sidecar = await startSidecar({ audit: file, ...keys });
-    return { sidecar, lines: (count: number) => linesOf(file, count) };
+    return { sidecar: await startSidecar({ audit: file, ...keys }), lines: linesOf(file) };
+  });
+
+  /** The lines of an audit file since the last call once there are so many, without what is the same in all. */
+  function linesOf(file: string) {
+    let seen = 0;
+    return async (count: number) => {
+      const read = async () => (await readFile(file, 'utf8').catch(() => '')).split('\n').filter(Boolean);
+      await until(async () => (await read()).length >= seen + count);
+      const added = (await read()).slice(seen);
+      seen += added.length;
+      return added.map((line) => {
+        const { action, key, stream_id, result } = JSON.parse(line);
+        return [action, key, stream_id, result];
+      });
+    };
   }
 
-  /** The lines of an audit file once there are so many, without what is the same in all. */
-  async function linesOf(file: string, count: number) {
-    const read = async () => (await readFile(file, 'utf8').catch(() => '')).split('\n').filter(Boolean);
-    await until(async () => (await read()).length >= count);
-    return (await read()).map((line) => {
-      const { action, key, stream_id, result } = JSON.parse(line);
-      return [action, key, stream_id, result];
-    });
+  /** Asks, and then writes a file of another stream, whose line shows that there is no other one. */
+  async function askAndGoOn(...[key, method, path, body]: Parameters<typeof ask>) {
+    const { sidecar, lines } = await started();
+    await fs.emptyDir(sidecar.folder);
+    await ask(key, method, path, body);
+    await sidecar.api.post('/api/keyfile/after').send(CENC_ONLY).expect(200);
+    return lines;
   }
 
   type Method = 'get' | 'post' | 'delete';
   type Body = object | string | undefined;
 
   /** Sends a request with the key of that name; a text is sent as JSON, or as HTML where it is that. */
-  async function ask(sidecar: TestSidecar, key: string | null, method: Method, path: string, body: Body) {
+  async function ask(key: string | null, method: Method, path: string, body: Body) {
+    const { sidecar } = await started();
     const type = String(body).startsWith('<') ? 'text/html' : 'application/json';
     const sent = sidecar.unauthenticated[method](path);
     if (key !== null) sent.set('x-api-key', key === 'reader' ? READER : API_KEY);
@@ -221,10 +235,7 @@ describe('audited refusals', () => {
     ['default', 'post', BATCH, {}, null, 'invalid_body'],
     ['default', 'post', BATCH, { streams: [{}] }, null, 'invalid_body'],
   ])('has one line for a request with the key %s: %s %s %j', async (key, method, path, body, id, code) => {
-    const { sidecar, lines } = await startAudited();
-    await ask(sidecar, key, method, path, body);
-    // The next request shows that there is no second line.
-    await sidecar.api.post('/api/keyfile/after').send(CENC_ONLY).expect(200);
+    const lines = await askAndGoOn(key, method, path, body);
     expect(await lines(2)).toEqual([
       ['refused', key, id, code],
       ['put', 'default', 'after', 'created'],
@@ -239,9 +250,7 @@ describe('audited refusals', () => {
     ['default', 'post', `${BATCH}?dryrun=true`, { streams: [{ streamid: 'live', cenc: {} }, 7] }],
     [null, 'post', '/elsewhere', {}],
   ])('has no line for a request with the key %s: %s %s %j', async (key, method, path, body) => {
-    const { sidecar, lines } = await startAudited();
-    await ask(sidecar, key, method, path, body);
-    await sidecar.api.post('/api/keyfile/after').send(CENC_ONLY).expect(200);
+    const lines = await askAndGoOn(key, method, path, body);
     expect(await lines(1)).toEqual([['put', 'default', 'after', 'created']]);
   });
 
@@ -250,7 +259,7 @@ describe('audited refusals', () => {
     const { sidecar } = await startProvisioning({ audit: file });
     const group = { members: ['a', 'b'], ...PROVIDED, contentId: 'unknown' };
     await sidecar.batch({ groups: [group] });
-    expect(await linesOf(file, 2)).toEqual([
+    expect(await linesOf(file)(2)).toEqual([
       ['refused', 'default', 'a', 'key_provider_failed'],
       ['refused', 'default', 'b', 'key_provider_failed'],
     ]);

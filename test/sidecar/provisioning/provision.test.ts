@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import fs from 'fs-extra';
 import { providerFailed as provider } from '../../support/error-body';
 import { refusedUrl, type Script, startFakeUpstream } from '../../support/fake-upstream';
-import { CENC_ONLY, CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
+import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
 import {
   answersFor,
   PATHS,
@@ -9,6 +11,7 @@ import {
   PLAIN_FAIRPLAY,
   PROVIDED,
   PROVIDED_FILE,
+  provisioningForAll,
   SHARED_SECRET,
   sealed,
   startProvisioning,
@@ -18,17 +21,19 @@ import { drmVectors } from '../../vectors/drm-vectors';
 
 const PATH = '/api/keyfile/demo';
 
+const start = provisioningForAll();
+
 /** POSTs twice, for a stream without a key file and for one that has one, and expects neither folder to change. */
 async function expectRefusal(sidecar: TestSidecar, status: number, body: object): Promise<void> {
   await sidecar.api.post('/api/keyfile/new').send(PROVIDED).expect(status, body);
-  await sidecar.api.post(PATH).send(CENC_ONLY).expect(200);
+  await fs.writeFile(join(sidecar.folder, 'demo.key'), CENC_ONLY_FILE);
   await sidecar.api.post(PATH).send(PROVIDED).expect(status, body);
   expect(await sidecar.files()).toEqual({ 'demo.key': CENC_ONLY_FILE });
 }
 
 describe('provisioning', () => {
   it('writes the published keys of the published envelopes', async () => {
-    const { sidecar } = await startProvisioning();
+    const { sidecar } = await start();
     const answer = await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
     expect(answer.headers.warning).toBeUndefined();
     expect(await sidecar.files()).toEqual({ 'demo.key': PROVIDED_FILE });
@@ -56,20 +61,20 @@ describe('provisioning', () => {
   });
 
   it('has all three calls under way before any is answered', async () => {
-    const { sidecar, upstream } = await startProvisioning();
+    const { sidecar, upstream } = await start();
     upstream.holdUntil(3);
     await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
   });
 
   it('takes an address with slashes at its end', async () => {
-    const { upstream } = await startProvisioning();
+    const { upstream } = await start();
     const urls = { configServiceUrl: `${upstream.url}/config/`, keyProviderUrl: `${upstream.url}/keys//` };
     const { api } = await startSidecar(urls);
     await api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
   });
 
   it('fetches nothing when the body supplies the keys', async () => {
-    const { sidecar, upstream } = await startProvisioning();
+    const { sidecar, upstream } = await start();
     const body = { ...PROVIDED, ...POST_MANUAL, contentId: null };
     await sidecar.api.post(PATH).send(body).expect(200, POST_MANUAL_FILE);
     expect(upstream.received).toEqual([]);
@@ -89,13 +94,13 @@ describe('provisioning', () => {
     ],
     ['CENC keys without a checksum, as older ones are', PATHS.cenc, sealed(withoutChecksum())],
   ])('makes the same file of %s', async (_what, path, script) => {
-    const { sidecar, upstream } = await startProvisioning();
+    const { sidecar, upstream } = await start();
     upstream.on(path, script);
     await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
   });
 
   it('takes plain answers when the client record holds no shared secret', async () => {
-    const { sidecar, upstream } = await startProvisioning();
+    const { sidecar, upstream } = await start();
     upstream.on(PATHS.config, { body: { shared_secret: null } });
     upstream.on(PATHS.cenc, { body: PLAIN_CENC });
     upstream.on(PATHS.fairplay, { body: PLAIN_FAIRPLAY });
@@ -107,7 +112,7 @@ describe('provisioning', () => {
     ['cuts the connection', 'reset'],
   ])('tries each upstream once more when it %s', async (_failure, first) => {
     for (const path of [PATHS.config, PATHS.cenc, PATHS.fairplay]) {
-      const { sidecar, upstream } = await startProvisioning();
+      const { sidecar, upstream } = await start();
       upstream.on(path, first, answersFor()[path] ?? 'reset');
       await sidecar.api.post(PATH).send(PROVIDED).expect(200, PROVIDED_FILE);
       expect(upstream.received.filter((request) => request.path === path)).toHaveLength(2);
@@ -115,7 +120,7 @@ describe('provisioning', () => {
   });
 
   it('warns when the address names another content than the Widevine data, whatever the request calls it', async () => {
-    const { sidecar, upstream } = await startProvisioning();
+    const { sidecar, upstream } = await start();
     upstream.on(
       PATHS.cenc,
       sealed({ ...PLAIN_CENC, widevine_drm_specific_data: 'Igp3b3d6YS1kZW1vSOPclZsG' }),
@@ -216,8 +221,9 @@ describe('a failure of an upstream changes no key file', () => {
     ['silence', PATHS.config, 'hang', configService(LATE), 504],
     ['silence amid an answer', PATHS.fairplay, 'stall', provider(LATE), 504],
   ])('that is %s of %s', async (_what, path, script, body, status = 502) => {
-    const upstreamTimeoutMs = status === 504 ? 100 : 5000;
-    const { sidecar, upstream } = await startProvisioning({ upstreamTimeoutMs });
+    const { sidecar, upstream } = await (status === 504
+      ? startProvisioning({ upstreamTimeoutMs: 100 })
+      : start());
     upstream.on(path, script);
     await expectRefusal(sidecar, status, body);
   });
@@ -234,7 +240,7 @@ describe('a failure of an upstream changes no key file', () => {
     ['configuration service: what is packed twice', PATHS.config, 'gzip, gzip', configService, C],
     ['key provider: what is packed', PATHS.cenc, 'GZIP', provider, K],
   ])('%s is not unpacked', async (_what, path, encoding, body, variable) => {
-    const { sidecar, upstream } = await startProvisioning();
+    const { sidecar, upstream } = await start();
     const bomb = gzipSync(gzipSync(Buffer.alloc(64 * 1024 * 1024)));
     upstream.on(path, { headers: { 'content-encoding': encoding }, body: bomb });
     const before = process.memoryUsage().rss;
@@ -252,7 +258,7 @@ describe('a failure of an upstream changes no key file', () => {
       { headers: { 'content-encoding': '' }, body: { shared_secret: SHARED_SECRET } },
     ],
   ])('takes an answer with %s', async (_what, script) => {
-    const { sidecar, upstream } = await startProvisioning();
+    const { sidecar, upstream } = await start();
     upstream.on(PATHS.config, script);
     await sidecar.api.post(PATH).send(PROVIDED).expect(200);
   });
@@ -261,7 +267,7 @@ describe('a failure of an upstream changes no key file', () => {
     [301, PATHS.config, configService, C],
     [302, PATHS.cenc, provider, K],
   ])('a redirect (%i) from %s is not followed', async (status, path, body, variable) => {
-    const { sidecar, upstream } = await startProvisioning();
+    const { sidecar, upstream } = await start();
     const elsewhere = await startFakeUpstream();
     upstream.on(path, { status, headers: { location: `${elsewhere.url}${path}` } });
     const why = `answered a redirect (${status}); set ${variable} to its final address`;
@@ -270,7 +276,7 @@ describe('a failure of an upstream changes no key file', () => {
   });
 
   it('answers with what the configuration service says when the key provider fails, too', async () => {
-    const { sidecar, upstream } = await startProvisioning();
+    const { sidecar, upstream } = await start();
     // The key provider's refusals are there before the second try of the configuration service begins.
     upstream.holdUntil(3);
     upstream.on(PATHS.config, { status: 500 }, { status: 404 });
