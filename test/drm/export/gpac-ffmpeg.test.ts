@@ -11,7 +11,7 @@ import { buildPsshBox } from '../../../src/drm/pssh';
 import { parseXml } from '../../../src/drm/xml';
 import { folderOfEachTest } from '../../support/after-test';
 import { ADDRESS, cbcsDocument, IV, KEY, KEY_ID, PLAYREADY, WIDEVINE } from '../../support/cbcs-document';
-import { CLIP } from '../../support/packaged-clip';
+import { SOURCE } from '../../support/package-stream';
 import { POST_MANUAL_FILE } from '../../support/post-manual';
 import { right } from '../../support/right';
 import { serve } from '../../support/serve';
@@ -82,7 +82,7 @@ describe('for GPAC', () => {
 describe('for ffmpeg', () => {
   const cwd = folderOfEachTest();
   beforeEach(async () => {
-    await symlink(CLIP, join(cwd, 'film.mp4'));
+    await symlink(SOURCE, join(cwd, 'film.mp4'));
   });
   const withFfmpeg = spawnSync('ffmpeg', ['-version']).status === 0 ? it : it.skip;
   const ffmpeg = (args: string) => run('ffmpeg', ['-v', 'error', ...args.split(' ')], { cwd });

@@ -7,8 +7,7 @@ import { exportCpix } from '../../../src/drm/export/export-cpix';
 import { exportKeyFile } from '../../../src/drm/export/export-key-file';
 import { folderOfEachTest } from '../../support/after-test';
 import { cbcsDocument } from '../../support/cbcs-document';
-import { SHAKA_PACKAGER } from '../../support/package-stream';
-import { CLIP } from '../../support/packaged-clip';
+import { SHAKA_PACKAGER, SOURCE } from '../../support/package-stream';
 import { decryptedFile, samplesOf } from '../../support/packaged-samples';
 import { right } from '../../support/right';
 import { keyFileText } from '../../support/start-stream';
@@ -51,7 +50,7 @@ function argumentsOf(text: string): string[] {
   ];
 }
 
-/** Packages the clip with what is exported, by the command of the manual, or as shaka-streamer would. */
+/** Packages the source with what is exported, by the command of the manual, or as shaka-streamer would. */
 async function packageWith(
   scheme: 'cenc' | 'cbcs',
   source: Source = 'key file',
@@ -65,7 +64,7 @@ async function packageWith(
     [
       '--quiet',
       ...(as === 'shaka' ? ['--flagfile=keys.flags'] : argumentsOf(exported.text)),
-      ...['video', 'audio'].map((kind) => `in=${CLIP},stream=${kind},output=${kind}.mp4${playlist(kind)}`),
+      ...['video', 'audio'].map((kind) => `in=${SOURCE},stream=${kind},output=${kind}.mp4${playlist(kind)}`),
       ...(scheme === 'cenc' ? ['--mpd_output=out.mpd'] : ['--hls_master_playlist_output=out.m3u8']),
     ],
     { cwd: folder },
@@ -73,8 +72,8 @@ async function packageWith(
   return exported.keys[0];
 }
 
-const ofClip = async (kind: string) => {
-  const tracks = await samplesOf(CLIP);
+const ofSource = async (kind: string) => {
+  const tracks = await samplesOf(SOURCE);
   return tracks.find(({ codec }) => codec.startsWith('avc1') === (kind === 'video'))?.samples;
 };
 
@@ -104,7 +103,7 @@ describe.each([
     const { keyId, key } = await packageWith(scheme, source, as);
     expect(await signalled(scheme)).toEqual(signals);
     for (const kind of ['video', 'audio'] as const) {
-      const original = await ofClip(kind);
+      const original = await ofSource(kind);
       expect(original?.length).toBeGreaterThan(10);
       const [encrypted] = await samplesOf(join(folder, `${kind}.mp4`));
       // None is clear: no lead, and no sample that is too short to be encrypted.
