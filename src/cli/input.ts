@@ -12,23 +12,23 @@ const MAX_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 256 * 1024;
 
 /** Reads a file that the user names, or standard input for `-`. @throws CliError when it can't be read. */
-export async function readInput(
-  context: StandardInput & Pick<CommandRun, 'cwd'>,
-  name: string,
-): Promise<Buffer> {
-  if (name !== '-') return readNamedFile(context, name);
+export async function readInput(context: ReadingRun, name: string, most = MAX_BYTES): Promise<Buffer> {
+  if (name !== '-') return readNamedFile(context, name, most);
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of standardInput(context)) {
     const bytes = Buffer.from(chunk);
     length += bytes.length;
-    if (length > MAX_BYTES) throw unusable('Standard input is larger than 64 MiB.');
+    if (length > most) throw tooLarge('Standard input', most);
     chunks.push(bytes);
   }
   return Buffer.concat(chunks);
 }
 
 type StandardInput = Pick<CommandRun, 'stdin' | 'interrupted'>;
+type ReadingRun = StandardInput & Pick<CommandRun, 'cwd'>;
+
+const tooLarge = (what: string, most: number) => unusable(`${what} is larger than ${most / 1024 ** 2} MiB.`);
 
 /** Reads standard input. @throws CliError when it fails, or the user stops the program, which would wait for more. */
 export async function* standardInput({ stdin, interrupted: signal }: StandardInput) {
@@ -42,13 +42,13 @@ export async function* standardInput({ stdin, interrupted: signal }: StandardInp
 }
 
 /** @throws CliError when the file can't be read, or is too large: a pipe or a device may have no end. */
-export function readNamedFile({ cwd }: Pick<CommandRun, 'cwd'>, name: string): Buffer {
+export function readNamedFile({ cwd }: Pick<CommandRun, 'cwd'>, name: string, most = MAX_BYTES): Buffer {
   const chunks: Buffer[] = [];
   let length = 0;
   try {
     const file = openSync(resolve(cwd, name), 'r');
     try {
-      for (let count = -1; count !== 0 && length <= MAX_BYTES; length += count) {
+      for (let count = -1; count !== 0 && length <= most; length += count) {
         const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
         count = readSync(file, chunk);
         chunks.push(chunk.subarray(0, count));
@@ -59,7 +59,7 @@ export function readNamedFile({ cwd }: Pick<CommandRun, 'cwd'>, name: string): B
   } catch {
     throw unusable(`The file ${name} can't be read; check the path and who may read it.`);
   }
-  if (length > MAX_BYTES) throw unusable(`The file ${name} is larger than 64 MiB.`);
+  if (length > most) throw tooLarge(`The file ${name}`, most);
   return Buffer.concat(chunks);
 }
 

@@ -58,10 +58,9 @@ const SENTENCES: Readonly<Record<string, string>> = {
 
 /** The library compares each alias (*name) with all of them: with these, for two seconds. */
 const MAX_ANCHORS = 10_000;
-const TOO_MANY_ANCHORS = `sets more than ${MAX_ANCHORS} anchors (&name); divide the file, or write their values out`;
 
 /** Reads YAML 1.2, of which JSON is a part. A number is taken as it is written: no field here is one. */
-export function readYaml(text: string): ReadText {
+export function readYaml(text: string, maxAnchors = MAX_ANCHORS): ReadText {
   const lines = new LineCounter();
   const content = text.replace(/^\u{feff}/u, '');
   const document = parseDocument(content, {
@@ -88,7 +87,8 @@ export function readYaml(text: string): ReadText {
         node.value = node.source;
     },
   });
-  if (anchors > MAX_ANCHORS) return unreadable([{ description: TOO_MANY_ANCHORS }]);
+  const tooMany = `sets more than ${maxAnchors} anchors (&name); divide the file, or write their values out`;
+  if (anchors > maxAnchors) return unreadable([{ description: tooMany }]);
   try {
     return { value: document.toJS({ maxAliasCount: 20_000 }), faults, lineOf: lineFinder(document, lineAt) };
   } catch {

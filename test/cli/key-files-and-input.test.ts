@@ -6,6 +6,7 @@ import { temporaryFolder } from '../support/after-test';
 import { POST_MANUAL } from '../support/post-manual';
 import { cli, refused } from '../support/run-cli';
 import { startSidecar } from '../support/start-sidecar';
+import { problemsOf } from './problems-of';
 
 const FORMER = { keyid: 'RNpS70UjCY5oVHd+4yJoHQ==', contentkey: 'lnA03mLuxnL3toiRMxV4Zw==' };
 const NOW = { keyid: 'qMTumUz5drgbusWY+fi5LA==', contentkey: 'ETweRxyDIuDqAadsWdx0HQ==' };
@@ -101,29 +102,26 @@ test('takes the key of a client from a file of one line alone', async () => {
   );
 });
 
-test('reads no more than 64 MiB of a file or standard input', async () => {
+const { signal: interrupted } = new AbortController();
+
+test('reads no more than 64 MiB, and here one, of a file or standard input', async () => {
   const cwd = await temporaryFolder();
-  const most = 64 * 1024 * 1024;
-  await fs.writeFile(join(cwd, 'most'), '');
-  await fs.truncate(join(cwd, 'most'), most);
-  const put = (name: string, stdin?: Buffer) =>
-    cli(['put', 'a', '--file', name, '--url', 'http://h', '--key', 'k'], { cwd, stdin: stdin ?? '' });
-  const unlike = (name: string) => refused(2, `${name} is not text; export it as text in UTF-8.`);
-  expect(await put('most')).toEqual(unlike('most'));
+  const most = Buffer.alloc(1024 ** 2, 'x');
+  const read = (name: string, stdin = Readable.from([most])) =>
+    readInput({ stdin, interrupted, cwd }, name, most.length);
+  await fs.writeFile(join(cwd, 'most'), most);
+  for (const name of ['most', '-']) expect(most.equals(await read(name))).toBe(true);
   await fs.appendFile(join(cwd, 'most'), 'x');
-  expect(await put('most')).toEqual(refused(2, 'The file most is larger than 64 MiB.'));
-  expect(await put('-', Buffer.alloc(most + 1))).toEqual(refused(2, 'Standard input is larger than 64 MiB.'));
+  expect(await problemsOf(() => read('most'))).toEqual(['The file most is larger than 1 MiB.']);
+  const more = Readable.from([most, Buffer.from('x')]);
+  expect(await problemsOf(() => read('-', more))).toEqual(['Standard input is larger than 1 MiB.']);
 });
 
 test('says that standard input fails', async () => {
   const stdin = new Readable({ read: () => stdin.destroy(Object.assign(new Error(), { code: 'EIO' })) });
-  const { signal } = new AbortController();
-  const [problem] = await readInput({ stdin, interrupted: signal, cwd: '/' }, '-').then(
-    () => [],
-    ({ problems }) => problems,
-  );
-  const description = "Standard input can't be read; give a file in its place.";
-  expect(problem).toEqual({ code: 'unusable_input', description });
+  expect(await problemsOf(() => readInput({ stdin, interrupted, cwd: '/' }, '-'))).toEqual([
+    "Standard input can't be read; give a file in its place.",
+  ]);
 });
 
 test.each([['check -'], ['put a --file -'], ['export - --as shaka']])(

@@ -25,8 +25,6 @@ export interface Packaging {
 export interface PackageOptions {
   /** `SOURCE`, unless it is another. */
   readonly source?: string;
-  /** Where the files go; it is made. */
-  readonly folder: string;
   /** None: clear. */
   readonly packaging?: Packaging | undefined;
   readonly flags?: readonly string[];
@@ -41,16 +39,10 @@ export interface PackageOptions {
  * Packages the source with shaka-packager: `v` is the picture and `a` the sound, as `v.mp4`, `v1.m4s`; the manifest is
  * `m.mpd`, or `master.m3u8`, `v.m3u8` and `a.m3u8`.
  */
-export async function packageStream({
-  source = SOURCE,
-  folder,
-  packaging,
-  flags = [],
-  extension = 'm4s',
-  playlists = 'dash',
-  single = false,
-}: PackageOptions): Promise<void> {
-  await fs.ensureDir(folder);
+async function packageStream(
+  folder: string,
+  { source = SOURCE, packaging, flags = [], extension = 'm4s', playlists = 'dash', single }: PackageOptions,
+): Promise<string> {
   const streams = (['video', 'audio'] as const).map((kind) => {
     const name = join(folder, kind[0] ?? '');
     const files = single
@@ -83,21 +75,18 @@ export async function packageStream({
   await fs.remove(flagFile);
   if (playlists === 'hls')
     await Promise.all(['v', 'a'].map((name) => dropIdentity(join(folder, `${name}.m3u8`))));
+  return folder;
 }
 
 const packaged = new Map<string, Promise<string>>();
 
 /** The folder of a stream that is packaged once for all tests of a file. */
-export function packagedOnce(options: Omit<PackageOptions, 'folder'>): Promise<string> {
+export function packagedOnce(options: PackageOptions): Promise<string> {
   const key = JSON.stringify(options);
-  const known = packaged.get(key) ?? temporaryFolder(afterAllTests).then(packageInto);
+  const known =
+    packaged.get(key) ?? temporaryFolder(afterAllTests).then((folder) => packageStream(folder, options));
   packaged.set(key, known);
   return known;
-
-  async function packageInto(folder: string): Promise<string> {
-    await packageStream({ ...options, folder });
-    return folder;
-  }
 }
 
 /** It writes the key of FairPlay as one that is simply fetched, too, which no player can do. */

@@ -59,10 +59,7 @@ export const FAIRPLAY_FLAGS = ['--protection_systems=FairPlay', `--hls_key_uri=$
 export type ServedStream = Awaited<ReturnType<typeof startStream>>;
 
 /** Packages a stream, by default with the key file, and serves it. */
-export async function startStream(
-  kind: 'dash' | 'hls',
-  options: Partial<Omit<PackageOptions, 'folder' | 'playlists'>> = {},
-) {
+export async function startStream(kind: 'dash' | 'hls', options: Omit<PackageOptions, 'playlists'> = {}) {
   const isHls = kind === 'hls';
   const once = await packagedOnce({
     packaging: isHls ? hlsPackaging() : dashPackaging(),

@@ -3,6 +3,7 @@ import fs from 'fs-extra';
 import { parse } from 'yaml';
 import type { Manifest } from '../../../src/cli/manifest/entries';
 import { readManifest } from '../../../src/cli/manifest/read-manifest';
+import { readYaml } from '../../../src/cli/yaml-fields';
 import { CMAF_CBCS_REFUSED } from '../../../src/drm/cmaf-cbcs';
 import { folderOfEachTest } from '../../support/after-test';
 import { problemsOf } from '../problems-of';
@@ -281,12 +282,10 @@ test.each(
   expect(found.join()).not.toContain('SECRET');
 });
 
-test('takes 10,000 anchors, and says that there are more', async () => {
-  const many = (count: number) => `x: [${'&a x, '.repeat(count)}]`;
-  expect(await faults('a.yaml', many(10_000))).not.toContainEqual(expect.stringContaining('anchors'));
-  expect(await faults('a.yaml', many(10_001))).toEqual([
-    'a.yaml: sets more than 10000 anchors (&name); divide the file, or write their values out.',
-  ]);
+test('takes as many anchors as there may be, and says that there are more', () => {
+  const found = (count: number) => readYaml(`x: [${'&a x, '.repeat(count)}]`, 3).faults;
+  const description = 'sets more than 3 anchors (&name); divide the file, or write their values out';
+  expect([found(3), found(4)]).toEqual([[], [{ description }]]);
 });
 
 test('takes no file of another ending for a manifest', async () => {
