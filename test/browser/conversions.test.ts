@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Answered, startLibrary } from '../support/start-library';
+import { type Answered, startNotifyingLibrary } from '../support/start-library';
 import { startPackager, temporaryHome } from '../support/start-packager';
 import { until } from '../support/until';
 
@@ -20,7 +20,7 @@ interface Stream {
 /** With a real ffmpeg. */
 async function start() {
   const packager = await startPackager({ ffmpeg: 'ffmpeg' });
-  const library = await startLibrary({ EMULATOR_PACKAGERURL: packager.url });
+  const library = await startNotifyingLibrary({ EMULATOR_PACKAGERURL: packager.url });
   const home = temporaryHome();
   /** Encodes some seconds of a moving picture with a tone. */
   const encoded = async (size: string, ...args: string[]): Promise<Buffer> => {

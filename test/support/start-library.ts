@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Environment } from '../../src/http/config';
 import { EVENT_NAMES } from '../../src/platform/emulator/webhooks/notification';
+import type { TestEmulator } from './start-emulator';
 import { startUploads } from './start-uploads';
 import { startWebhookReceiver } from './webhook-receiver';
 
@@ -24,14 +25,11 @@ const EVENTS = EVENT_NAMES.filter((name) => !name.startsWith('channel_'));
 /** Notifications of one webhook come in order, so that who has this one has all before it. */
 const FENCE = 'channel_created';
 
-/** An emulator with a library that is still empty, and a webhook for all that happens to it. */
+/** An emulator with a library that is still empty. */
 export async function startLibrary(env: Environment = {}) {
   const emulator = await startUploads(env);
   const { admin, siteId } = emulator;
   const site = `/v2/sites/${siteId}`;
-  const receiver = await startWebhookReceiver();
-  emulator.createWebhook(receiver.url, [...EVENTS, FENCE]);
-  let seen = 0;
 
   const post = async (path: string, body: object = {}): Promise<Answered> =>
     (await admin.post(`${site}${path}`).send(body).expect(201)).body;
@@ -60,19 +58,31 @@ export async function startLibrary(env: Environment = {}) {
       await emulator.advance(3);
       return read(`/media/${id}/`);
     },
-    /** Notifications to a webhook for everything since the last call: event and subject, in order. */
-    async notifications(): Promise<readonly string[]> {
-      const { id } = await emulator.createChannel();
-      for (;;) {
-        const calls = receiver.received.slice(seen).map(({ text }) => JSON.parse(text));
-        const fence = calls.findIndex(({ channel_id }) => channel_id === id);
-        if (fence >= 0) {
-          seen += fence + 1;
-          const ofMedia = calls.slice(0, fence).filter(({ event }) => event !== FENCE);
-          return ofMedia.map(({ event, media_id }) => `${event} ${media_id}`);
-        }
-        await receiver.until(receiver.received.length + 1);
+  };
+}
+
+/** The same with a webhook for all that happens to the library. */
+export async function startNotifyingLibrary(env: Environment = {}) {
+  const library = await startLibrary(env);
+  return { ...library, notifications: await notificationsOf(library) };
+}
+
+/** Answers what notifies of everything since its last call: event and subject, in order. */
+export async function notificationsOf({ createWebhook, createChannel }: TestEmulator) {
+  const receiver = await startWebhookReceiver();
+  createWebhook(receiver.url, [...EVENTS, FENCE]);
+  let seen = 0;
+  return async (): Promise<readonly string[]> => {
+    const { id } = await createChannel();
+    for (;;) {
+      const calls = receiver.received.slice(seen).map(({ text }) => JSON.parse(text));
+      const fence = calls.findIndex(({ channel_id }) => channel_id === id);
+      if (fence >= 0) {
+        seen += fence + 1;
+        const ofMedia = calls.slice(0, fence).filter(({ event }) => event !== FENCE);
+        return ofMedia.map(({ event, media_id }) => `${event} ${media_id}`);
       }
-    },
+      await receiver.until(receiver.received.length + 1);
+    }
   };
 }

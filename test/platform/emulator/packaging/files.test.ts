@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StreamDocument } from '../../../../src/platform/emulator/packaging/packager-client';
 import { startPackaged } from '../../../support/start-delivery';
-import { type Answered, FILM } from '../../../support/start-library';
+import { type Answered, FILM, notificationsOf } from '../../../support/start-library';
 import { MEDIA_VECTORS } from '../../../support/start-packager';
 import { until } from '../../../support/until';
 
@@ -161,6 +161,7 @@ describe('conversions', () => {
       });
     return {
       ...library,
+      notifications: await notificationsOf(library),
       renditionsOf,
       untilSettled,
       /** Asks for a rendition of a ready media, and answers its path. */

@@ -1,6 +1,6 @@
 import type { Environment } from '../../../../src/http/config';
 import { startPackaged } from '../../../support/start-delivery';
-import { FILM } from '../../../support/start-library';
+import { FILM, notificationsOf } from '../../../support/start-library';
 import { until } from '../../../support/until';
 
 const RECORDED = FILM.toString('latin1');
@@ -27,7 +27,15 @@ async function start(env: Environment = {}) {
     const query = `trim_in_point=00:00:${from}&trim_out_point=00:00:${to}`;
     return (await admin.put(`${path}/clip/?${query}`).expect(200)).body.media_id;
   };
-  return { ...library, onAir, master, clip, event: (id: string) => context.state.events.find(id) };
+  const notifications = await notificationsOf(library);
+  return {
+    ...library,
+    notifications,
+    onAir,
+    master,
+    clip,
+    event: (id: string) => context.state.events.find(id),
+  };
 }
 
 /** The answer of the fake, which is text. */

@@ -4,7 +4,7 @@ import { onceForAll } from '../../../support/after-test';
 import { invalidBody } from '../../../support/error-body';
 import { rawExchange } from '../../../support/raw-http';
 import { CREATABLE, idName, pathWith } from '../../../support/resource-bodies';
-import { startLibrary, type TestLibrary } from '../../../support/start-library';
+import { startNotifyingLibrary, type TestLibrary } from '../../../support/start-library';
 import { tableRows } from '../../../support/table-rows';
 
 const TEXTS = ['', 'a text', 'x'.repeat(10_001)];
@@ -23,7 +23,7 @@ function everything({ context }: TestLibrary): string {
 }
 
 const start = onceForAll(async () => {
-  const library = await startLibrary();
+  const library = await startNotifyingLibrary();
   const media = await library.createReady();
   return { ...library, ids: { siteId: library.siteId, mediaId: media.id } };
 });
@@ -175,7 +175,7 @@ test('a body of nonsense gets fifty faults at most', async () => {
 
 // Without a length, a request has no body at all, and not an empty one.
 test('a request that announces no body is one with nothing in it', async () => {
-  const { port, context, site } = await startLibrary();
+  const { port, context, site } = await startNotifyingLibrary();
   const ask = (method: string, path: string) =>
     rawExchange(
       port,

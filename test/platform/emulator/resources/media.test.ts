@@ -1,11 +1,11 @@
 import { onceForAll } from '../../../support/after-test';
 import { invalidBody } from '../../../support/error-body';
 import { answered, MEDIA_METADATA } from '../../../support/resource-bodies';
-import { FILM, startLibrary } from '../../../support/start-library';
+import { FILM, startNotifyingLibrary } from '../../../support/start-library';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
 /** For tests that leave nothing behind. */
-const shared = onceForAll(() => startLibrary());
+const shared = onceForAll(() => startNotifyingLibrary());
 
 /** A media that was made now, with nothing said of it. */
 const CREATED = {
@@ -24,7 +24,7 @@ const CREATED = {
 };
 
 test('a media without a word about it waits for a file at a link, and has every field with its default', async () => {
-  const { create, read, url } = await startLibrary();
+  const { create, read, url } = await startNotifyingLibrary();
   const { upload_link, ...media } = await create({});
   expect(media).toEqual(CREATED);
   expect(upload_link.startsWith(`${url}/uploads/`)).toBe(true);
@@ -32,7 +32,7 @@ test('a media without a word about it waits for a file at a link, and has every 
 });
 
 test('the metadata of a media are kept as they were sent, with moments in UTC', async () => {
-  const { create } = await startLibrary();
+  const { create } = await startNotifyingLibrary();
   const metadata = {
     title: 'Démo',
     description: 'About it',
@@ -61,7 +61,7 @@ describe('upload by fetch', () => {
     ['thumbnail_created', 'media_available', 'conversions_complete'].map((event) => `${event} ${id}`);
 
   test.each(['download_url', 'source_url'])('takes the file from %s', async (name) => {
-    const { create, read, advance, notifications } = await startLibrary();
+    const { create, read, advance, notifications } = await startNotifyingLibrary();
     const source = await startWebhookReceiver();
     source.answer({ status: 200, headers: { 'content-type': 'video/mp4' }, body: FILM.toString('latin1') });
     const made = await create({ upload: { method: 'fetch', [name]: source.url } });
@@ -74,7 +74,7 @@ describe('upload by fetch', () => {
   });
 
   test('fails with the reason when the address does not give the file, and can be made good by a reupload', async () => {
-    const { create, read, admin, site, send, advance, notifications } = await startLibrary();
+    const { create, read, admin, site, send, advance, notifications } = await startNotifyingLibrary();
     const source = await startWebhookReceiver();
     source.answer(503);
     const { id } = await create({ upload: { method: 'fetch', download_url: source.url } });
@@ -91,7 +91,7 @@ describe('upload by fetch', () => {
 });
 
 test('an external media is ready after a second, has no file, and no conversions', async () => {
-  const { create, read, advance, notifications } = await startLibrary();
+  const { create, read, advance, notifications } = await startNotifyingLibrary();
   const source_url = 'https://cdn.example.com/live.m3u8?token=1';
   const { id, upload_link } = await create({ upload: { method: 'external', source_url } });
   expect(upload_link).toBeUndefined();
@@ -120,7 +120,7 @@ test.each([
 });
 
 test('a begin behind the end of the file fails the media, and says so', async () => {
-  const { create, read, send, notifications } = await startLibrary();
+  const { create, read, send, notifications } = await startNotifyingLibrary();
   const { id, upload_link } = await create({ upload: { trim_in_point: '00:00:02' } });
   await send(upload_link);
   const error_message = 'upload.trim_in_point is after the end of the file, which has 2 s. Reupload it.';
@@ -140,7 +140,7 @@ describe('an update', () => {
       { author: null, publish_start_date: null },
     ],
   ])('%s', async (_does, metadata, changes) => {
-    const { create, admin, site, notifications } = await startLibrary();
+    const { create, admin, site, notifications } = await startNotifyingLibrary();
     const { id } = await create({ metadata: BEFORE });
     await notifications();
     const { body } = await admin.patch(`${site}/media/${id}/`).send({ metadata }).expect(200);
@@ -150,7 +150,8 @@ describe('an update', () => {
 });
 
 test('a deleted media takes with it all that belongs to it, and every file on the disk', async () => {
-  const { createReady, post, send, admin, site, sizesOnDisk, notifications, context } = await startLibrary();
+  const { createReady, post, send, admin, site, sizesOnDisk, notifications, context } =
+    await startNotifyingLibrary();
   const { id } = await createReady();
   const track = await post(`/media/${id}/text_tracks/`, { metadata: { label: 'English' } });
   await send(track.upload_link, Buffer.from('WEBVTT'));

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { serve } from '../../../support/serve';
-import { FILM, startLibrary, type TestLibrary } from '../../../support/start-library';
+import { FILM, startNotifyingLibrary, type TestLibrary } from '../../../support/start-library';
 import { sendPart } from '../../../support/start-uploads';
 
 const at = (seconds: number) => new Date(Date.UTC(2030, 0, 1) + seconds * 1000).toISOString();
@@ -10,7 +10,7 @@ async function patch({ admin, site }: TestLibrary, id: string, metadata: object)
 }
 
 test('a media that has expired is never notified as available, until its end is moved or cleared', async () => {
-  const library = await startLibrary();
+  const library = await startNotifyingLibrary();
   const { createReady, advance, notifications } = library;
   const { id } = await createReady({ metadata: { publish_end_date: at(-1) } });
   expect(await notifications()).not.toContain(`media_available ${id}`);
@@ -23,7 +23,7 @@ test('a media that has expired is never notified as available, until its end is 
 });
 
 test('a media is notified as available when its start date comes, and not at the one that was moved', async () => {
-  const library = await startLibrary();
+  const library = await startNotifyingLibrary();
   const { create, createReady, send, admin, site, advance, notifications } = library;
   const { id } = await createReady({ metadata: { publish_start_date: at(60) } });
   expect(await notifications()).not.toContain(`media_available ${id}`);
@@ -44,7 +44,7 @@ test('a media is notified as available when its start date comes, and not at the
 });
 
 test('the replay of an event that was not published is never notified as available after any change', async () => {
-  const library = await startLibrary();
+  const library = await startNotifyingLibrary();
   const { onAir, disconnect, advance, notifications, read, send, admin, site } = library;
   const { channel, id } = await onAir({ publishing_mode: 'manual' });
   await advance(10);
@@ -88,7 +88,7 @@ describe('interrupted changes', () => {
   }
 
   test('a media that is deleted while its file is fetched ends the fetch, and leaves no file', async () => {
-    const library = await startLibrary();
+    const library = await startNotifyingLibrary();
     const { create, admin, site, notifications, advance } = library;
     const { url, asked, cut } = await startSlowSource();
     const { id } = await create({ upload: { method: 'fetch', download_url: url } });
@@ -101,7 +101,7 @@ describe('interrupted changes', () => {
   });
 
   test('a media that is deleted while its file comes refuses the rest of it', async () => {
-    const library = await startLibrary();
+    const library = await startNotifyingLibrary();
     const { create, admin, site } = library;
     const { id, upload_link } = await create();
     const { socket, answer } = await sendHalf(library, upload_link);
@@ -112,7 +112,7 @@ describe('interrupted changes', () => {
   });
 
   test('a reset ends uploads, fetches and processing, and nothing of them comes back', async () => {
-    const library = await startLibrary();
+    const library = await startNotifyingLibrary();
     const { create, send, control, admin, site, advance, context } = library;
     const { url, asked, cut } = await startSlowSource();
     await create({ upload: { method: 'fetch', download_url: url } });
@@ -132,7 +132,7 @@ describe('interrupted changes', () => {
   });
 
   test.each(['delete', 'reupload'])('the link of a file that has come is over after a %s', async (how) => {
-    const { create, send, admin, site, context, url } = await startLibrary();
+    const { create, send, admin, site, context, url } = await startNotifyingLibrary();
     const { id, upload_link } = await create();
     await send(upload_link);
     // A sender that lost the answer sends the file again.

@@ -1,12 +1,12 @@
 import { onceForAll } from '../../../support/after-test';
 import { invalidBody } from '../../../support/error-body';
 import { answered } from '../../../support/resource-bodies';
-import { FILM, startLibrary } from '../../../support/start-library';
+import { FILM, startNotifyingLibrary } from '../../../support/start-library';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
 /** A library with a media that is ready, how it is now, and its reupload, which answers it. */
 async function startReady(body?: object) {
-  const library = await startLibrary();
+  const library = await startNotifyingLibrary();
   const { createReady, notifications, read, admin, site } = library;
   const media = await createReady(body);
   await notifications();
@@ -150,7 +150,7 @@ describe('originals and renditions', () => {
   });
 
   test('a rendition is delivered under an address of its own when the conversions are complete', async () => {
-    const { create, read, send, advance } = await startLibrary();
+    const { create, read, send, advance } = await startNotifyingLibrary();
     const { id, upload_link } = await create();
     await send(upload_link);
     await advance(2.9);
@@ -192,7 +192,7 @@ describe('originals and renditions', () => {
   });
 
   test('a rendition that is asked for before the file came is made with the others', async () => {
-    const { create, post, read, send, advance } = await startLibrary();
+    const { create, post, read, send, advance } = await startNotifyingLibrary();
     const { id, upload_link } = await create();
     const made = await post(`/media/${id}/media_renditions/`, wanted('small'));
     await advance(10);
@@ -216,7 +216,7 @@ describe('originals and renditions', () => {
   });
 
   test('renditions of what the platform has no file of are refused', async () => {
-    const { create, onAir, disconnect, admin, site, advance } = await startLibrary();
+    const { create, onAir, disconnect, admin, site, advance } = await startNotifyingLibrary();
     const external = await create({ upload: { method: 'external', source_url: 'https://x.example/a.mp4' } });
     const { channel, id: replay } = await onAir();
     await disconnect(channel);
@@ -227,7 +227,7 @@ describe('originals and renditions', () => {
     }
   });
 
-  const shared = onceForAll(() => startLibrary());
+  const shared = onceForAll(() => startNotifyingLibrary());
 
   test.each(['originals', 'media_renditions', 'text_tracks'])(
     '%s of an unknown media are not found',

@@ -1,10 +1,10 @@
 import { onceForAll } from '../../../support/after-test';
 import { invalidBody } from '../../../support/error-body';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
-import { FILM, startLibrary } from '../../../support/start-library';
+import { FILM, startNotifyingLibrary } from '../../../support/start-library';
 
 async function start() {
-  const library = await startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
+  const library = await startNotifyingLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
   const make = async (...tags: string[]) => (await library.create({ metadata: { tags } })).id;
   const [both, old, none] = [await make('old', 'x', 'new'), await make('old'), await make('x')];
   await library.notifications();
@@ -88,7 +88,7 @@ describe('the usage', () => {
 
   test('usage is counted for each day by the clock of the platform', async () => {
     const { createReady, create, onAir, disconnect, admin, site, advance, unauthenticated } =
-      await startLibrary();
+      await startNotifyingLibrary();
     const { id } = await createReady();
     await create();
     await unauthenticated.get(`/v2/media/${id}`).expect(200);
@@ -109,7 +109,7 @@ describe('the usage', () => {
   });
 
   test('without days, and without a body, the latest 30 days are returned; days may be in the query', async () => {
-    const { admin, site } = await startLibrary();
+    const { admin, site } = await startNotifyingLibrary();
     const { body: latest } = await admin.put(`${site}/query_usage`).type('json').expect(200);
     const { start_date, end_date, results } = latest;
     expect([start_date, end_date, results.length]).toEqual(['2029-12-03', '2030-01-01', 30]);
@@ -120,7 +120,7 @@ describe('the usage', () => {
   });
 
   test('the usage of the account has all sites that the credential reaches', async () => {
-    const { admin, control, as } = await startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
+    const { admin, control, as } = await startNotifyingLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
     const day = { start_date: '2030-01-01', end_date: '2030-01-01' };
     const sitesOf = async (caller: typeof admin) =>
       (await caller.put('/v2/query_usage/').send(day).expect(200)).body.results.map(

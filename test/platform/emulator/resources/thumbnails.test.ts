@@ -1,13 +1,13 @@
 import { invalidBody } from '../../../support/error-body';
 import { answered } from '../../../support/resource-bodies';
-import { startLibrary, type TestLibrary } from '../../../support/start-library';
+import { startNotifyingLibrary, type TestLibrary } from '../../../support/start-library';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
 const PICTURE = Buffer.from('a picture');
 
 /** A library with a media that is ready. */
 async function startReady() {
-  const library = await startLibrary();
+  const library = await startNotifyingLibrary();
   const { id } = await library.createReady();
   await library.notifications();
   return { library, id, ...library };
@@ -29,7 +29,7 @@ async function postersOf({ read }: TestLibrary, id: string): Promise<string[]> {
 }
 
 test('a thumbnail waits for its picture, which makes it ready and is notified', async () => {
-  const library = await startLibrary();
+  const library = await startNotifyingLibrary();
   const { create, post, read, send, notifications, url } = library;
   const { id } = await create();
   const { upload_link, ...made } = await post('/thumbnails/', { relationships: { media: [{ id }] } });
@@ -94,7 +94,7 @@ test.each([
 });
 
 test('a thumbnail moves to another media, and away from its own', async () => {
-  const library = await startLibrary();
+  const library = await startNotifyingLibrary();
   const { create, admin, site } = library;
   const [one, two] = [await create(), await create()];
   const made = await upload(library, { id: one.id, is_poster: true });
@@ -104,7 +104,9 @@ test('a thumbnail moves to another media, and away from its own', async () => {
 });
 
 test('media that the site does not have are refused, all of them at once, and nothing is kept', async () => {
-  const { admin, site, read, create } = await startLibrary({ EMULATOR_SITE_ID: 'demosite,othersit' });
+  const { admin, site, read, create } = await startNotifyingLibrary({
+    EMULATOR_SITE_ID: 'demosite,othersit',
+  });
   const { body: foreign } = await admin.post('/v2/sites/othersit/media/').send({}).expect(201);
   const given = { relationships: { media: [{ id: foreign.id }] }, upload: { source_media_id: 'nothing0' } };
   const related = 'relationships.media.0.id: this site has no media with this id';
@@ -130,7 +132,7 @@ test('a deleted thumbnail is notified, and another picture of the media replaces
 });
 
 test('a file that is no picture, by what it is declared as, is refused', async () => {
-  const { create, post, unauthenticated, url } = await startLibrary();
+  const { create, post, unauthenticated, url } = await startNotifyingLibrary();
   const { id } = await create();
   const { upload_link } = await post('/thumbnails/', { relationships: { media: [{ id }] } });
   const path = upload_link.slice(url.length);
@@ -141,7 +143,7 @@ describe('text tracks', () => {
   const CAPTIONS = Buffer.from('WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n');
 
   async function start() {
-    const library = await startLibrary();
+    const library = await startNotifyingLibrary();
     const { id } = await library.create();
     await library.notifications();
     return { ...library, media: id, path: `/media/${id}/text_tracks/` };
