@@ -144,19 +144,6 @@ test('after a day on the clock a link is over', async () => {
   expect(taken.map(({ path }) => readFileSync(path, 'utf8'))).toEqual(['hello', 'hello']);
 });
 
-test('a file that its owner refuses is not kept, and the link takes the file again', async () => {
-  const { unauthenticated, beginDirect, sizesOnDisk } = await startUploads();
-  let refusals = 1;
-  const link = beginDirect({
-    async done() {
-      if (refusals-- > 0) throw Object.assign(new Error(), { status: 422 });
-    },
-  });
-  await unauthenticated.put(link).send(HELLO).expect(422);
-  expect(sizesOnDisk()).toEqual([]);
-  await unauthenticated.put(link).send(HELLO).expect(200);
-});
-
 test('pages of any origin may send a file to a link, and read the entity tag', async () => {
   const { unauthenticated, beginDirect } = await startUploads();
   const link = beginDirect();

@@ -7,7 +7,6 @@ import { serve, serveRaw } from '../../../support/serve';
 import { startUploads, uploadsAlone } from '../../../support/start-uploads';
 import { until } from '../../../support/until';
 
-/** For fetches that keep nothing. */
 const shared = onceForAll(() => startUploads());
 
 const MB = 1024 * 1024;
@@ -61,13 +60,6 @@ test.each([
   const { context } = await shared();
   const fetched = await context.uploads.fetchFile(url, WANTED);
   expect(fetched).toEqual({ ok: false, problem: expect.stringContaining(reason) });
-});
-
-test('the control port and the dashboard refuse to be fetched', async () => {
-  const { context, controlUrl, url } = await shared();
-  for (const address of [`${controlUrl}/state?reveal=true`, `${url}/dashboard`]) {
-    expect(await context.uploads.fetchFile(address, WANTED)).toEqual(failed('The address answered 403.'));
-  }
 });
 
 const HEAD = 'HTTP/1.1 200 OK\r\n';
