@@ -5,7 +5,6 @@ import { errorBody } from '../../support/error-body';
 import { signedPath } from '../../support/sign-v1';
 import { startEmulator } from '../../support/start-emulator';
 
-/** For tests that leave nothing behind. */
 const shared = onceForAll(() => startEmulator());
 
 const CHANNELS = '/v2/sites/demosite/channels/';

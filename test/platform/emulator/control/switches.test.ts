@@ -7,7 +7,6 @@ import { errorBody, invalidBody } from '../../../support/error-body';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 import { tableRows } from '../../../support/table-rows';
 
-/** For tests that leave nothing behind. */
 const shared = onceForAll(() => startEmulator());
 
 const CHANNELS = '/v2/sites/demosite/channels/';

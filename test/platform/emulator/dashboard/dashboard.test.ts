@@ -5,7 +5,6 @@ import { complaintsOf, rowsOf, textOf } from '../../../support/read-page';
 import { startEmulator } from '../../../support/start-emulator';
 import { startLibraryPages } from '../../../support/start-library-pages';
 
-/** For tests that leave nothing behind. */
 const shared = onceForAll(() => startEmulator());
 
 test('shows addresses as who asks reaches them, and how much there is', async () => {

@@ -3,7 +3,6 @@ import { createV1 } from '../../../support/call-v1';
 import { textOf } from '../../../support/read-page';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
-/** For tests that leave nothing behind. */
 const shared = onceForAll(() => startEmulator());
 
 const PATH = '/dashboard/migration';

@@ -2,7 +2,6 @@ import { onceForAll } from '../../../support/after-test';
 import { complaintsOf, rowsOf } from '../../../support/read-page';
 import { fieldsOfForm, startLibraryPages, type TestLibraryPages } from '../../../support/start-library-pages';
 
-/** For tests that leave nothing behind. */
 const shared = onceForAll(() => startLibraryPages());
 
 /** The id of a playlist to recommend. */

@@ -6,7 +6,6 @@ import { startEmulator, type TestEmulator } from '../../../support/start-emulato
 import { tableRows } from '../../../support/table-rows';
 import { until } from '../../../support/until';
 
-/** For tests that leave nothing behind. */
 const shared = onceForAll(() => startEmulator());
 
 const PATH = '/dashboard/stream-tester';

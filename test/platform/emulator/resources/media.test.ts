@@ -4,7 +4,6 @@ import { answered, MEDIA_METADATA } from '../../../support/resource-bodies';
 import { FILM, startNotifyingLibrary } from '../../../support/start-library';
 import { startWebhookReceiver } from '../../../support/webhook-receiver';
 
-/** For tests that leave nothing behind. */
 const shared = onceForAll(() => startNotifyingLibrary());
 
 /** A media that was made now, with nothing said of it. */

@@ -5,7 +5,6 @@ import { onceForAll } from '../../../support/after-test';
 import { errorBody, invalidBody } from '../../../support/error-body';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
-/** For tests that leave nothing behind. */
 const shared = onceForAll(() => startEmulator());
 
 const PATH = '/keyprovider/clearkey';

@@ -8,7 +8,6 @@ import { rawRequest } from '../../../support/raw-http';
 import { right } from '../../../support/right';
 import { startEmulator, type TestEmulator } from '../../../support/start-emulator';
 
-/** For tests that leave nothing behind. */
 const shared = onceForAll(() => startEmulator());
 
 const KEY = 'demo-client-api-key';

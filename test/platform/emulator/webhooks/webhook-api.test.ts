@@ -31,7 +31,6 @@ async function start() {
   };
 }
 
-/** For tests that leave nothing behind. */
 const shared = onceForAll(start);
 
 test('shows the secret of a webhook when it is created, and never again', async () => {
