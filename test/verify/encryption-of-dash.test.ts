@@ -54,8 +54,6 @@ const schm = (stream: ServedStream, scheme: string) =>
 const OF_TWO_KEYS = { packaging: undefined, flags: TWO_KEYS };
 const ofPicture = { name: 'sd.key', text: keyFileText() };
 const former = { formerKeyFiles: [{ name: 'old.key', text: keyFileText() }] };
-const withDefaultKid = (stream: ServedStream, keyId: string) =>
-  stream.change('m.mpd', (text) => text.replaceAll(/default_KID="[^"]*"/g, `default_KID="${keyId}"`));
 const withoutProtection = (stream: ServedStream) =>
   stream.change('m.mpd', (text) =>
     text.replaceAll(/<ContentProtection[^>]*\/>|<ContentProtection[\s\S]*?<\/ContentProtection>/g, ''),
@@ -188,11 +186,8 @@ testEncryptionCases({
     states: 'garbage garbage',
   },
   'another default_KID: E key_id_mismatch': {
-    change: (stream) => withDefaultKid(stream, '99999999-8888-4777-7666-555544443333'),
-    states: 'decrypts decrypts',
-  },
-  'default_KID in the other byte order: E key_id_byte_order': {
-    change: (stream) => withDefaultKid(stream, SWAPPED_UUID),
+    change: (stream) =>
+      stream.change('m.mpd', (text) => text.replaceAll(/(?<=default_KID=")\w+/g, '99999999')),
     states: 'decrypts decrypts',
   },
   'another scheme in schm: E scheme_mismatch': { change: (stream) => schm(stream, 'cbcs') },
@@ -258,10 +253,6 @@ testEncryptionCases({
   'a key file in the other byte order, which is no longer suspected: E key_id_byte_order': {
     verify: named(keyFile(SWAPPED, CONTENT_KEY)),
   },
-  'a key that the key file does not have: E key_id_mismatch': {
-    verify: named(keyFile(OTHER_ID, OTHER_KEY)),
-    states: 'no_key no_key',
-  },
   'the key of the former key file: E former_key': {
     verify: { ...named(keyFile(OTHER_ID, OTHER_KEY)), ...former },
     says: 'v3.m4s is encrypted with the key of old.key, not with the key of news.key: it was packaged with the former key file. Package the stream again, so that the packager reads the new one. The same is true of a3.m4s.',
@@ -279,10 +270,6 @@ testEncryptionCases({
     change: (stream) => stream.change('m.mpd', (text) => text.replaceAll(/(?<=<cenc:pssh>)[^<]*/g, '!')),
     states: 'decrypts decrypts',
     says: /base64/,
-  },
-  'another scheme in the manifest than in the media: E scheme_mismatch': {
-    change: (stream) => stream.change('m.mpd', (text) => text.replaceAll('value="cenc"', 'value="cbcs"')),
-    verify: { keyFiles: [] },
   },
   'another scheme than the lines of the key file ask for: E scheme_mismatch': {
     options: { packaging: { ...dashPackaging(), scheme: 'cbcs' } },

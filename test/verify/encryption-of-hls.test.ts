@@ -151,7 +151,6 @@ testEncryptionCases({
   'a clear transport stream under SAMPLE-AES-CTR: E not_encrypted': underLine(
     `METHOD=SAMPLE-AES-CTR,URI="data:;base64,${base64(WIDEVINE_BOX)}",KEYFORMAT="urn:uuid:${WIDEVINE_SYSTEM_ID}",KEYID=0x${KEY_ID}`,
   ),
-  'another IV than the media have: E iv_mismatch': { kind: 'hls', verify: withFairPlay({ iv: OTHER_KEY }) },
   'an address with the id of a session: E session_id_in_address': {
     kind: 'hls',
     change: (stream) =>
