@@ -16,6 +16,7 @@ import {
 import { POST_MANUAL_FILE } from '../../support/post-manual';
 import { type CliOptions, cli, refused } from '../../support/run-cli';
 import { startSidecar, type TestSidecar } from '../../support/start-sidecar';
+import { CONTENT_ID, dashLines, hlsLines, startSpeke } from '../../support/start-speke';
 
 let sidecar: TestSidecar;
 const cwd = folderOfEachTest();
@@ -182,4 +183,33 @@ test('a key for AES-128 comes as options, and in a manifest of YAML or CSV', asy
     [url, key],
     [url, key, iv],
   ]);
+});
+
+describe('with a sidecar whose key provider speaks SPEKE, and so needs no client', () => {
+  beforeEach(async () => {
+    ({ sidecar } = await startSpeke());
+  });
+
+  it('writes the keys of a content id alone, and of the systems that are named', async () => {
+    expect(await put(['a', '--content-id', CONTENT_ID])).toMatchObject({ code: 0 });
+    const named = ['b', '--content-id', CONTENT_ID, '--systems', 'widevine,playready'];
+    expect(await put(named)).toMatchObject({ code: 0 });
+    const all = `${dashLines()}${hlsLines()}`;
+    expect(await sidecar.files()).toEqual({ 'a.key': all, 'b.key': dashLines() });
+  });
+
+  it('gives each track of a content its key, as apply does', async () => {
+    const named = ['--content-id', CONTENT_ID, '--systems', 'fairplay'];
+    const stderr = `${CONTENT_ID}: 2 created.\n`;
+    expect(await put([...named, '--tracks', 'SD=a,HD=b'])).toMatchObject({ code: 0, stderr });
+    expect(await put(['c', ...named, '--track', 'HD'])).toMatchObject({ code: 0 });
+    const group = `{ folder: live, contentId: ${CONTENT_ID}, systems: [fairplay], tracks: { SD: d, HD: [e, f] } }`;
+    await fs.writeFile(join(cwd, 'line-up.yaml'), `groups:\n  - ${group}\n`);
+    expect(await cli(['apply', 'line-up.yaml', '--yes'], { cwd, sidecar })).toMatchObject({ code: 0 });
+    const [sd, hd] = [hlsLines(CONTENT_ID, 'SD'), hlsLines(CONTENT_ID, 'HD')];
+    expect(await sidecar.files()).toEqual({
+      ...{ 'a.key': sd, 'b.key': hd, 'c.key': hd, live: 'folder' },
+      ...{ 'live/d.key': sd, 'live/e.key': hd, 'live/f.key': hd },
+    });
+  });
 });
