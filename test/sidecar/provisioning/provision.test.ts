@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fs from 'fs-extra';
+import { onceForAll } from '../../support/after-test';
 import { providerFailed as provider } from '../../support/error-body';
 import { refusedUrl, type Script, startFakeUpstream } from '../../support/fake-upstream';
 import { CENC_ONLY_FILE, POST_MANUAL, POST_MANUAL_FILE } from '../../support/post-manual';
@@ -236,13 +237,15 @@ describe('a failure of an upstream changes no key file', () => {
     await expectRefusal(sidecar, 502, body);
   });
 
+  /** 64 MiB. */
+  const bomb = onceForAll(async () => gzipSync(gzipSync(Buffer.alloc(64 * 1024 * 1024))));
+
   it.each<[what: string, path: string, encoding: string, body: (why: string) => object, variable: string]>([
     ['configuration service: what is packed twice', PATHS.config, 'gzip, gzip', configService, C],
     ['key provider: what is packed', PATHS.cenc, 'GZIP', provider, K],
   ])('%s is not unpacked', async (_what, path, encoding, body, variable) => {
     const { sidecar, upstream } = await start();
-    const bomb = gzipSync(gzipSync(Buffer.alloc(64 * 1024 * 1024)));
-    upstream.on(path, { headers: { 'content-encoding': encoding }, body: bomb });
+    upstream.on(path, { headers: { 'content-encoding': encoding }, body: await bomb() });
     const before = process.memoryUsage().rss;
     const why = `used the content-encoding ${encoding.toLowerCase()}, which was not requested; check ${variable}`;
     await expectRefusal(sidecar, 502, body(why));
