@@ -62,16 +62,6 @@ test('writes at once with --yes, without asking for every key twice, and ends wi
   expect(sentBatches()).toEqual(BODIES.map((body) => ({ dryRun: false, body })));
 });
 
-test('shows what would change before it asks, and writes that', async () => {
-  sidecar.files.set('live/a', '{}');
-  const { code, stdout } = await apply(['manifest.yaml'], { typed: 'yes' });
-  expect([code, stdout]).toEqual([
-    0,
-    `3 streams would be created\n${LISTED}1 stream would be changed\n  ~ live/a\n`,
-  ]);
-  expect(sentBatches()).toEqual([true, false].flatMap((dryRun) => BODIES.map((body) => ({ dryRun, body }))));
-});
-
 test('looks first with --yes --verbose, too: only a look shows the lines', async () => {
   sidecar.before = () => void (sidecar.batches.length === 3 && sidecar.failing.set('live/b', 'full'));
   const { stdout } = await apply(['manifest.yaml', '--yes', '--verbose']);
