@@ -79,17 +79,6 @@ test('of an upload that is cut nothing is kept, and the link takes the file afte
   expect(sizesOnDisk()).toEqual([5]);
 });
 
-test('an empty file is refused, announced or not, and the link takes a file afterwards', async () => {
-  const { port, unauthenticated, beginDirect, sizesOnDisk } = await startUploads();
-  const link = beginDirect();
-  const empty = errorBody('invalid_body', 'The file is empty. Send its bytes as the body.');
-  await unauthenticated.put(link).expect(400, empty);
-  const chunked = await rawRequest(port, 'PUT', link, { 'transfer-encoding': 'chunked' });
-  expect([chunked.status, JSON.parse(chunked.text)]).toEqual([400, empty]);
-  expect(sizesOnDisk()).toEqual([]);
-  await unauthenticated.put(link).send(HELLO).expect(200);
-});
-
 test('a body that is not the one of its Content-MD5 is refused, also when it is sent again', async () => {
   const { unauthenticated, beginDirect, sizesOnDisk } = await startUploads();
   const link = beginDirect();

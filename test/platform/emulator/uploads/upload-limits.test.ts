@@ -108,20 +108,6 @@ test('a reset deletes every file, ends what is on its way, and forgets the links
   expect(sizesOnDisk()).toEqual([3]);
 });
 
-test('a cancelled upload keeps nothing but what was taken, and its link says that it is over', async () => {
-  const { unauthenticated, begin, context, sizesOnDisk } = await startUploads();
-  const [direct, multipart] = [begin(), begin({ method: 'multipart' })];
-  const link = `/uploads/${direct.id}?token=${direct.token}`;
-  await unauthenticated.put(link).send('taken').expect(200);
-  const part = partLink(multipart, 1, '');
-  await unauthenticated.put(part).send('part').expect(200);
-  for (const upload of [direct, multipart]) context.uploads.cancel(upload);
-  await until(() => sizesOnDisk().length === 1);
-  expect([sizesOnDisk(), context.uploads.files.usedBytes]).toEqual([[5], 5]);
-  await unauthenticated.put(link).send('taken').expect(410);
-  await unauthenticated.put(part).send('part').expect(410);
-});
-
 test('a folder that was taken away is made again', async () => {
   const { unauthenticated, beginDirect, taken, sizesOnDisk } = await startUploads();
   await unauthenticated.put(beginDirect()).send('one').expect(200);
