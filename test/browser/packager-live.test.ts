@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { formatUuid } from '../../src/drm/bytes';
@@ -45,6 +45,12 @@ beforeAll(async () => {
   ({ emulator, ingest, packager } = await start());
 });
 
+let streams = 0;
+/** The id of a stream that nothing has been of, also where a test is tried again. */
+const newStream = (name: string) => {
+  streams += 1;
+  return `${name}-${streams}`;
+};
 const newChannel = () => createChannel(emulator.context, emulator.siteId, channelMetadata());
 const address = ({ streamKey }: Channel) => `rtmp://127.0.0.1:${ingest.port}/live/${streamKey}`;
 
@@ -62,36 +68,61 @@ async function encoded(name: string, ...args: string[]): Promise<string> {
   return path;
 }
 
-interface Streaming {
-  readonly child: ChildProcess;
-  /** Resolves when the encoder has gone, and the packager gets no more calls for the stream. */
-  readonly over: Promise<void>;
-}
-
-/** Streams a file to a channel as fast as it is played, and sends it to the packager again and again, as the emulator does. */
-function stream(
-  id: string,
-  channel: Channel,
-  file: string,
-  args: readonly string[] = [],
-  more = {},
-  speed = 1,
-): Streaming {
-  const input = [...(file.endsWith('list') ? ['-f', 'concat', '-safe', '0'] : []), '-i', file];
-  const child = spawn(
-    'ffmpeg',
-    [
-      ...['-hide_banner', '-loglevel', 'error', '-readrate', `${speed}`, ...input, '-c', 'copy'],
-      ...[...args, '-f', 'flv', address(channel)],
-    ],
-    { stdio: ['ignore', 'ignore', 'inherit'] },
-  );
+/** Starts an encoder of a channel, and sends the stream to the packager again and again, as the emulator does. */
+function stream(id: string, channel: Channel, input: readonly string[], copy: readonly string[], more = {}) {
+  const output = ['-c', 'copy', ...copy, '-f', 'flv', address(channel)];
+  const child = spawn('ffmpeg', ['-hide_banner', '-loglevel', 'error', ...input, ...output], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
   encoders.push(child);
   const body = { source: address(channel), keyFile: 'news', ...more };
   const putting = setInterval(() => void packager.put(id, body), 500);
+  /** Resolves when the encoder has gone, and the packager gets no more calls for the stream. */
   const over = once(child, 'close').then(() => clearInterval(putting));
   return { child, over };
 }
+
+/** Where the first tag of an FLV file is that has this time, in seconds, or a later one. */
+function placeOf(seconds: number, flv: Buffer): number {
+  let at = 13;
+  while (at < flv.length && flv.readUIntBE(at + 4, 3) < seconds * 1000) at += 15 + flv.readUIntBE(at + 1, 3);
+  return at;
+}
+
+/**
+ * Streams an FLV file to a channel, as far as a test lets it, so that nothing depends on how fast the machine is. Resolves
+ * when the packager pulls it: it has sent a second by then, its first group of pictures, which a new player gets whole.
+ */
+async function streamed(id: string, file: string, { copy = [] as readonly string[], more = {} } = {}) {
+  const { child, over } = stream(id, newChannel(), ['-fpsprobesize', '0', '-i', 'pipe:0'], copy, more);
+  const bytes = readFileSync(file);
+  let sent = 0;
+  /** Lets it stream up to a second. */
+  const upTo = (seconds: number) => {
+    const end = placeOf(seconds, bytes);
+    child.stdin?.write(bytes.subarray(sent, end));
+    sent = end;
+  };
+  upTo(1);
+  await untilParts(id, 1);
+  const end = async () => {
+    child.stdin?.end(bytes.subarray(sent));
+    await over;
+    return endOf(id);
+  };
+  return { upTo, end };
+}
+
+/** Ends a stream whose encoder has gone, when all that it has sent has come. */
+async function endOf(id: string) {
+  await packager.until(id, ({ problem }) =>
+    /^(?:encoder_gone|source_unavailable)$/.test(problem?.code ?? ''),
+  );
+  return (await packager.api.post(`/streams/${id}/end`).expect(200)).body;
+}
+
+const untilParts = (id: string, count: number) =>
+  until(() => packager.log().split(`"part of a stream started","stream":"${id}"`).length > count);
 
 /** The hash of each picture of a file as it is shown, or of each piece of sound as it is encoded. */
 async function hashesOf(file: string, kind: 'video' | 'audio', ...args: string[]): Promise<string[]> {
@@ -175,28 +206,27 @@ const isRunning = ({ state }: { state: string }) => state === 'running';
 
 testsTogether(undefined, {
   async 'every picture of an encoder, which pauses meanwhile, comes out of the encryption as it went in'() {
+    const id = newStream('news');
     const source = await encoded('source.flv');
-    const { child, over } = stream('news', newChannel(), source);
-    await packager.until('news', isRunning);
-    child.kill('SIGSTOP');
-    const paused = await packager.until('news', ({ state }) => state === 'interrupted');
+    const encoder = await streamed(id, source);
+    encoder.upTo(4);
+    const paused = await packager.until(id, ({ state }) => state === 'interrupted');
     expect(paused.problem?.code).toBe('encoder_silent');
-    child.kill('SIGCONT');
-    await packager.until('news', isRunning);
-    await over;
-    await packager.api.post('/streams/news/end').expect(200);
+    encoder.upTo(5);
+    await packager.until(id, isRunning);
+    await encoder.end();
     for (const kind of ['video', 'audio'] as const) {
       const wanted = await hashesOf(source, kind);
       expect(wanted.length).toBeGreaterThan(80);
-      expect(await decrypted('news', 'dash', kind)).toEqual(wanted);
-      expect(await decrypted('news', 'hls', kind)).toEqual(wanted);
+      expect(await decrypted(id, 'dash', kind)).toEqual(wanted);
+      expect(await decrypted(id, 'hls', kind)).toEqual(wanted);
     }
-    expect((await packager.api.get('/media/news/hls/video.m3u8')).text).not.toContain('DISCONTINUITY');
+    expect((await packager.api.get(`/media/${id}/hls/video.m3u8`)).text).not.toContain('DISCONTINUITY');
 
     // The recording is the same, clear; a piece of it begins and ends at the requested times.
     const recorded = async (query: string) => {
       const path = join(packager.home, 'recording.mp4');
-      const answer = await fetch(`${packager.url}/streams/news/recording${query}`);
+      const answer = await fetch(`${packager.url}/streams/${id}/recording${query}`);
       expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'video/mp4']);
       writeFileSync(path, Buffer.from(await answer.arrayBuffer()));
       return hashesOf(path, 'video');
@@ -210,12 +240,13 @@ testsTogether(undefined, {
     expect(piece.length).toBeCloseTo(30, -1);
     // The last ones are cut in the order of their decoding.
     expect(pictures.slice(first, first + piece.length - 3)).toEqual(piece.slice(0, -3));
-    const beyond = await packager.api.get('/streams/news/recording?from=100').expect(409);
+    const beyond = await packager.api.get(`/streams/${id}/recording?from=100`).expect(409);
     expect(beyond.body.errors[0].code).toBe('nothing_recorded');
   },
 
   async 'twelve keys go by in one connection: each begins a period and a key line, and every picture and sound comes out as it went in'() {
-    const source = await encoded('rotating.flv', '-t', '24');
+    const id = newStream('rotating');
+    const source = await encoded('rotating.flv', '-t', '15');
     const hash = (text: string) => createHash('md5').update(text).digest();
     const licenseUrl = (index: number) => `skd://license.example/rotating?${index}`;
     const keysOf = (index: number): Keys => ({
@@ -232,33 +263,41 @@ testsTogether(undefined, {
       packager.provision('rotating', textOfKeyFile(keyFile));
     };
     provision(0);
-    const { over } = stream('rotating', newChannel(), source, [], { keyFile: 'rotating', latency: 'low' }, 2);
-    await packager.until('rotating', isRunning);
+    const encoder = await streamed(id, source, { more: { keyFile: 'rotating', latency: 'low' } });
+    let seconds = 1.5;
+    // The next key frame, at which a key begins.
+    const next = () => {
+      seconds += 1;
+      encoder.upTo(seconds);
+    };
     for (let index = 1; index < 12; index += 1) {
-      await packager.until('rotating', ({ dash }) => dash?.keyIds.length === index);
       // Of a key file that is cut off, nothing is taken: the last good key stays.
       if (index === 6) {
         packager.provision('rotating', 'cenc-keyid: ');
-        await until(() => packager.log().includes('"new key file not used; the stream keeps its key"'));
+        next();
+        await until(() =>
+          packager.log().includes(`"new key file not used; the stream keeps its key","stream":"${id}"`),
+        );
       }
       provision(index);
+      next();
+      await untilParts(id, index + 1);
     }
-    await over;
-    const { body } = await packager.api.post('/streams/rotating/end').expect(200);
+    const { dash, hls } = await encoder.end();
     const all = Array.from({ length: 12 }, (_, index) => index);
-    expect(body.dash.keyIds).toEqual(all.map((index) => formatUuid(keysOf(index).cenc.id)));
-    expect(body.hls.keyIds).toEqual(all.map((index) => formatUuid(keysOf(index).cbcs.id)));
+    expect(dash.keyIds).toEqual(all.map((index) => formatUuid(keysOf(index).cenc.id)));
+    expect(hls.keyIds).toEqual(all.map((index) => formatUuid(keysOf(index).cbcs.id)));
 
     // That of a second pull would be one.
-    const { text: playlist } = await packager.api.get('/media/rotating/hls/video.m3u8');
+    const { text: playlist } = await packager.api.get(`/media/${id}/hls/video.m3u8`);
     expect(playlist.match(/#EXT-X-KEY:/g)).toHaveLength(12);
     expect(playlist).not.toContain('DISCONTINUITY');
-    const { text: manifest } = await packager.api.get('/media/rotating/dash/manifest.mpd');
+    const { text: manifest } = await packager.api.get(`/media/${id}/dash/manifest.mpd`);
     expect(manifest.match(/<Period /g)).toHaveLength(12);
     for (const kind of ['video', 'audio'] as const) {
       const wanted = await hashesOf(source, kind);
       for (const system of ['dash', 'hls'] as const) {
-        const segments = await segmentsOf('rotating', system, kind);
+        const segments = await segmentsOf(id, system, kind);
         const heads = [...new Set(segments.map(({ initialization }) => initialization))];
         const alone = segments.map(({ initialization, bytes }) => ({
           bytes: Buffer.concat([initialization, bytes]),
@@ -273,39 +312,45 @@ testsTogether(undefined, {
         }));
         // Of several segments in a file, ffmpeg 5.1 decrypts the first.
         const files = system === 'dash' && kind === 'video' ? alone : whole;
-        const shown = await decryptedFiles(files, 'rotating', system, kind);
-        // Media that the encoder sent before the pull is not packaged.
-        expect(shown.length).toBeGreaterThan(0.9 * wanted.length);
-        expect([system, kind, shown]).toEqual([system, kind, wanted.slice(-shown.length)]);
+        const shown = await decryptedFiles(files, id, system, kind);
+        expect([system, kind, shown]).toEqual([system, kind, wanted]);
       }
     }
   },
 
   async 'a stream of one picture a second is packaged from its first one on'() {
-    const slides = await encoded('slides.flv', '-r', '1', '-g', '2', '-t', '12');
-    await stream('slides', newChannel(), slides).over;
-    await packager.api.post('/streams/slides/end');
-    // The last one may be on its way when the stream is ended.
-    const wanted = (await hashesOf(slides, 'video')).slice(0, -1);
-    expect((await decrypted('slides', 'hls', 'video')).slice(0, wanted.length)).toEqual(wanted);
+    const id = newStream('slides');
+    // Its first group of pictures is long: a new player gets it whole.
+    const slides = await encoded('slides.flv', '-r', '1', '-g', '8', '-bf', '0', '-t', '12');
+    const { child, over } = stream(id, newChannel(), ['-readrate', '1', '-i', slides], []);
+    await untilParts(id, 1);
+    expect(child.exitCode).toBeNull();
+    await over;
+    await endOf(id);
+    expect(await decrypted(id, 'hls', 'video')).toEqual(await hashesOf(slides, 'video'));
   },
 
   async 'a change of resolution, and of time, within a connection begins a part each, of whole pictures'() {
-    const small = await encoded('small.flv', '-s', '160x90', '-t', '5');
-    const large = await encoded('large.flv', '-t', '8');
-    const list = join(packager.home, 'list');
+    const id = newStream('changes');
+    const small = await encoded('small.flv', '-s', '160x90', '-t', '3');
+    const large = await encoded('large.flv', '-t', '6');
+    const [list, both] = ['list', 'both.flv'].map((name) => join(packager.home, name)) as [string, string];
     writeFileSync(list, `ffconcat version 1.0\nfile ${small}\nfile ${large}\n`);
-    // Eight seconds on, two days are skipped.
-    const jump = 'setts=pts=PTS+if(gt(DTS\\,8000)\\,2*86400000):dts=DTS+if(gt(DTS\\,8000)\\,2*86400000)';
-    await stream('changes', newChannel(), list, ['-bsf:v', jump, '-bsf:a', jump]).over;
-    await packager.api.post('/streams/changes/end');
-    const changes = packager
-      .log()
-      .match(/"the encoder changed its stream; the packager pulls it again","stream":"changes"/g);
-    expect(changes?.length).toBeGreaterThanOrEqual(2);
+    await ffmpeg('-f', 'concat', '-safe', '0', '-i', list, '-c', 'copy', both);
+    // Six seconds on, two days are skipped.
+    const jump = 'setts=pts=PTS+if(gt(DTS\\,6000)\\,2*86400000):dts=DTS+if(gt(DTS\\,6000)\\,2*86400000)';
+    const encoder = await streamed(id, both, { copy: ['-bsf:v', jump, '-bsf:a', jump] });
+    // A second behind each change: the group of pictures with which the next part begins.
+    encoder.upTo(4);
+    await untilParts(id, 2);
+    encoder.upTo(7);
+    await untilParts(id, 3);
+    await encoder.end();
+    const changed = `"the encoder changed its stream; the packager pulls it again","stream":"${id}"`;
+    expect(packager.log().split(changed).length).toBeGreaterThan(2);
     const [before, after] = [await hashesOf(small, 'video'), await hashesOf(large, 'video')];
     for (const system of ['dash', 'hls'] as const) {
-      const shown = await decrypted('changes', system, 'video');
+      const shown = await decrypted(id, system, 'video');
       const second = shown.filter((hash) => after.includes(hash));
       expect(shown.filter((hash) => before.includes(hash) || after.includes(hash))).toEqual(shown);
       expect(new Set(second).size).toBeGreaterThan(after.length / 2);
@@ -313,18 +358,20 @@ testsTogether(undefined, {
   },
 
   async 'a simulcast target gets the stream as it is, from when it can be reached, and a player ends with the encoder without a complaint'() {
+    const id = newStream('simulcast');
     const [channel, target] = [newChannel(), newChannel()];
     const lost = `rtmp://127.0.0.1:1/live/${target.streamKey}`;
-    const source = await encoded('long.flv', '-t', '40');
+    const source = await encoded('looped.flv');
     const simulcast = { simulcast: [{ url: lost }, { url: address(target) }] };
-    const { child, over } = stream('simulcast', channel, source, [], simulcast);
+    const looped = ['-readrate', '1', '-stream_loop', '-1', '-i', source];
+    const { child, over } = stream(id, channel, looped, [], simulcast);
     await until(() => emulator.context.broadcast.sessionOf(target.id) !== undefined);
     const copy = join(packager.home, 'copy.flv');
     await ffmpeg('-i', address(target), '-c', 'copy', '-frames:v', '30', copy);
     expect(await hashesOf(source, 'video')).toEqual(
       expect.arrayContaining((await hashesOf(copy, 'video')).slice(0, 28)),
     );
-    await packager.until('simulcast', isRunning);
+    await packager.until(id, isRunning);
     // A player of the channel itself, which ends with the encoder.
     const play = ['-i', address(channel), '-c', 'copy', '-xerror', '-f', 'flv', '-'];
     const player = spawn('ffmpeg', ['-loglevel', 'error', ...play], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -338,7 +385,7 @@ testsTogether(undefined, {
     child.kill('SIGINT');
     await over;
     expect([await ended, complaints]).toEqual([[0, null], '']);
-    await packager.api.post('/streams/simulcast/end');
+    await packager.api.post(`/streams/${id}/end`);
     await until(() => emulator.context.broadcast.sessionOf(target.id) === undefined);
     expect(packager.log()).toContain('"simulcast ended; the packager tries again"');
     expect(packager.log()).not.toContain(target.streamKey);
