@@ -1,10 +1,22 @@
 import type { Page } from 'playwright-core';
-import { PROCESS_KINDS, type ProcessKind } from '../test/support/chain-processes';
+import { commandOf, pidsOf, readProc } from '../test/support/chain-processes';
 import { launchChromium } from '../test/support/chromium';
 import { RealChain, type TestChannel } from '../test/support/real-chain';
 import { decoded } from '../test/support/real-player';
 import type { Figure, Plan } from './figure';
 import { median } from './load';
+
+const PROCESS_KINDS = ['sidecar', 'emulator', 'packager', 'ffmpeg', 'shaka-packager', 'encoder'] as const;
+/** `ffmpeg` is what the packager pulls with. */
+type ProcessKind = (typeof PROCESS_KINDS)[number];
+
+interface WeighedProcess {
+  readonly kind: ProcessKind;
+  /** Of processor time, since its start. */
+  readonly ticks: number;
+  /** Its own memory, without what it shares with others. */
+  readonly mib: number;
+}
 
 /** How many streams at a time, and how long they are measured. */
 const STREAMS = [1, 5, 20];
@@ -147,9 +159,22 @@ async function weights(chain: RealChain): Promise<Figure[]> {
   return figures;
 }
 
+/** The processes of the chain with their memory and time; the packager has started those of no other kind. */
+function weighed({ home, kinds }: RealChain): WeighedProcess[] {
+  return pidsOf(home).flatMap((pid): WeighedProcess[] => {
+    const isShaka = /packager-[a-z]+-\w+$/.test(commandOf(pid)?.split(' ')[0] ?? '');
+    const kind = kinds.get(pid) ?? (isShaka ? 'shaka-packager' : 'ffmpeg');
+    const fields = readProc(pid, 'stat')?.split(') ')[1]?.split(' ');
+    const memory = readProc(pid, 'smaps_rollup') ?? '';
+    const kib = [...memory.matchAll(/^Private_(?:Clean|Dirty): +(\d+)/gm)].map(([, text]) => Number(text));
+    const mib = kib.reduce((sum, each) => sum + each, 0) / 1024;
+    return fields ? [{ kind, ticks: Number(fields[11]) + Number(fields[12]), mib }] : [];
+  });
+}
+
 /** The processor time that all processes of a kind have used so far, and their own memory now. */
 function weigh(chain: RealChain): Record<ProcessKind, { ticks: number; mib: number }> {
-  const all = chain.processes();
+  const all = weighed(chain);
   const of = (kind: ProcessKind) => ({
     ticks: all.filter((each) => each.kind === kind).reduce((sum, { ticks }) => sum + ticks, 0),
     mib: all.filter((each) => each.kind === kind).reduce((sum, { mib }) => sum + mib, 0),

@@ -8,12 +8,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import fs from 'fs-extra';
 import type { StreamDocument } from '../../src/platform/packager/stream-document';
 import type { StreamReport } from '../../src/verify/stream-report';
-import { commandOf, killAllOf, pidsOf, type WeighedProcess, weighed } from './chain-processes';
+import { commandOf, killAllOf, pidsOf } from './chain-processes';
 import { ChainPrograms, DIST, type ProgramName } from './chain-programs';
 import { type Encoder, type Picture, pictureArguments, spawnFfmpeg } from './real-encoder';
 
 const API_KEY = 'chain-api-key-0123456789';
-const PACKAGER_API_KEY = 'chain-packager-api-key-0123456789';
+export const PACKAGER_API_KEY = 'chain-packager-api-key-0123456789';
 const API_SECRET = 'chain-api-secret-0123456789';
 const CLIENT = { client: 'demo', clientApiKey: 'demo-client-api-key' };
 const SITE = '/v2/sites/demosite';
@@ -133,11 +133,10 @@ export class RealChain {
     }
   }
 
-  /** The processes of the chain with their memory and time. */
-  processes(): WeighedProcess[] {
-    const encoders = new Set(this.encoders.map(({ pid }) => pid));
-    const programs = new Map([...this.#programs.running].map(([name, { pid }]) => [pid, name]));
-    return weighed(this.home, (pid) => programs.get(pid) ?? (encoders.has(pid) ? 'encoder' : undefined));
+  /** The kinds of its programs and encoders, by their process ids. */
+  get kinds(): ReadonlyMap<number, ProgramName | 'encoder'> {
+    const programs = [...this.#programs.running].map(([name, { pid }]) => [pid, name] as const);
+    return new Map([...programs, ...this.encoders.map(({ pid }) => [pid, 'encoder'] as const)]);
   }
 
   /** Ends everything at once, for a process that ends itself. */
@@ -216,20 +215,6 @@ export class RealChain {
     await this.#control('/clearkey/keys', { keys });
   }
 
-  /** The keys, in hex, that the platform's license server gives for key ids, which are UUIDs. */
-  async licensedKeys(keyIds: readonly string[]): Promise<string[]> {
-    const keys: string[] = [];
-    // It takes 100 at a time.
-    for (let from = 0; from < keyIds.length; from += 100) {
-      const some = keyIds.slice(from, from + 100).map((id) => Buffer.from(id.replaceAll('-', ''), 'hex'));
-      const kids = JSON.stringify({ kids: some.map((keyId) => keyId.toString('base64url')) });
-      const { text } = await call('POST', `${this.url('emulator')}/keyprovider/clearkey`, {}, kids);
-      const given: { keys: { k: string }[] } = JSON.parse(text);
-      keys.push(...given.keys.map(({ k }) => Buffer.from(k, 'base64url').toString('hex')));
-    }
-    return keys;
-  }
-
   sidecar(method: string, streamId: string, body?: object) {
     const headers = { 'x-api-key': API_KEY, 'content-type': 'application/json' };
     return call(
@@ -257,12 +242,6 @@ export class RealChain {
     return encoder;
   }
 
-  /** Lets ffmpeg write a file. */
-  async makeFile(path: string, args: readonly string[]): Promise<void> {
-    const made = spawnFfmpeg(['-y', ...args, path], { HOME: this.home });
-    if ((await made.exit) !== 0) throw new Error(`ffmpeg did not make ${path}: ${made.complaints()}`);
-  }
-
   /** The event that is on, once there is one. */
   async event({ id }: TestChannel): Promise<string> {
     let event = '';
@@ -280,15 +259,6 @@ export class RealChain {
     const headers = { 'x-api-key': PACKAGER_API_KEY };
     const { status, text } = await call('GET', `${this.url('packager')}/streams/${id}`, headers);
     return status === 200 ? JSON.parse(text) : undefined;
-  }
-
-  /** A file that the packager serves. */
-  async servedFile(path: string): Promise<Buffer> {
-    const answer = await fetch(`${this.url('packager')}/media/${path}`, {
-      headers: { 'x-api-key': PACKAGER_API_KEY },
-    });
-    if (!answer.ok) throw new Error(`The packager answered ${answer.status} for ${path}`);
-    return Buffer.from(await answer.arrayBuffer());
   }
 
   /** Waits until the packager says this of a stream. */
