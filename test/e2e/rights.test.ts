@@ -1,9 +1,7 @@
-import { spawn } from 'node:child_process';
 import { chmod, chown, cp, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { afterTest, onceForAll, temporaryFolder } from '../support/after-test';
-import { DIST } from '../support/built-program';
+import { onceForAll, temporaryFolder } from '../support/after-test';
+import { DIST, runScript } from '../support/built-program';
 import { place } from '../support/tls';
 import { until } from '../support/until';
 
@@ -35,25 +33,20 @@ beforeEach(async () => {
 
 /** Starts the sidecar as a user who owns nothing here, as a container does. */
 function start(env: Record<string, string>) {
-  const child = spawn(process.execPath, [join(program, 'dist', 'sidecar', 'main.js')], {
+  const sidecar = runScript(join(program, 'dist', 'sidecar', 'main.js'), {
     cwd: folder,
     env: { PACKAGERDRMAPI_HOST: '127.0.0.1', PACKAGERDRMAPI_PORT: '0', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
     ...SERVICE,
   });
-  afterTest(() => child.kill('SIGKILL'));
-  let out = '';
-  child.stdout.on('data', (chunk) => {
-    out += chunk;
-  });
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const errors = text(child.stderr);
   const line = async (message: string) => {
-    const find = () => out.split('\n').find((one) => one.includes(`"message":"${message}"`));
-    await until(() => find() !== undefined);
-    return JSON.parse(find() ?? '');
+    const [found] = await sidecar.until(new RegExp(`^.*"message":"${message}".*$`, 'm'));
+    return JSON.parse(found);
   };
-  return { line, refused: async () => ({ code: await ended, stderr: await errors }) };
+  const refused = async () => {
+    const { code, stderr } = await sidecar.ended;
+    return { code, stderr };
+  };
+  return { line, refused };
 }
 
 async function owned(path: string, { uid, gid }: typeof OTHER, mode: number): Promise<string> {

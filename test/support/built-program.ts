@@ -19,6 +19,9 @@ export interface Options {
   /** All its variables: nothing of this process's own reaches it. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd: string;
+  /** In place of this process's user and group. */
+  readonly uid?: number;
+  readonly gid?: number;
 }
 
 /** Bundles a script of this folder for `runScript`, and answers where it lies. */
@@ -30,8 +33,12 @@ export function bundledScript(name: string): string {
 }
 
 /** Runs a script in a Node process of its own; it is killed after the test. */
-export function runScript(path: string, { args = [], env = {}, cwd }: Options) {
-  const child = spawn(process.execPath, [path, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+export function runScript(path: string, { args = [], ...options }: Options) {
+  const child = spawn(process.execPath, [path, ...args], {
+    env: {},
+    ...options,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let stdout = '';
   let stderr = '';
   let over = false;
