@@ -3,56 +3,24 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { readSidecarConfig } from '../src/sidecar/config';
 
-interface Container {
+interface Named {
   readonly name: string;
-  readonly env?: readonly { readonly name: string; readonly value?: string }[];
-  readonly volumeMounts: readonly {
-    readonly name: string;
-    readonly mountPath: string;
-    readonly readOnly?: boolean;
-  }[];
-  readonly readinessProbe?: unknown;
-  readonly livenessProbe?: unknown;
-  readonly securityContext?: unknown;
 }
 
-interface Workload {
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
-  readonly spec: {
-    readonly serviceName?: string;
-    readonly selector: unknown;
-    readonly template: {
-      readonly metadata: { readonly labels: unknown };
-      readonly spec: {
-        readonly containers: readonly Container[];
-        readonly volumes: readonly { readonly name: string }[];
-        readonly securityContext?: unknown;
-      };
-    };
-    readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[];
-  };
-}
-
-function readManifest(file: string): readonly Workload[] {
+/** The documents of a file, and of its pod the packager and the sidecar. */
+function partsOf(file: string) {
   const text = readFileSync(join(__dirname, '../docs', file), 'utf8');
-  return parseAllDocuments(text, { uniqueKeys: true }).map((document) => {
+  const manifest = parseAllDocuments(text, { uniqueKeys: true }).map((document) => {
     expect(document.errors).toEqual([]);
     return document.toJS();
   });
-}
-
-function partsOf(file: string) {
-  const manifest = readManifest(file);
   const workload = manifest.find(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet');
-  const containers = workload?.spec.template.spec.containers ?? [];
-  const [packager, sidecar] = containers;
-  if (!workload || !packager || !sidecar) throw new Error(`${file} has no packager with a sidecar`);
+  const [packager, sidecar] = workload.spec.template.spec.containers;
   return { manifest, workload, packager, sidecar };
 }
 
 /** The variables of a container; what Kubernetes fills in is `packager-0`, as for the first pod. */
-function environmentOf({ env = [] }: Container): Record<string, string> {
+function environmentOf({ env = [] }: { env?: { name: string; value?: string }[] }) {
   return Object.fromEntries(env.map(({ name, value = 'packager-0' }) => [name, value]));
 }
 
@@ -68,9 +36,14 @@ test.each(['kubernetes.yaml', 'kubernetes-fleet.yaml'])(
     ]);
     expect(sidecar.volumeMounts).toContainEqual({ name: 'keys', mountPath: '/keys' });
     const { volumes } = workload.spec.template.spec;
-    const claims = workload.spec.volumeClaimTemplates?.map(({ metadata }) => metadata.name) ?? [];
-    const mounted = [packager, sidecar].flatMap(({ volumeMounts }) => volumeMounts.map(({ name }) => name));
-    expect([...new Set(mounted)].sort()).toEqual([...volumes.map(({ name }) => name), ...claims].sort());
+    const claims =
+      workload.spec.volumeClaimTemplates?.map(({ metadata }: { metadata: Named }) => metadata.name) ?? [];
+    const mounted = [packager, sidecar].flatMap(({ volumeMounts }) =>
+      volumeMounts.map(({ name }: Named) => name),
+    );
+    expect([...new Set(mounted)].sort()).toEqual(
+      [...volumes.map(({ name }: Named) => name), ...claims].sort(),
+    );
     expect(workload.spec.selector).toEqual({ matchLabels: workload.spec.template.metadata.labels });
     expect(workload.spec.template.spec.securityContext).toMatchObject({
       runAsNonRoot: true,
@@ -118,7 +91,7 @@ test('each pod of docs/kubernetes-fleet.yaml is a packager of one fleet, under i
     tls?.client?.key,
     user?.passwordFile,
   ];
-  const folder = sidecar.volumeMounts.find(({ name }) => name === 'fleet')?.mountPath;
+  const folder = sidecar.volumeMounts.find(({ name }: Named) => name === 'fleet')?.mountPath;
   for (const path of paths) expect(path?.slice(0, path.lastIndexOf('/'))).toBe(folder);
   const named = (kind: string) =>
     manifest.filter((each) => each.kind === kind).map(({ metadata }) => metadata.name);
