@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { picture, SCREENS, type Screen, startBrowser } from '../support/dashboard-browser';
 import { FAINT_TEXTS } from '../support/faint-texts';
 import { KEYS, keyFileOf, servedClip } from '../support/packaged-clip';
+import { decoded } from '../support/real-player';
 import { startEmulator, type TestEmulator } from '../support/start-emulator';
 import { until } from '../support/until';
 
@@ -20,11 +21,6 @@ async function openTester(screen: Screen, address: string): Promise<Page> {
   return page;
 }
 
-const frames = (page: Page): Promise<number> =>
-  page.evaluate(
-    "(() => { const video = document.querySelector('video'); return video ? video.getVideoPlaybackQuality().totalVideoFrames : 0; })()",
-  );
-
 test.each(['laptop', 'phone'] as const)('shows what a stream is, and plays it, on a %s', async (screen) => {
   emulator.context.issuedKeys.remember(KEYS);
   const address = await servedClip('dash', KEYS);
@@ -38,7 +34,7 @@ test.each(['laptop', 'phone'] as const)('shows what a stream is, and plays it, o
   await page.getByText('DASH, decrypted with ClearKey').waitFor();
   // On a phone, what is out of sight is paused.
   await page.locator('video').scrollIntoViewIfNeeded();
-  await until(async () => (await frames(page)) > 25);
+  await until(async () => (await decoded(page)).frames > 25);
   const top = async (id: string) => (await page.locator(id).boundingBox())?.y ?? 0;
   if (screen === 'phone') expect(await top('#findings')).toBeLessThan(await top('#stage'));
   const plays = page.getByText('It plays: DASH, decrypted with ClearKey');
