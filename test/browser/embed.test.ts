@@ -197,33 +197,6 @@ test('waits longer after each failure', async () => {
   expect(gaps.slice(0, 4).map((gap) => gap > 39_000)).toEqual([false, false, false, true]);
 });
 
-test("hands the playlist to the page's own player, and removes that at the end", async () => {
-  const town = channel();
-  const url = await publisherPage(
-    `window.calls = [];
-     window.jwplayer = (id) => ({
-       setup: (options) => calls.push(['setup', document.getElementById(id) !== null, options]),
-       remove: () => calls.push(['remove']),
-     });
-     channelEmbed.setup({ channelId: '${town.id}', element: '#one', player: { mute: true, playlist: 'other' } })`,
-  );
-  await encoder('connect', town);
-  const { page, until, untilTrue } = await openPage();
-  const eventId = town.currentEventId;
-  await page.goto(url);
-  await untilTrue(active(page));
-  await endEvent(town);
-  await until(ENDED);
-  expect(await page.evaluate('calls')).toEqual([
-    [
-      'setup',
-      true,
-      { width: '100%', height: '100%', mute: true, playlist: `${emulator.url}/v2/media/${eventId}` },
-    ],
-    ['remove'],
-  ]);
-});
-
 test('shows each channel once on a page of another origin, in its element or behind its script, and asks no more when it is destroyed or taken away', async () => {
   const [town, match, other] = [channel(), channel(), channel()];
   const inOne = `channelEmbed.setup({ channelId: '${town.id}', element: '#one' });`;
@@ -253,13 +226,18 @@ test('shows each channel once on a page of another origin, in its element or beh
   expect(polls(town)).toBeLessThanOrEqual(removed + 1);
 });
 
-test('notifies the page when the channel becomes active and idle', async () => {
+test("hands the playlist to the page's own player, removes that at the end, and notifies the page of both", async () => {
   const town = channel();
   const url = await publisherPage(
     `window.seen = [];
      for (const type of ['channelactive', 'channelidle'])
        document.addEventListener(type, (event) => seen.push([type, event.target.id, event.detail]));
-     channelEmbed.setup({ channelId: '${town.id}', element: '#one' })`,
+     window.calls = [];
+     window.jwplayer = (id) => ({
+       setup: (options) => calls.push(['setup', document.getElementById(id) !== null, options]),
+       remove: () => calls.push(['remove']),
+     });
+     channelEmbed.setup({ channelId: '${town.id}', element: '#one', player: { mute: true, playlist: 'other' } })`,
   );
   const { page, until, untilTrue } = await openPage();
   const polls = countPolls(page);
@@ -270,6 +248,11 @@ test('notifies the page when the channel becomes active and idle', async () => {
   await untilTrue(active(page));
   await endEvent(town);
   await until(ENDED);
+  const playlist = `${emulator.url}/v2/media/${eventId}`;
+  expect(await page.evaluate('calls')).toEqual([
+    ['setup', true, { width: '100%', height: '100%', mute: true, playlist }],
+    ['remove'],
+  ]);
   expect(await page.evaluate('seen')).toEqual([
     ['channelidle', 'one', { channelId: town.id }],
     ['channelactive', 'one', { channelId: town.id, eventId, title: 'Town hall <b>2030</b>' }],
@@ -312,28 +295,21 @@ test('shows texts as text, whatever they hold', async () => {
   expect(await page.evaluate(direction)).toBe('rtl');
 });
 
-test('fits a phone while waiting, in a light scheme, and while active, in a dark one', async () => {
+test('asks for a channel id when the address names none, and fits a phone while waiting, in a light scheme, and while active, in a dark one', async () => {
   const town = channel();
-  const { page, untilTrue } = await openPage({ ...PHONE, colorScheme: 'light' });
-  await page.goto(embedPage(town));
+  const { page, untilTrue, complaints } = await openPage({ ...PHONE, colorScheme: 'light' });
+  await page.goto(`${emulator.url}/embed/channel.html`);
+  await screenshot(page, 'channel-embed/phone-form');
+  await page.getByLabel('Channel id').fill(town.id);
+  await page.getByRole('button', { name: 'Show' }).click();
   const fits = async (state: string) => {
     await untilTrue(() => page.locator(`[data-state="${state}"]`).isVisible());
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(PHONE.viewport.width);
     await screenshot(page, `channel-embed/phone-${state}`);
   };
   await fits('waiting');
+  expect(complaints).toEqual([]);
   await page.emulateMedia({ colorScheme: 'dark' });
   await encoder('connect', town);
   await fits('active');
-});
-
-test('asks for a channel id when the address names none, and shows that channel', async () => {
-  const town = channel();
-  const { page, until, complaints } = await openPage(PHONE);
-  await page.goto(`${emulator.url}/embed/channel.html`);
-  await screenshot(page, 'channel-embed/phone-form');
-  await page.getByLabel('Channel id').fill(town.id);
-  await page.getByRole('button', { name: 'Show' }).click();
-  await until(WAITING);
-  expect(complaints).toEqual([]);
 });
