@@ -2,6 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import type { FindApiKey } from '../../src/sidecar/api-key';
+import { readSidecarConfig } from '../../src/sidecar/config';
 import { guardDocumentedKeys } from '../../src/sidecar/start-up';
 import { folderOfEachTest } from '../support/after-test';
 import { DIST, type Ended, runScript, startBuilt, untilReady } from '../support/built-program';
@@ -122,12 +123,12 @@ test('takes no documented key that comes into the file of keys later, and says s
   ]);
 });
 
-test('refuses a PACKAGERDRMAPI_DEMO that says nothing', async () => {
-  const { stderr } = await refused({ PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_DEMO: 'yes' });
-  expect(stderr).toBe(
-    message(
-      'PACKAGERDRMAPI_DEMO: must be true or false, or the address that a container is published on: true when it is a loopback one',
-    ),
+test('refuses a PACKAGERDRMAPI_DEMO that says nothing', () => {
+  const fault =
+    'must be true or false, or the address that a container is published on: true when it is a loopback one';
+  const env = { PACKAGERDRMAPI_APIKEY: 'key', PACKAGERDRMAPI_DEMO: 'yes' };
+  expect(() => readSidecarConfig(env, () => '')).toThrow(
+    expect.objectContaining({ faults: [`PACKAGERDRMAPI_DEMO: ${fault}`] }),
   );
 });
 

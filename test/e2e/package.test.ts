@@ -117,6 +117,10 @@ describe('the build', () => {
     for (const [path, init] of asked)
       answers.push(`${path} ${(await fetch(url + path, { headers, ...init })).status}`);
     expect(answers).toEqual(asked.map(([path]) => `${path} 200`));
+    // The metrics of its process come from a package, too.
+    const metrics = await (await fetch(`${url}/metrics`, { headers })).text();
+    expect(metrics).toMatch(/^process_resident_memory_bytes \d+$/m);
+    expect(metrics).toMatch(/^# TYPE nodejs_gc_duration_seconds histogram$/m);
     expect((await fetch(`${url}/api/keyfile/live`)).status).toBe(401);
     const cli = { cwd: folder, args: ['list'], env: { PACKAGERDRM_URL: url, PACKAGERDRM_APIKEY: apiKey } };
     expect(await runScript(join(dist, 'cli/main.js'), cli).ended).toMatchObject({ code: 0 });

@@ -29,13 +29,6 @@ test('warns in the log, and holders of an API key at /readyz, of a key folder th
   expect(await codesOf(await start())).toEqual([[], 0]);
 });
 
-test('reports its process to Prometheus, too', async () => {
-  const { url } = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: 'any-key' } });
-  const text = await (await fetch(`${url}/metrics`)).text();
-  expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);
-  expect(text).toMatch(/^# TYPE nodejs_gc_duration_seconds histogram$/m);
-});
-
 test('starts without its folder, says so, and is ready as soon as the folder is there', async () => {
   await fs.writeFile(join(cwd, 'keys'), 'a file in the way\n');
   const { url, until } = await startBuilt('sidecar', { cwd, env: { PACKAGERDRMAPI_APIKEY: 'key' } });
