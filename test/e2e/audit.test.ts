@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import fs from 'fs-extra';
 import { temporaryFolder } from '../support/after-test';
 import { bundledScript, runScript } from '../support/built-program';
+import { until } from '../support/until';
 
 const WRITER = bundledScript('audit-writer');
 const KILLS = 5;
@@ -32,12 +33,8 @@ test('leaves no gap when the process is killed, and the next one begins a line o
     const cwd = await temporaryFolder();
     const path = join(cwd, 'audit.log');
     const writer = runScript(WRITER, { cwd, args: ['forever', 'audit.log'] });
-    for (let size = 0; size < 200_000 * (kill + 1); ) {
-      size = await fs.stat(path).then(
-        (stat) => stat.size,
-        () => 0,
-      );
-    }
+    const sizeOf = () => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    await until(() => sizeOf() >= 200_000 * (kill + 1));
     writer.send('SIGKILL');
     expect(await writer.ended).toMatchObject({ signal: 'SIGKILL' });
     const left = await fs.readFile(path, 'utf8');

@@ -7,6 +7,7 @@ import { temporaryFolder } from '../support/after-test';
 import { API_KEY, callWithKey } from '../support/api-key';
 import { DIST } from '../support/built-program';
 import { CENC_ONLY, CENC_ONLY_FILE } from '../support/post-manual';
+import { until } from '../support/until';
 
 /** Starts the sidecar with a standard output of its own kind, and answers when it is ready. */
 async function startWith(stdout: 'pipe' | number) {
@@ -25,12 +26,12 @@ async function startWith(stdout: 'pipe' | number) {
   const url = `http://127.0.0.1:${port}`;
   // The reader of the log goes away before the first line.
   child.stdout?.destroy();
-  for (let ready = false; !ready; ) {
-    ready = await fetch(`${url}/readyz`).then(
+  await until(() =>
+    fetch(`${url}/readyz`).then(
       ({ ok }) => ok,
       () => false,
-    );
-  }
+    ),
+  );
   return { child, cwd, ended, url };
 }
 

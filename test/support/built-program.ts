@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { buildSync } from 'esbuild';
 import { afterTest } from './after-test';
+import { until } from './until';
 
 export const DIST = resolve(__dirname, '../../dist');
 
@@ -109,9 +110,5 @@ export async function startBuilt(
 }
 
 /** Waits until a sidecar answers 200 to `/readyz`. */
-export async function untilReady(url: string): Promise<void> {
-  for (;;) {
-    const { status } = await fetch(`${url}/readyz`);
-    if (status === 200) return;
-  }
-}
+export const untilReady = (url: string): Promise<void> =>
+  until(async () => (await fetch(`${url}/readyz`)).status === 200);
