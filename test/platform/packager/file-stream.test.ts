@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, watch } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type FileStream, packageFile } from '../../../src/platform/packager/file-stream';
 import { joinMediaPlaylists, masterPlaylist } from '../../../src/platform/packager/playlists/hls-playlists';
 import { CLEAR } from '../../../src/platform/packager/shaka-packager';
+import { folderOfEachTest } from '../../support/after-test';
 import { errorBody } from '../../support/error-body';
 import { SHAKA_PACKAGER } from '../../support/package-stream';
 import { decryptedSamples, joinSegments, PACKAGING_KEYS, samplesOf } from '../../support/packaged-samples';
@@ -22,14 +22,9 @@ import {
 } from '../../support/start-packager';
 
 describe('the streams of a file', () => {
-  const MEDIA = join(__dirname, '../../vectors/media');
-  let root: string;
-  beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), 'file-stream-'));
-  });
-  afterEach(() => rm(root, { recursive: true, force: true }));
+  const root = folderOfEachTest();
 
-  const media = (name: string) => join(MEDIA, name);
+  const media = (name: string) => join(MEDIA_VECTORS, name);
   const run = (source: string, change: Partial<FileStream> = {}) =>
     packageFile({
       programs: { ffmpeg: 'ffmpeg', shakaPackager: SHAKA_PACKAGER, env: { TMPDIR: root }, folder: root },
