@@ -1,12 +1,9 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdtemp } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import fs from 'fs-extra';
-import { afterAllTests, afterTest } from './after-test';
+import { afterAllTests, afterTest, temporaryFolder } from './after-test';
 
 const run = promisify(execFile);
 
@@ -35,7 +32,8 @@ export type EtcdCluster = Awaited<ReturnType<typeof startEtcdCluster>>;
  * the test, or after those of the file.
  */
 export async function startEtcdCluster({ servers = 3, flags = [], kept = false }: ClusterOptions = {}) {
-  const folder = await mkdtemp(join(tmpdir(), 'packager-drm-etcd-'));
+  const after = kept ? afterAllTests : afterTest;
+  const folder = await temporaryFolder(after);
   const addresses = (await freePorts(servers * 2)).map((port) => `http://127.0.0.1:${port}`);
   const members = addresses.slice(0, servers).map((url, index): Member => {
     const name = `etcd-${index + 1}`;
@@ -170,10 +168,7 @@ export async function startEtcdCluster({ servers = 3, flags = [], kept = false }
     /** Puts new servers without data under the same addresses. */
     wipe: () => replace(async () => undefined),
   };
-  (kept ? afterAllTests : afterTest)(async () => {
-    await Promise.all(members.map(end));
-    await fs.remove(folder);
-  });
+  after(() => Promise.all(members.map(end)));
   await cluster.startAll();
   return cluster;
 }

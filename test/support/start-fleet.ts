@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { FleetAnswer } from '../../src/api/fleet-answers';
 import type { FleetConfig } from '../../src/sidecar/fleet/config';
 import type { OpenFleet } from '../../src/sidecar/fleet/fleet';
 import { joinFleet } from '../../src/sidecar/fleet/join';
-import { temporaryFolder } from './after-test';
+import { afterTest, temporaryFolder } from './after-test';
 import { API_KEY, callWithKey } from './api-key';
 import { startBuilt } from './built-program';
-import { startCutProxy } from './cut-proxy';
+import { listening } from './listening';
 import { type LogLine, recordedLog } from './recorded-log';
 import { startSidecar } from './start-sidecar';
 import { until } from './until';
@@ -168,6 +169,71 @@ async function launchPackager({ urls, ...rest }: Place, launch: Launch) {
     /** Starts it again on its folder, on a new port. */
     async start(): Promise<void> {
       running ??= await launch(place);
+    },
+  };
+}
+
+/**
+ * Starts a proxy in front of a TCP server with an address such as `http://127.0.0.1:2379`, on a free port, where the network
+ * can fail; it is stopped after the test.
+ */
+async function startCutProxy(target: string) {
+  const { hostname, port: targetPort } = new URL(target);
+  let isOpen = true;
+  const sockets = new Set<Socket>();
+  const lost = new Set<Socket>();
+  const waiting = new Set<() => void>();
+  const keep = (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => sockets.delete(socket));
+    if (!isOpen) socket.pause();
+    return socket;
+  };
+  const forward = (from: Socket, to: Socket) => {
+    from.setNoDelay(true);
+    from.on('data', (chunk) => {
+      if (to.write(chunk)) return;
+      from.pause();
+      to.once('drain', () => {
+        if (isOpen) from.resume();
+      });
+    });
+    // Without a network neither side hears that the other one has gone.
+    from.once('close', () => (isOpen ? to.destroy() : lost.add(to)));
+    from.once('end', () => to.end());
+  };
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    keep(client);
+    const open = () => {
+      if (client.destroyed) return;
+      const upstream = keep(connect({ host: hostname, port: Number(targetPort), allowHalfOpen: true }));
+      forward(client, upstream);
+      forward(upstream, client);
+      upstream.once('error', () => client.resetAndDestroy());
+    };
+    if (isOpen) open();
+    else waiting.add(open);
+  });
+  const port = await listening(server);
+  afterTest(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  return {
+    url: `http://127.0.0.1:${port}`,
+    /** Nothing is forwarded any more, either way, and no error reports it; new connections are taken and stay silent. */
+    drop() {
+      isOpen = false;
+      for (const socket of sockets) socket.pause();
+    },
+    /** Forwards again. Held data arrives, as with TCP, whose sender repeats it. */
+    restore() {
+      isOpen = true;
+      for (const socket of lost) socket.destroy();
+      lost.clear();
+      for (const socket of sockets) socket.resume();
+      for (const open of waiting) open();
+      waiting.clear();
     },
   };
 }
