@@ -24,7 +24,7 @@ const COLOURS: Readonly<Record<Colour | 'white' | 'black' | 'grey', readonly [nu
 /** Opens pages of the chain's emulator, in which a player has the shape of the picture. */
 export function playerPages(browser: Pick<DashboardBrowser, 'open'>, chain: Pick<RealChain, 'url'>) {
   const open = async (path: string): Promise<Page> => {
-    const page = await browser.open({ viewport: { width: 800, height: 700 } });
+    const page = await browser.open({ viewport: { width: 480, height: 420 } });
     await page.goto(`${chain.url('emulator')}${path}`);
     return page;
   };
