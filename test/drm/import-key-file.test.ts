@@ -30,7 +30,6 @@ test('every key file of this service is imported as the same bytes, and read int
       expect(read.ok && read.keyFile.lines).toBeUndefined();
       expect(read.ok && codesOf(read.findings)).toEqual(codesOf(crossCheck(keyFile, undefined)));
     }),
-    { numRuns: 200 },
   );
 });
 
@@ -65,7 +64,6 @@ test('so are its files with unknown lines, at any place and in their order', () 
       expect(imported(kept, true)).toBe(kept);
       expect(importKeyFile(kept, false).ok).toBe(unknown.length === 0);
     }),
-    { numRuns: 200 },
   );
 });
 
