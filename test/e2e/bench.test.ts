@@ -22,7 +22,7 @@ beforeAll(() => execFileSync(process.execPath, ['build.mjs', '--bench'], { cwd: 
   },
 );
 
-test.each(['1', '1.5'])('a benchmark of %j keys is refused before it starts', (keys) => {
+test.each(['many', '1'])('a benchmark of %j keys is refused before it starts', (keys) => {
   const args = ['dist/bench/run.js', 'rotation', `--keys=${keys}`];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
   expect([status, stdout]).toEqual([2, '']);
