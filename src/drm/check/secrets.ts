@@ -40,9 +40,10 @@ function formsRead(text: string) {
 function formsOf(secret: string): string[] {
   const compact = secret.replaceAll(/\s+/g, '');
   const byteForms = formsRead(secret).flatMap(({ bytes }) => byteFormsOf(bytes));
+  const texts = [secret, compact];
   // Half of a surrogate pair can't be percent-encoded.
-  const wellFormed = Buffer.from(compact, 'utf8').toString('utf8');
-  return [secret, compact, encodeURIComponent(wellFormed), ...byteForms];
+  const wellFormed = texts.map((text) => Buffer.from(text, 'utf8').toString('utf8'));
+  return [...texts, ...wellFormed.map(encodeURIComponent), ...byteForms];
 }
 
 /** How bytes are written, in both byte orders where they may be a key id; none for bytes that are too few to be found. */

@@ -204,6 +204,14 @@ describe('a content key is never shown unasked', () => {
   });
 });
 
+it('a content key with a line break in it is hidden in an address, too', () => {
+  const { fairplay } = POST_MANUAL;
+  const key = `${fairplay.key.slice(0, 10)}\n${fairplay.key.slice(10)}`;
+  const address = encodeURIComponent(key);
+  const { fields } = check({ fairplay: { ...fairplay, key, laurl: `skd://${address}` } });
+  expect(fields).toContainEqual({ name: 'fairplay.laurl', value: 'skd://********' });
+});
+
 it("a key id that is FairPlay's IV, too, is shown, and one that is its key is not", () => {
   const hex = Buffer.from(POST_MANUAL.cenc.keyid, 'base64').toString('hex');
   const withValues = (values: object) =>
